@@ -1,0 +1,1 @@
+"""Plan, measure and reconstruct differentially private tables."""

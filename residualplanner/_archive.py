@@ -1,0 +1,263 @@
+"""One-file containers of a JSON header and plain arrays, and output that appears whole or not at all.
+
+Reads: headers and arrays, or a file somebody hands over.  Gives: files whose bytes depend on their content alone, or
+FileFormatError.  Nothing is unpickled, nothing is compressed, and no size is believed before it is compared with the
+file's own and with the limits below.
+"""
+
+import hashlib
+import math
+import os
+import re
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import frozen
+from residualplanner._json import json_text, parse_json
+from residualplanner._version import __version__
+from residualplanner._whole import PathLike, require_free_folder, write_whole, write_whole_folder
+from residualplanner.errors import FileFormatError
+
+Array = NDArray[Any]
+
+__all__ = [
+    "PathLike",
+    "content_hash",
+    "read_archive",
+    "require_free_folder",
+    "write_archive",
+    "write_whole",
+    "write_whole_folder",
+]
+
+#: The longest header, in bytes.
+HEADER_LIMIT = 2**24
+#: How many arrays a file may hold, and how many entries one of them.
+ARRAY_LIMIT = 4096
+ENTRY_LIMIT = 2**31
+
+_DTYPES = frozenset(("|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f4", "<f8"))
+_NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*", re.ASCII)
+_FIELDS = frozenset(("format", "version", "package_version", "content", "arrays"))
+_CHUNK = 2**20
+_NPY_HEADER_LIMIT = 10_000
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    struct.error,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    SyntaxError,
+    ValueError,
+)
+
+
+def write_archive(
+    path: PathLike, *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> None:
+    """Write ``header`` and ``arrays`` to one file, whole or not at all; equal content gives equal bytes.
+
+    Args:
+        path: where; a file that is there is replaced.
+        kind: what the file is, such as "plan".
+        version: of this kind's format, at least 1.
+        header: JSON values, numbers finite.
+        arrays: numbers or truth values by name; names are lower-case words, which may be joined by "/".
+
+    Raises:
+        ValueError: the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
+        OSError: the file cannot be written.
+    """
+    stored = {name: _storable(name, array) for name, array in arrays.items()}
+    if len(stored) > ARRAY_LIMIT:
+        raise ValueError(f"too large: {len(stored):,} arrays, the limit is {ARRAY_LIMIT:,}")
+    whole = {
+        "format": f"residualplanner/{kind}",
+        "version": version,
+        "package_version": __version__,
+        "content": dict(header),
+        "arrays": {name: _declaration(array) for name, array in stored.items()},
+    }
+    text = json_text(whole)
+    if len(text) > HEADER_LIMIT:
+        raise ValueError(f"too large: a header of {len(text):,} bytes, the limit is {HEADER_LIMIT:,}")
+
+    with write_whole(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        with _member(archive, "header.json", len(text)) as member:
+            member.write(text)
+        for name, array in stored.items():
+            with _member(archive, f"{name}.npy", array.nbytes + _NPY_HEADER_LIMIT) as member:
+                np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(array))
+                for piece in _pieces(array):
+                    member.write(piece)
+
+
+def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Read what `write_archive` wrote: the header, and the arrays, read-only.
+
+    Args:
+        path: the file.
+        kind: what it must be.
+        version: the format this library reads.
+
+    Raises:
+        FileFormatError: the file is of another kind or version, truncated, altered, or too large.
+        OSError: the file cannot be opened.
+    """
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = _members(archive, size)
+                whole = _header(archive, members, kind=kind, version=version)
+                arrays = {name: _array(archive, members, name, told) for name, told in whole["arrays"].items()}
+        except FileFormatError as refusal:
+            raise FileFormatError(f"{os.fspath(path)}: {refusal}") from None
+        except _UNREADABLE:
+            message = f"{os.fspath(path)}: this is no residualplanner file, or it is damaged; write it again"
+            raise FileFormatError(message) from None
+    return whole["content"], arrays
+
+
+def content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+    """The SHA-256 of a header and arrays, which links one file to another: 64 hexadecimal digits.
+
+    Example:
+        >>> content_hash({"a": 1}, {}) == content_hash({"a": 1}, {}) != content_hash({"a": 2}, {})
+        True
+    """
+    declared = {name: _declaration(_storable(name, array)) for name, array in arrays.items()}
+    return hashlib.sha256(json_text([dict(header), declared])).hexdigest()
+
+
+def _storable(name: str, array: Array) -> Array:
+    """``array`` little-endian and contiguous, or ValueError if it cannot be stored."""
+    if not _NAME.fullmatch(name) or len(name) > 100 or name == "header":
+        raise ValueError(f"array names are lower-case words, got {name!r}")
+    plain = np.ascontiguousarray(array).reshape(np.shape(array))
+    plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
+    if plain.dtype.str not in _DTYPES:
+        raise ValueError(f"array {name!r} must hold numbers or truth values, got {plain.dtype}")
+    if plain.size > ENTRY_LIMIT:
+        raise ValueError(f"too large: array {name!r} has {plain.size:,} entries, the limit is {ENTRY_LIMIT:,}")
+    return plain
+
+
+def _declaration(array: Array) -> dict[str, Any]:
+    """What the header says about one array."""
+    digest = hashlib.sha256()
+    for piece in _pieces(array):
+        digest.update(piece)
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": digest.hexdigest()}
+
+
+def _pieces(array: Array) -> Iterator[memoryview]:
+    """The bytes of a contiguous array, a chunk at a time."""
+    view = memoryview(array.reshape(-1).view(np.uint8).data)
+    for start in range(0, len(view), _CHUNK):
+        yield view[start : start + _CHUNK]
+
+
+def _member(archive: zipfile.ZipFile, name: str, size: int) -> IO[bytes]:
+    """A new uncompressed member whose bytes do not depend on when and where it is written."""
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.create_system = 3
+    info.external_attr = 0o644 << 16
+    return archive.open(info, "w", force_zip64=size >= 2**31)
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """The members by name, none compressed, none twice, together no larger than the file."""
+    infos = archive.infolist()
+    members = {info.filename: info for info in infos}
+    if len(infos) > ARRAY_LIMIT + 1 or len(members) < len(infos):
+        raise FileFormatError("it has too many members, or one name twice; write the file again")
+    if any(info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size for info in infos):
+        raise FileFormatError("its members are compressed, which is not done here; write the file again")
+    if sum(info.file_size for info in infos) > size:
+        raise FileFormatError("it says it is larger than it is; the file is truncated or altered, write it again")
+    return members
+
+
+def _header(
+    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], *, kind: str, version: int
+) -> dict[str, Any]:
+    """The header, after every check that needs no array."""
+    info = members.get("header.json")
+    if info is None:
+        raise FileFormatError("it has no header.json; this is no residualplanner file")
+    if info.file_size > HEADER_LIMIT:
+        raise FileFormatError(f"too large: a header of {info.file_size:,} bytes, the limit is {HEADER_LIMIT:,}")
+    whole = parse_json(archive.read(info).decode("utf-8"))
+    if not isinstance(whole, dict):
+        raise FileFormatError("its header must be an object; write the file again")
+    _require_kind(whole, kind=kind, version=version)
+    if whole.keys() != _FIELDS or not isinstance(whole["content"], dict) or not isinstance(whole["arrays"], dict):
+        raise FileFormatError("its header has missing or unknown fields; write the file again")
+    if members.keys() != {"header.json", *(f"{name}.npy" for name in whole["arrays"])}:
+        raise FileFormatError("its header names other arrays than it holds; write the file again")
+    return whole
+
+
+def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
+    found, number = whole.get("format"), whole.get("version")
+    if not isinstance(found, str) or not found.startswith("residualplanner/"):
+        raise FileFormatError("this is no residualplanner file")
+    if found != f"residualplanner/{kind}":
+        other = found.removeprefix("residualplanner/")[:40]
+        raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}; name the {kind} file instead")
+    if type(number) is not int or number < 1:
+        raise FileFormatError("its format version must be a whole number, at least 1; write the file again")
+    if number > version:
+        raise FileFormatError(
+            f"written by a newer version (format {number}, this reads {version}); upgrade residualplanner"
+        )
+    if number < version:
+        raise FileFormatError(f"format {number} is no longer read; write the file again with this version")
+
+
+def _array(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str, told: object) -> Array:
+    """One array, read-only, after its size, type, shape and hash have been compared with the header."""
+    dtype, shape, digest = _declared(name, told)
+    info = members[f"{name}.npy"]
+    size = math.prod(shape) * dtype.itemsize
+    if not size < info.file_size <= size + _NPY_HEADER_LIMIT:
+        raise FileFormatError(f"array {name!r} is not as large as its header says; write the file again")
+    with archive.open(info) as member:
+        if np.lib.format.read_magic(member) != (1, 0):
+            raise FileFormatError(f"array {name!r} is of an unknown format; write the file again")
+        if np.lib.format.read_array_header_1_0(member, _NPY_HEADER_LIMIT) != (shape, False, dtype):
+            raise FileFormatError(f"array {name!r} is not what its header says; write the file again")
+        array = np.empty(shape, dtype)
+        for piece in _pieces(array):
+            piece[:] = member.read(len(piece))
+        if member.read(1):
+            raise FileFormatError(f"array {name!r} is longer than its header says; write the file again")
+    if _declaration(array)["sha256"] != digest:
+        raise FileFormatError(f"array {name!r} was altered: its SHA-256 is not the header's; write the file again")
+    return frozen(array)
+
+
+def _declared(name: str, told: object) -> tuple[np.dtype[Any], tuple[int, ...], str]:
+    """The type, shape and hash that a header tells of one array, if it may."""
+    refusal = FileFormatError(f"its header describes array {name[:40]!r} wrongly; write the file again")
+    if not _NAME.fullmatch(name) or not isinstance(told, dict) or told.keys() != {"dtype", "shape", "sha256"}:
+        raise refusal
+    dtype, shape, digest = told["dtype"], told["shape"], told["sha256"]
+    if not isinstance(dtype, str) or dtype not in _DTYPES or not isinstance(digest, str):
+        raise refusal
+    if not isinstance(shape, list) or len(shape) > 64 or any(type(size) is not int or size < 0 for size in shape):
+        raise refusal
+    if math.prod(shape) > ENTRY_LIMIT:
+        raise FileFormatError(
+            f"too large: array {name!r} has {math.prod(shape):,} entries, the limit is {ENTRY_LIMIT:,}"
+        )
+    return np.dtype(dtype), tuple(shape), digest

@@ -1,0 +1,100 @@
+"""Intervals that cut a numeric column into values.
+
+Reads: edges, and labels where the text of the interval will not do.  Gives: Bins.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Real
+
+from residualplanner.errors import DomainError
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Bins:
+    """Intervals between neighboring edges, closed on the left and open on the right; the last is closed on both sides.
+
+    A number is compared with the edges as a 64-bit float.  An outermost edge may be infinite; an infinite number in the
+    records lies in no bin all the same.
+
+    Attributes:
+        edges: strictly increasing, one more than there are bins.
+        labels: one text per bin.
+
+    Raises:
+        DomainError: fewer than two edges, edges that are not numbers or do not increase, labels that do not fit.
+
+    Example:
+        >>> Bins([0, 10_000, 50_000.5]).labels
+        ('[0, 10000)', '[10000, 50000.5]')
+        >>> Bins([0, 18, float("inf")], labels=["minor", "adult"]).labels
+        ('minor', 'adult')
+    """
+
+    edges: tuple[float, ...]
+    labels: tuple[str, ...]
+
+    def __init__(self, edges: Iterable[float], labels: Iterable[str] | None = None) -> None:
+        object.__setattr__(self, "edges", _checked_edges(edges))
+        object.__setattr__(self, "labels", _interval_texts(self.edges) if labels is None else _checked_labels(labels))
+        if len(self.labels) != len(self.edges) - 1:
+            raise DomainError(f"{len(self.edges)} edges make {len(self.edges) - 1} bins, got {len(self.labels)} labels")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(_number_text(edge) for edge in self.edges[:6])
+        return f"Bins([{shown}])" if len(self.edges) <= 6 else f"Bins([{shown}, ...; {len(self)} bins])"
+
+
+def _checked_edges(edges: Iterable[float]) -> tuple[float, ...]:
+    given = list(edges)
+    if len(given) < 2:
+        raise DomainError(f"bins need at least 2 edges, got {len(given)}")
+    if not all(_is_number(edge) for edge in given):
+        raise DomainError("bin edges must be numbers")
+    numbers = tuple(_as_float(edge) for edge in given)
+    if not all(low < high for low, high in pairwise(numbers)):
+        raise DomainError("bin edges must be strictly increasing, and none of them NaN")
+    return numbers
+
+
+def _is_number(edge: object) -> bool:
+    return isinstance(edge, Real) and not isinstance(edge, bool)
+
+
+def _as_float(edge: float) -> float:
+    try:
+        return float(edge) + 0.0  # minus zero becomes zero
+    except OverflowError:
+        return math.nan
+
+
+def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    given = tuple(labels)
+    if isinstance(labels, str) or not all(isinstance(label, str) for label in given):
+        raise DomainError("labels of bins must be a list of texts")
+    if len(set(given)) < len(given):
+        raise DomainError("labels of bins must differ from one another")
+    return tuple(str(label) for label in given)
+
+
+def _interval_texts(edges: tuple[float, ...]) -> tuple[str, ...]:
+    lows, highs = edges[:-1], edges[1:]
+    last = len(lows) - 1
+    return tuple(
+        _interval_text(low, high, closed=i == last) for i, (low, high) in enumerate(zip(lows, highs, strict=True))
+    )
+
+
+def _interval_text(low: float, high: float, *, closed: bool) -> str:
+    left = "[" if math.isfinite(low) else "("
+    right = "]" if closed and math.isfinite(high) else ")"
+    return f"{left}{_number_text(low)}, {_number_text(high)}{right}"
+
+
+def _number_text(number: float) -> str:
+    return str(int(number)) if number.is_integer() and abs(number) < 1e16 else repr(number)

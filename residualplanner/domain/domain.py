@@ -1,0 +1,186 @@
+"""The schema of a table: its attributes in order.
+
+Reads: what the user declares, or the JSON this module wrote.  Gives: Domain.  Never sees a record.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from residualplanner.domain._json import attribute_of_json, json_of_attribute
+from residualplanner.domain.attribute import Attribute, Label
+from residualplanner.domain.bins import Bins
+from residualplanner.errors import DomainError
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Domain:
+    """The attributes of a table, in order; two domains are equal when all their attributes are.
+
+    A domain without attributes is allowed: its only table is the number of records.
+
+    Args:
+        mapping: attribute name to a size, a sequence of labels, Bins, or an Attribute of that name.
+
+    Attributes:
+        attributes: in the order given.
+
+    Raises:
+        DomainError: a name, size, label or bin that cannot be.
+
+    Example:
+        >>> domain = Domain({"age": 85, "sex": ["F", "M"], "income": Bins([0, 10_000, 50_000, 200_000])})
+        >>> domain
+        Domain(age: 85, sex: 2, income: 3)
+        >>> domain.cells(["age", "sex"])
+        170
+    """
+
+    attributes: tuple[Attribute, ...]
+
+    def __init__(self, mapping: Mapping[str, int | Sequence[Label] | Bins | Attribute]) -> None:
+        if not isinstance(mapping, Mapping):
+            message = f"a domain is a mapping from attribute name to size, labels or bins, got {type(mapping).__name__}"
+            raise DomainError(message)
+        attributes = tuple(_attribute(name, value) for name, value in mapping.items())
+        object.__setattr__(self, "attributes", attributes)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names, (d,)."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each attribute can take, (d,)."""
+        return tuple(attribute.size for attribute in self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._position
+
+    def __getitem__(self, name: str) -> Attribute:
+        return self.attributes[self._positions([name])[0]]
+
+    def __repr__(self) -> str:
+        shown = [f"{_short(attribute.name)}: {attribute.size}" for attribute in self.attributes]
+        if len(shown) > 8:
+            shown = [*shown[:4], "...", f"{shown[-1]}; {len(self)} attributes"]
+        return f"Domain({', '.join(shown)})"
+
+    def positions(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Where the named attributes stand, in ascending order.
+
+        Args:
+            names: attribute names in any order, none of them twice.
+
+        Returns:
+            Positions in the domain, ascending.
+
+        Raises:
+            DomainError: a name is not in the domain, or comes twice.
+
+        Example:
+            >>> Domain({"age": 85, "sex": 2, "race": 5}).positions(("race", "age"))
+            (0, 2)
+        """
+        if isinstance(names, str):
+            raise DomainError(f"a list of attribute names is needed, got the text {names!r}; write ({names!r},)")
+        given = list(names)
+        found = self._positions(given)
+        if len(set(found)) < len(found):
+            twice = sorted({name for name in given if given.count(name) > 1})
+            raise DomainError(f"attributes {twice} come twice in {_list_text(given)}", attributes=twice)
+        return tuple(sorted(found))
+
+    def cells(self, names: Iterable[str] | None = None) -> int:
+        """How many cells the table over the named attributes has, exactly, however many they are.
+
+        Args:
+            names: attribute names in any order; all attributes when omitted.
+
+        Returns:
+            The product of their sizes; 1 for no attributes.
+
+        Raises:
+            DomainError: a name is not in the domain, or comes twice.
+
+        Example:
+            >>> Domain({f"a{i}": 10 for i in range(40)}).cells() == 10**40
+            True
+        """
+        positions = range(len(self)) if names is None else self.positions(names)
+        return math.prod(self.sizes[position] for position in positions)
+
+    def to_json(self) -> dict[str, Any]:
+        """The domain as plain lists, mappings, numbers and texts; ``from_json`` is the inverse.
+
+        Example:
+            >>> Domain({"sex": ["F", "M"]}).to_json()
+            {'attributes': [{'name': 'sex', 'labels': ['F', 'M'], 'unknown': 'error', 'missing': 'error'}]}
+        """
+        return {"attributes": [json_of_attribute(attribute) for attribute in self.attributes]}
+
+    @classmethod
+    def from_json(cls, value: object) -> "Domain":
+        """The domain that ``to_json`` wrote.
+
+        Args:
+            value: what ``to_json`` gave, or the same after a round trip through JSON.
+
+        Returns:
+            An equal domain.
+
+        Raises:
+            DomainError: an unknown or absent field, a value of the wrong type, an attribute twice; it says where.
+        """
+        if not isinstance(value, dict) or set(value) != {"attributes"} or not isinstance(value["attributes"], list):
+            raise DomainError("domain: expected an object with the one field 'attributes', a list")
+        attributes = [attribute_of_json(item, f"attributes[{i}]") for i, item in enumerate(value["attributes"])]
+        mapping = {attribute.name: attribute for attribute in attributes}
+        if len(mapping) < len(attributes):
+            names = [attribute.name for attribute in attributes]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise DomainError(f"domain: attributes {twice} come twice", attributes=twice)
+        return cls(mapping)
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.names)}
+
+    def _positions(self, names: Sequence[str]) -> list[int]:
+        unknown = [name for name in names if not isinstance(name, str) or name not in self._position]
+        if unknown:
+            known = _list_text(self.names)
+            message = f"unknown attributes {_list_text(unknown)}; the domain has {known}"
+            raise DomainError(message, attributes=map(str, unknown))
+        return [self._position[name] for name in names]
+
+
+def _attribute(name: str, value: int | Sequence[Label] | Bins | Attribute) -> Attribute:
+    if isinstance(value, Attribute):
+        if value.name != name:
+            message = f"attribute {value.name!r} stands under the name {name!r}; the two must be the same"
+            raise DomainError(message, attributes=[value.name])
+        return value
+    if isinstance(value, Bins):
+        return Attribute(name, bins=value)
+    if isinstance(value, Iterable):
+        return Attribute(name, labels=value)
+    return Attribute(name, value if value is not None else 0)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 24 else f"{name[:21]}..."
+
+
+def _list_text(names: Sequence[object]) -> str:
+    shown = [_short(str(name)) for name in names[:20]]
+    return str(shown) if len(names) <= 20 else f"{str(shown)[:-1]}, ... {len(names)} in all]"

@@ -1,0 +1,183 @@
+"""Codes of raw values: which of an attribute's values a record's entry is.
+
+Reads: an attribute and raw entries.  Gives: codes 0 .. size-1, or UNKNOWN or MISSING; what becomes of those two is the
+attribute's rule, applied elsewhere.
+
+The same entry gets the same code whatever container it came in.  ``None``, NaN, pandas' NA and NaT are missing.  Then:
+
+=============== ====================================================================================================
+the attribute   what matches
+=============== ====================================================================================================
+size, integers  integers; floats and decimals without a fraction (a null turns a column of integers into
+                floats); text that is the integer's usual spelling: "7", "-3"; not "07", "+7", " 7", "7.0", "-0"
+text            the very same text, code point by code point; an integer whose spelling is that text, because
+                readers turn "1" into 1; so 1 and 1.0 match "1", and nothing but the text "01" matches "01"
+truth values    True and False; the text "true", "True", "TRUE", "false", "False", "FALSE"
+bins            finite numbers; text that is a number as programs write it, without spaces: "1500", "-2.5", "1e3"
+=============== ====================================================================================================
+
+True and False are not 1 and 0, bytes are not text, and dates match nothing.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.domain.attribute import Attribute, Label
+from residualplanner.domain.bins import Bins
+
+#: The code of an entry that is none of the attribute's values.
+UNKNOWN = -1
+#: The code of an entry that is not there.
+MISSING = -2
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+
+
+def codes_of_values(attribute: Attribute, values: Sequence[object]) -> IntArray:
+    """The code of each raw value, one at a time: for the few distinct values of a column.
+
+    Args:
+        attribute: the column's description.
+        values (m,): raw entries of any type.
+
+    Returns:
+        (m,): codes 0 .. size-1, UNKNOWN or MISSING.
+
+    Cost: about a microsecond a value.
+
+    Example:
+        >>> codes_of_values(Attribute("grade", labels=[1, 2]), ["2", 1.0, "02", True, None])
+        array([ 1,  0, -1, -1, -2])
+    """
+    code_of = _matcher(attribute)
+    codes = (MISSING if _is_missing(value) else code_of(value) for value in values)
+    return np.fromiter(codes, dtype=np.int64, count=len(values))
+
+
+def codes_of_numbers(attribute: Attribute, numbers: NDArray[np.number]) -> IntArray:
+    """The code of each number of a whole column at once, for every attribute but text and truth values.
+
+    Args:
+        attribute: a size, integer labels or bins.
+        numbers (m,): integers, or floats with NaN where the entry is missing.
+
+    Returns:
+        (m,): codes 0 .. size-1, UNKNOWN or MISSING; the same as ``codes_of_values`` gives.
+
+    Cost: O(m log size), without a Python step per number.
+
+    Example:
+        >>> codes_of_numbers(Attribute("income", bins=Bins([0, 10, 20])), np.array([5.0, 20.0, 20.5, np.nan]))
+        array([ 0,  1, -1, -2])
+    """
+    if attribute.bins is not None:
+        return _codes_in_bins(attribute.bins, numbers.astype(np.float64))
+    if numbers.dtype.kind in "iu":
+        return _codes_of_integers(attribute, cast("NDArray[np.integer]", numbers))
+    floats = numbers.astype(np.float64)
+    integral = (floats == np.trunc(floats)) & (np.abs(floats) < 2.0**63)
+    codes = _codes_of_integers(attribute, np.where(integral, floats, 0).astype(np.int64))
+    return np.where(np.isnan(floats), MISSING, np.where(integral, codes, UNKNOWN))
+
+
+def _codes_of_integers(attribute: Attribute, numbers: NDArray[np.integer]) -> IntArray:
+    if attribute.labels is None:
+        known = (numbers >= 0) & (numbers < attribute.size)
+        return np.where(known, numbers.astype(np.int64), UNKNOWN)
+    fits = numbers <= np.iinfo(np.int64).max  # unsigned integers beyond it equal no label
+    labels = np.array(attribute.labels, dtype=np.int64)
+    order = np.argsort(labels)
+    wanted = np.where(fits, numbers, 0).astype(np.int64)
+    place = np.minimum(np.searchsorted(labels[order], wanted), labels.size - 1)
+    codes = order[place]
+    return np.where(fits & (labels[codes] == wanted), codes, UNKNOWN)
+
+
+def _codes_in_bins(bins: Bins, numbers: FloatArray) -> IntArray:
+    edges = np.array(bins.edges)
+    codes = np.searchsorted(edges, numbers, side="right") - 1
+    codes[numbers == edges[-1]] = len(bins) - 1
+    known = (numbers >= edges[0]) & (numbers <= edges[-1]) & np.isfinite(numbers)
+    return np.where(np.isnan(numbers), MISSING, np.where(known, codes, UNKNOWN))
+
+
+def _matcher(attribute: Attribute) -> Callable[[object], int]:
+    if attribute.bins is not None:
+        bins = attribute.bins
+        return lambda value: int(_codes_in_bins(bins, np.array([_number_of(value)]))[0])
+    if attribute.matching == "code":
+        size = attribute.size
+        return lambda value: _code_in_range(_integer_of(value), size)
+    codes = {label: code for code, label in enumerate(attribute.value_labels)}
+    key_of: Callable[[object], Label | None] = _truth_of
+    if attribute.matching != "truth":
+        key_of = _integer_of if attribute.matching == "integer" else _text_of
+    return lambda value: codes.get(key_of(value), UNKNOWN)  # type: ignore[arg-type]  # None is no label
+
+
+def _code_in_range(number: int | None, size: int) -> int:
+    return number if number is not None and 0 <= number < size else UNKNOWN
+
+
+def _is_missing(value: object) -> bool:
+    if isinstance(value, float | np.floating):
+        return math.isnan(value)
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _plain_number(value: object) -> int | float | Decimal | None:
+    """The entry as Python's own number, or None; a truth value is none, nor is a time span, NumPy's integers or not."""
+    if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
+        return int(value)
+    if isinstance(value, np.floating):
+        return float(value)
+    return value if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else None
+
+
+def _integer_of(value: object) -> int | None:
+    """The integer an entry means, or None."""
+    if isinstance(value, str):
+        return int(value) if len(value) <= 20 and _INTEGER.fullmatch(value) else None
+    number = _plain_number(value)
+    if number is None or not -(2**64) < number < 2**64:  # keeps Decimal("1e999999") from being spelled out
+        return None
+    return int(number) if number == int(number) else None
+
+
+def _text_of(value: object) -> str | None:
+    """The text an entry means, or None."""
+    if isinstance(value, str):
+        return str(value)
+    number = _integer_of(value)
+    return None if number is None else str(number)
+
+
+def _truth_of(value: object) -> bool | None:
+    """The truth value an entry means, or None."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    return _TRUTH.get(value) if isinstance(value, str) else None
+
+
+def _number_of(value: object) -> float:
+    """The float an entry means; infinity, which lies in no bin, where it means none."""
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        return math.inf
+    number = value if isinstance(value, str) else _plain_number(value)
+    try:
+        return math.inf if number is None else float(number)
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,54 @@
+"""What the library raises: one base class, each error also the built-in one a caller expects.
+
+Messages say what was wrong, where, and what to write instead.  They never hold a record's value nor a count of records.
+"""
+
+from collections.abc import Iterable
+
+
+class ResidualPlannerError(Exception):
+    """The base of every error this library raises on purpose."""
+
+
+class DomainError(ResidualPlannerError, ValueError):
+    """An attribute, size or label does not fit the domain; ``attributes`` names them."""
+
+    def __init__(self, message: str, *, attributes: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.attributes = tuple(attributes)
+
+
+class WorkloadError(ResidualPlannerError, ValueError):
+    """A query, family or weight cannot be planned for."""
+
+
+class BudgetError(ResidualPlannerError, ValueError):
+    """A privacy budget, loss target or noise level is out of range, or a plan would overspend."""
+
+
+class DataError(ResidualPlannerError, ValueError):
+    """The records do not fit the schema; ``column`` names where.  Never says which record or value."""
+
+    def __init__(self, message: str, *, column: str | None = None) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+class SolverError(ResidualPlannerError, RuntimeError):
+    """An optimizer ended without a usable answer; ``status`` is its own word for why."""
+
+    def __init__(self, message: str, *, status: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class FileFormatError(ResidualPlannerError, ValueError):
+    """A file is not what it should be: truncated, altered, of another version, or not ours."""
+
+
+class MissingExtraError(ResidualPlannerError, ImportError):
+    """An optional package is not installed; ``extra`` says which extra brings it."""
+
+    def __init__(self, message: str, *, extra: str) -> None:
+        super().__init__(message)
+        self.extra = extra

@@ -1,0 +1,83 @@
+"""The same linear map along every axis of a stack of tables.
+
+Reads: a stack of equal-shaped tables, batch axis first.  Gives: a stack.
+
+A stack is turned while it is mapped: each pass takes the first axis after the batch and puts its result last, so that
+after one pass per axis all stand in order again.  Where an axis is short a pass is one matrix product, which is what
+array libraries do best, and neighbors that are very short are merged into one axis first; a long axis is mapped
+directly, in O(n) instead of O(n**2).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.kron.arrays import Array, like, namespace
+
+#: Up to this many values an axis, or several merged into one, is mapped by a matrix product.
+DENSE_LIMIT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class AxisMap:
+    """A linear map for axes of every size n.
+
+    Attributes:
+        matrix: its matrix for size n, (m, n).
+        direct: the same map of the middle axis of a stack (b, n, r), in O(n) for each column: (b, m, r).
+        shortens: n - m, the same for every n.
+    """
+
+    matrix: Callable[[int], NDArray[np.float64]]
+    direct: Callable[[Array], Array]
+    shortens: int
+
+    def along_all_axes(self, tables: Array) -> Array:
+        """Map all axes of ``tables`` (b, n_1, .., n_k) but the first, (b, m_1, .., m_k).
+
+        Cost: for each axis O(b * cells * n) flops where n is at most `DENSE_LIMIT`, else O(b * cells).
+        """
+        xp = namespace(tables)
+        batch, *sizes = tables.shape
+        for axes in merged_axes(tuple(sizes)):
+            width = math.prod(axes)
+            stack = xp.reshape(tables, (batch, width, math.prod(tables.shape[1:]) // width))
+            if width <= DENSE_LIMIT:
+                tables = _product(stack, _transposed_matrix(self, axes))
+            else:
+                tables = xp.matrix_transpose(self.direct(stack))
+        return xp.reshape(tables, (batch, *(size - self.shortens for size in sizes)))
+
+
+def merged_axes(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Join neighbors as long as together they have at most `DENSE_LIMIT` entries.
+
+    Example:
+        >>> merged_axes((2, 3, 100, 5, 6, 2))
+        [(2, 3), (100,), (5, 6), (2,)]
+    """
+    merged: list[tuple[int, ...]] = []
+    for size in sizes:
+        if merged and math.prod(merged[-1]) * size <= DENSE_LIMIT:
+            merged[-1] += (size,)
+        else:
+            merged.append((size,))
+    return merged
+
+
+def _product(stack: Array, matrix: NDArray[np.float64]) -> Array:
+    """Multiply the middle axis of ``stack`` (b, n, r) by ``matrix`` (n, m) and put it last, (b, r, m)."""
+    xp = namespace(stack)
+    if stack.shape[2] == 1:
+        return xp.matmul(xp.reshape(stack, stack.shape[:2]), like(matrix, stack))
+    return xp.matmul(xp.matrix_transpose(stack), like(matrix, stack))
+
+
+@lru_cache(maxsize=4096)
+def _transposed_matrix(axis_map: AxisMap, sizes: tuple[int, ...]) -> NDArray[np.float64]:
+    """The transpose of the Kronecker product of a map's matrices, (n_1 * .. * n_k, m_1 * .. * m_k)."""
+    return np.ascontiguousarray(reduce(np.kron, map(axis_map.matrix, sizes)).T)

@@ -1,0 +1,129 @@
+"""Residuals of tables and back: the subtraction matrix along every axis, and its inverse.
+
+Reads: stacks of equal-shaped tables or residuals, batch axis first.  Gives: stacks.
+Source: spec eqs. (5), (7) and (13).
+"""
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.kron.arrays import Array, indices, namespace
+from residualplanner.kron.axis_maps import AxisMap
+
+
+def residuals_of_tables(tables: Array) -> Array:
+    """The first entry minus each other one, along every axis.
+
+    Args:
+        tables (b, n_1, .., n_k): numbers, n_i >= 2.
+
+    Returns:
+        The subtraction matrix of spec eq. (5) along every axis, (b, n_1 - 1, .., n_k - 1).
+
+    Source: spec eq. (7), the product with H.
+
+    Example:
+        >>> residuals_of_tables(np.array([[5.0, 3.0, 1.0]]))
+        array([[2., 4.]])
+    """
+    return _SUBTRACT.along_all_axes(tables)
+
+
+def tables_of_tensors(tensors: Array) -> Array:
+    """Undo the sum and the subtraction along every axis.
+
+    Args:
+        tensors (b, n_1, .., n_k): on each axis entry 0 is the sum over the attribute, entry j >= 1 its j-th residual.
+
+    Returns:
+        The tables, (b, n_1, .., n_k).
+
+    Source: spec eq. (13).
+
+    Example:
+        >>> tables_of_tensors(np.array([[9.0, 2.0, 4.0]])).round(12)
+        array([[5., 3., 1.]])
+    """
+    return _REBUILD.along_all_axes(tensors)
+
+
+def tables_of_residuals(blocks: Sequence[Array], rows: NDArray[np.int64]) -> Array:
+    """The tables whose residuals are given.
+
+    Args:
+        blocks (2**k,): block j (g_j, ..) holds residuals of sets of attributes of one shape; its axes after the first
+            are n_i - 1 for every i whose bit in j is set (bit 0 is the first attribute).
+        rows (b, 2**k): for each table, which rows of the blocks are its own.
+
+    Returns:
+        The tables, (b, n_1, .., n_k).
+
+    Source: spec eqs. (10) and (13).
+
+    Example:
+        >>> tables_of_residuals([np.array([9.0]), np.array([[2.0, 4.0]])], np.array([[0, 0]])).round(12)
+        array([[5., 3., 1.]])
+    """
+    return tables_of_tensors(tensors_of_residuals(blocks, rows))
+
+
+def tensors_of_residuals(blocks: Sequence[Array], rows: NDArray[np.int64]) -> Array:
+    """Put the residuals of each table together into the tensor Z of spec eq. (13); arguments as `tables_of_residuals`."""
+    top = blocks[-1]
+    xp = namespace(*blocks)
+    tensors = xp.empty((len(rows), *(size + 1 for size in top.shape[1:])), dtype=top.dtype, device=top.device)
+    places = product((0, slice(1, None)), repeat=top.ndim - 1)
+    for block, place, column in zip(blocks, places, rows.T, strict=True):
+        tensors[(slice(None), *reversed(place))] = _rows(block, column)
+    return tensors
+
+
+def _rows(block: Array, rows: NDArray[np.int64]) -> Array:
+    """The ``rows`` (b,) of ``block`` (g, ..); a view where they follow one another."""
+    first = int(rows[0]) if len(rows) else 0
+    if len(rows) > 1 and rows[-1] - first == len(rows) - 1 and (rows[1:] - rows[:-1] == 1).all():
+        return block[first : first + len(rows), ...]
+    return namespace(block).take(block, indices(rows, block), axis=0)
+
+
+def subtraction_matrix(size: int) -> NDArray[np.float64]:
+    """The matrix Sub of spec eq. (5), (size - 1, size): a first column of ones, then minus the identity.
+
+    Example:
+        >>> subtraction_matrix(3)
+        array([[ 1., -1., -0.],
+               [ 1., -0., -1.]])
+    """
+    return np.hstack([np.ones((size - 1, 1)), -np.eye(size - 1)])
+
+
+def rebuilding_matrix(size: int) -> NDArray[np.float64]:
+    """The inverse of a row of ones above the subtraction matrix, (size, size).
+
+    Source: spec eqs. (9) and (13).
+
+    Example:
+        >>> rebuilding_matrix(2)
+        array([[ 0.5,  0.5],
+               [ 0.5, -0.5]])
+    """
+    matrix = np.full((size, size), 1 / size)
+    matrix[1:, 1:] -= np.eye(size - 1)
+    return matrix
+
+
+def _subtract(stack: Array) -> Array:
+    return stack[:, :1, :] - stack[:, 1:, :]
+
+
+def _rebuild(stack: Array) -> Array:
+    xp = namespace(stack)
+    first = xp.sum(stack, axis=1, keepdims=True) / stack.shape[1]
+    return xp.concat([first, first - stack[:, 1:, :]], axis=1)
+
+
+_SUBTRACT = AxisMap(matrix=subtraction_matrix, direct=_subtract, shortens=1)
+_REBUILD = AxisMap(matrix=rebuilding_matrix, direct=_rebuild, shortens=0)

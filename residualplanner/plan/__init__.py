@@ -1,0 +1,19 @@
+"""The whole decision, made without data: what to measure, with how much noise, and how accurate every table will be."""
+
+from residualplanner.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
+from residualplanner.plan.losses import ConvexLoss, MaxVariance, SumOfVariances
+from residualplanner.plan.plan import NoiseVariances, Plan
+from residualplanner.plan.select import select
+
+__all__ = [
+    "ConvexLoss",
+    "MaxVariance",
+    "NoiseVariances",
+    "Plan",
+    "SumOfVariances",
+    "load_plan",
+    "plan_from_archive",
+    "plan_hash",
+    "plan_to_archive",
+    "select",
+]

@@ -1,0 +1,109 @@
+"""The error table of a plan: one row per query, built column by column.
+
+pandas' and PyArrow's home in this layer; both are imported when the table is asked for.
+"""
+
+import math
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from residualplanner._checks import FloatArray
+from residualplanner.bases import ResidualNumbers
+from residualplanner.errors import BudgetError
+from residualplanner.plan.variances import variance_pieces, variance_weights
+from residualplanner.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How the query of no attributes, the number of records, is called in tables.
+TOTAL = "(total)"
+_JOIN = " × "
+
+
+def error_table(
+    workload: Workload,
+    numbers: ResidualNumbers,
+    noise_variance: FloatArray,
+    average_variance: FloatArray,
+    level: float,
+) -> "pd.DataFrame":
+    """One row per query, as `Plan.errors` describes."""
+    import pandas as pd
+
+    if not 0 < level < 1:
+        raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
+    std_err = np.sqrt(average_variance)
+    return pd.DataFrame(
+        {
+            "query": _query_names(workload),
+            "kinds": _kind_names(workload),
+            "order": workload.orders,
+            "cells": _whole(workload.cells),
+            "weight": workload.weights,
+            "privacy_share": privacy_shares(workload, numbers, noise_variance),
+            "std_err": std_err,
+            "max_std_err": std_err,
+            "moe": NormalDist().inv_cdf((1 + level) / 2) * std_err,
+            "conf_level": np.full(len(workload), level),
+            "expected_abs_error": math.sqrt(2 / math.pi) * std_err,
+        }
+    )
+
+
+def privacy_shares(workload: Workload, numbers: ResidualNumbers, noise_variance: FloatArray) -> FloatArray:
+    """The share of the privacy cost that each query accounts for, (q,); they add up to 1.
+
+    The cost of each base mechanism is split over the queries that use it, in proportion to what they take of its noise,
+    summed over their cells and times their weight.
+    """
+    importance = workload.weights * workload.cells
+    if not (importance > 0).all():
+        importance = workload.cells
+    used = variance_weights(workload, numbers, importance)
+    per_use = workload.closure.products(numbers.pcost) / noise_variance / used
+    shares = np.empty(len(workload))
+    for queries, positions, taken in variance_pieces(workload, workload.closure, numbers):
+        shares[queries] = importance[queries] * np.einsum("qs,qs->q", taken, per_use[positions])
+    total: FloatArray = shares / shares.sum()
+    return total
+
+
+def _query_names(workload: Workload) -> Any:
+    """The attributes of every query, joined, as a pandas string array made without a loop over queries."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = pa.array(workload.domain.names, type=pa.large_string())
+    parts = []
+    for order, block in enumerate(workload.blocks):
+        if order == 0:
+            parts.append(pa.array([TOTAL] * len(block), type=pa.large_string()))
+        elif len(block):
+            columns = [names.take(pa.array(block.attributes[:, column])) for column in range(order)]
+            parts.append(pc.binary_join_element_wise(*columns, pa.scalar(_JOIN, pa.large_string())))
+    return pd.Series(pa.chunked_array(parts, type=pa.large_string()).to_pandas())
+
+
+def _kind_names(workload: Workload) -> Any:
+    """The kinds asked in every query, joined in the order of its attributes; a category per distinct combination."""
+    import pandas as pd
+
+    names = [kind.name for kind in workload.kinds]
+    codes: list[Any] = []
+    categories: list[str] = []
+    for order, block in enumerate(workload.blocks):
+        distinct, inverse = np.unique(block.kinds, axis=0, return_inverse=True) if order else (block.kinds[:1], None)
+        codes.append(len(categories) + (np.zeros(len(block), dtype=np.int64) if inverse is None else inverse.ravel()))
+        categories += [_JOIN.join(names[code] for code in row) for row in distinct.tolist()]
+    labels = list(dict.fromkeys(categories))
+    recode = np.array([labels.index(category) for category in categories], dtype=np.int64)
+    return pd.Categorical.from_codes(recode[np.concatenate(codes)], categories=pd.Index(labels))
+
+
+def _whole(cells: FloatArray) -> Any:
+    """Numbers of cells as integers where they fit, else as floats."""
+    return cells.astype(np.int64) if cells.max() < 2**53 else cells

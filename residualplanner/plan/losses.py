@@ -1,0 +1,157 @@
+"""What a plan may be asked to make small."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from residualplanner._checks import FloatArray
+from residualplanner.errors import WorkloadError
+from residualplanner.workload import QueryLike, Workload, read_query
+
+#: Weights of queries: a rule, a mapping from query to weight, or one number per query in the workload's order.
+Weights = Literal["cells", "equal", "sqrt"] | Mapping[Any, float] | Sequence[float] | FloatArray
+
+_RULES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "cells": lambda cells: cells,
+    "equal": np.ones_like,
+    "sqrt": np.sqrt,
+}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SumOfVariances:
+    """The weighted sum over queries of the variance of an average cell.
+
+    Attributes:
+        weights: "cells" (a query counts as often as it has cells: the sum of all cell variances), "equal", "sqrt" (the
+            square root of its cells), a mapping from query to weight, or a weight per query.  The workload's own
+            weights multiply these.
+
+    Source: spec eq. (14); paper section 6.
+    """
+
+    weights: Weights = "cells"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MaxVariance:
+    """The largest (weighted) cell variance of the workload.
+
+    Attributes:
+        weights: a weight that multiplies each query's variance, as for `SumOfVariances`; None for equal ones.  The
+            workload's own weights multiply these.  A query of weight 0 does not count.
+
+    Source: spec eq. (15).
+    """
+
+    weights: Weights | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ConvexLoss:
+    """Any convex function of the variances of the queries' average cells.
+
+    Attributes:
+        function: from a CVXPY vector, one variance per query in the workload's order, to a convex CVXPY expression.
+        solver: the solver CVXPY uses, such as "CLARABEL" or "ECOS".
+
+    Source: spec eq. (18).
+    """
+
+    function: Callable[[Any], Any]
+    solver: str = "CLARABEL"
+
+
+#: What `select` accepts as a loss.
+Loss = Literal["sum", "max"] | SumOfVariances | MaxVariance | ConvexLoss | Callable[[Any], Any]
+
+
+def read_loss(loss: Loss) -> SumOfVariances | MaxVariance | ConvexLoss:
+    """The loss as an object.
+
+    Raises:
+        WorkloadError: it is none of those that `select` accepts.
+
+    Example:
+        >>> read_loss("max")
+        MaxVariance(weights=None)
+    """
+    if isinstance(loss, SumOfVariances | MaxVariance | ConvexLoss):
+        return loss
+    if isinstance(loss, str) and loss == "sum":
+        return SumOfVariances()
+    if isinstance(loss, str) and loss == "max":
+        return MaxVariance()
+    if callable(loss) and not isinstance(loss, type):
+        return ConvexLoss(loss)
+    raise WorkloadError(
+        "loss must be 'sum', 'max', SumOfVariances(...), MaxVariance(...) or a function of a CVXPY vector, "
+        f"got {loss!r}"
+    )
+
+
+def describe_loss(loss: SumOfVariances | MaxVariance | ConvexLoss) -> str:
+    """The loss in a few words, as plans, files and messages name it.
+
+    Example:
+        >>> describe_loss(SumOfVariances("sqrt"))
+        'sum of variances, weights sqrt'
+    """
+    if isinstance(loss, ConvexLoss):
+        return f"convex loss, solver {loss.solver}"
+    name = "sum of variances" if isinstance(loss, SumOfVariances) else "maximum variance"
+    if loss.weights is None:
+        return name
+    return f"{name}, weights {loss.weights if isinstance(loss.weights, str) else 'given'}"
+
+
+def importance_of(workload: Workload, weights: Weights | None) -> FloatArray:
+    """How much each query's average cell variance counts, (q,): by rule or given, times the workload's own weights.
+
+    Raises:
+        WorkloadError: weights are of the wrong number, negative, not finite or all zero, or name other queries.
+    """
+    if weights is None:
+        given = np.ones(len(workload))
+    elif isinstance(weights, str):
+        if weights not in _RULES:
+            raise WorkloadError(f"weights must be one of {sorted(_RULES)}, a mapping or numbers, got {weights!r}")
+        given = _RULES[weights](workload.cells)
+    else:
+        given = _numbers(workload, weights)
+    if not (np.isfinite(given) & (given >= 0)).all():
+        raise WorkloadError("weights must be finite and at least 0")
+    importance: FloatArray = given * workload.weights
+    if not (importance > 0).any():
+        raise WorkloadError("all weights are 0; at least one query must matter")
+    return importance
+
+
+def _numbers(workload: Workload, weights: Mapping[Any, float] | Sequence[float] | FloatArray) -> FloatArray:
+    if isinstance(weights, Mapping):
+        weights = _in_order(workload, weights)
+    try:
+        given = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WorkloadError("weights must be numbers, one for each query") from None
+    if given.shape != (len(workload),):
+        raise WorkloadError(
+            f"one weight for each query: got {len(workload)} queries and weights of shape {given.shape}"
+        )
+    return given
+
+
+def _in_order(workload: Workload, weights: Mapping[Any, float]) -> list[float]:
+    def key(query: QueryLike) -> object:
+        return read_query(workload.domain, query)
+
+    by_query = {key(query): weight for query, weight in weights.items()}
+    queries = {key(query): query for query in workload}
+    missing = [query for found, query in queries.items() if found not in by_query]
+    if missing:
+        raise WorkloadError(f"weights name no weight for the query {missing[0]!r}; give one for each query")
+    if len(by_query) > len(queries):
+        raise WorkloadError("weights name a query that is not in the workload")
+    return [by_query[found] for found in queries]

@@ -1,0 +1,91 @@
+"""How the variances of queries follow from the noise of the base mechanisms: linear maps, as arrays.
+
+Reads: a workload, the numbers of its attributes, noise variances.  Gives: arrays.
+Source: spec eqs. (11) and (14); paper Theorem 4.4.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from residualplanner._checks import FloatArray
+from residualplanner.bases import ResidualNumbers
+from residualplanner.workload import Closure, Workload, subset_products
+
+#: How many (query, subset) pairs are worked on at a time.
+_CHUNK = 2**21
+
+
+def variance_pieces(
+    workload: Workload, closure: Closure, numbers: ResidualNumbers
+) -> Iterator[tuple[slice, NDArray[np.int64], FloatArray]]:
+    """For runs of queries: which they are, the closure sets within each and their coefficients, both (m, 2**k).
+
+    Source: spec eq. (11): the variance of an average cell of Q is ``sum_A m_{Q,A} sigma_A**2``.
+    """
+    start = 0
+    for order, block in enumerate(workload.blocks):
+        step = max(1, _CHUNK >> order)
+        for first in range(0, len(block), step):
+            part = slice(first, first + step)
+            attributes, kinds = block.attributes[part], block.kinds[part]
+            yield (
+                slice(start + first, start + first + len(attributes)),
+                closure.subset_positions(attributes),
+                subset_products(numbers.absent[attributes, kinds], numbers.present[attributes, kinds]),
+            )
+        start += len(block)
+
+
+def variance_matrix(workload: Workload, closure: Closure, numbers: ResidualNumbers) -> sparse.csr_array:
+    """The matrix m of spec section 3, sparse: a row per query (q,), a column per closure set (m,)."""
+    columns, entries, counts = [], [], []
+    for _, positions, coefficients in variance_pieces(workload, closure, numbers):
+        columns.append(positions.astype(np.int32).ravel())
+        entries.append(coefficients.ravel())
+        counts.append(np.full(len(positions), positions.shape[1]))
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+    shape = (len(workload), len(closure))
+    return sparse.csr_array((np.concatenate(entries), np.concatenate(columns), starts), shape=shape)
+
+
+def variance_weights(workload: Workload, numbers: ResidualNumbers, importance: FloatArray) -> FloatArray:
+    """The weight v_A of each closure set's noise (m,) in a sum of variances weighted by ``importance`` (q,).
+
+    Source: spec eq. (14).
+    """
+    weights = np.zeros(len(workload.closure))
+    for queries, positions, coefficients in variance_pieces(workload, workload.closure, numbers):
+        taken = coefficients * importance[queries, None]
+        weights += np.bincount(positions.ravel(), weights=taken.ravel(), minlength=len(weights))
+    return weights
+
+
+def average_variances(workload: Workload, numbers: ResidualNumbers, noise_variance: FloatArray) -> FloatArray:
+    """The variance of an average cell of every query, (q,), in counts squared.
+
+    Source: spec eq. (11).
+    """
+    variances = np.empty(len(workload))
+    for queries, positions, coefficients in variance_pieces(workload, workload.closure, numbers):
+        variances[queries] = np.einsum("qs,qs->q", coefficients, noise_variance[positions])
+    return variances
+
+
+def cost_upper_bound(closure: Closure, numbers: ResidualNumbers, noise_variance: FloatArray) -> float:
+    """The privacy cost of measuring every set with this noise, rounded up: never less than the exact cost.
+
+    Args:
+        closure: the sets that are measured.
+        numbers: p of every attribute.
+        noise_variance (m,): sigma squared of every set, > 0.
+
+    Guarantees: each term is a product and quotient of at most 2k + 2 rounded numbers, and the sum is rounded once.
+    Source: spec eq. (8).
+    """
+    cost = math.fsum(closure.products(numbers.pcost) / noise_variance)
+    roundings = 2 * len(closure.blocks) + 4
+    return cost * (1 + roundings * 2.0**-52)

@@ -1,0 +1,138 @@
+"""Numbers read exactly, and conversions whose rounding goes one way.
+
+Reads: numbers as callers write them.  Gives: fractions, 80-digit decimals and floats, each on the side asked for.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+    localcontext,
+)
+from fractions import Fraction
+
+import numpy as np
+
+from residualplanner._checks import Number, require_fraction
+from residualplanner.errors import BudgetError
+
+MAX_BITS = 8192  # of a numerator or denominator: room for the square of any float, far below Python's limit on digits
+_MAX_TEXT = 5000
+_MAX_EXPONENT = 1000
+_EXPONENT = re.compile(r"[eE]([+-]?[0-9_]+)")
+
+# Python's decimal rounds + - * / sqrt exp ln correctly, so with 80 digits each step errs by at most 1e-79 relative.
+_CONTEXT = Context(prec=80, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, DivisionByZero, Overflow])
+SLACK = Decimal("1e-74")  # more than the rounding of a few hundred steps of such arithmetic
+_CLOSE = 1 + Decimal("1e-18")
+
+
+@contextmanager
+def working_digits() -> Iterator[None]:
+    """Do decimal arithmetic with 80 digits and exponents that cannot overflow by accident."""
+    with localcontext(_CONTEXT):
+        yield
+
+
+def read_allowance(name: str, value: Number) -> Fraction:
+    """Return a positive limit exactly; a float means the smaller of its binary value and its decimal spelling.
+
+    Raises:
+        BudgetError: ``value`` is not a number, not positive, not finite, or has thousands of digits.
+    """
+    if isinstance(value, str | Decimal):
+        _require_short_text(name, str(value))
+    exact = require_fraction(name, value)
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MAX_BITS:
+        raise BudgetError(f"{name} has too many digits; write it with at most {_MAX_TEXT}")
+    return exact
+
+
+def read_loss(name: str, value: Number) -> Fraction:
+    """Return a positive loss exactly; a float means the larger of its binary value and its decimal spelling.
+
+    Raises:
+        BudgetError: as ``read_allowance``.
+    """
+    exact = read_allowance(name, value)
+    if isinstance(value, float | np.floating):
+        return max(Fraction(float(value)), Fraction(repr(float(value))))
+    return exact
+
+
+def read_epsilon(value: Number) -> Fraction:
+    """Return epsilon exactly, as ``read_allowance`` but with zero allowed."""
+    if isinstance(value, int | float | Fraction | Decimal | np.number) and not isinstance(value, bool) and value == 0:
+        return Fraction(0)
+    return read_allowance("epsilon", value)
+
+
+def read_delta(value: Number) -> Fraction:
+    """Return delta exactly, as ``read_allowance`` but below 1.
+
+    Raises:
+        BudgetError: ``value`` is not a number strictly between 0 and 1.
+    """
+    exact = read_allowance("delta", value)
+    if not exact < 1:
+        raise BudgetError(f"delta must lie strictly between 0 and 1, got {value!r}")
+    return exact
+
+
+def decimal_up(exact: Fraction) -> Decimal:
+    """Return the smallest decimal of the working digits that is at least ``exact``."""
+    return _quotient(exact, ROUND_CEILING)
+
+
+def decimal_down(exact: Fraction) -> Decimal:
+    """Return the largest decimal of the working digits that is at most ``exact``."""
+    return _quotient(exact, ROUND_FLOOR)
+
+
+def float_up(exact: Fraction | Decimal) -> float:
+    """Return the smallest float that is at least ``exact``."""
+    nearest = float(exact)
+    return nearest if type(exact)(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def float_down(exact: Fraction | Decimal) -> float:
+    """Return the largest float that is at most ``exact``."""
+    nearest = float(exact)
+    return nearest if type(exact)(nearest) <= exact else math.nextafter(nearest, -math.inf)
+
+
+def crossing(is_past: Callable[[Decimal], bool], low: Decimal, high: Decimal) -> tuple[Decimal, Decimal]:
+    """Narrow ``[low, high]`` to 1e-18 relative around the point where a monotone yes-no question turns to yes.
+
+    A returned end is either the one given or has been asked: the lower answered no, the upper yes.
+    """
+    while high > low * _CLOSE:
+        middle = (low * high).sqrt()
+        if is_past(middle):
+            high = middle
+        else:
+            low = middle
+    return low, high
+
+
+def _quotient(exact: Fraction, rounding: str) -> Decimal:
+    with localcontext() as context:
+        context.rounding = rounding
+        return Decimal(exact.numerator) / Decimal(exact.denominator)
+
+
+def _require_short_text(name: str, text: str) -> None:
+    exponent = _EXPONENT.search(text)
+    # The length first: turning a long exponent into an int is itself work.
+    if len(text) > _MAX_TEXT or (exponent and not abs(int(exponent[1])) <= _MAX_EXPONENT):
+        raise BudgetError(f"{name} has too many digits; write it with at most {_MAX_TEXT}")

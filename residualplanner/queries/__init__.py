@@ -1,0 +1,6 @@
+"""Kinds of query on one attribute: the basic matrices of generalized marginals."""
+
+from residualplanner.queries.identity import Identity, Kind
+from residualplanner.queries.json import kind_from_json, kind_to_json
+
+__all__ = ["Identity", "Kind", "kind_from_json", "kind_to_json"]

@@ -1,0 +1,14 @@
+"""Arrays in, noise variances out: closed form, minimax with a certificate, any convex loss."""
+
+from residualplanner.selection.choice import NoiseChoice
+from residualplanner.selection.convex import minimize_convex_loss, minimize_privacy_cost
+from residualplanner.selection.minimax import minimize_maximum_variance
+from residualplanner.selection.weighted_sum import minimize_weighted_variance
+
+__all__ = [
+    "NoiseChoice",
+    "minimize_convex_loss",
+    "minimize_maximum_variance",
+    "minimize_privacy_cost",
+    "minimize_weighted_variance",
+]

@@ -1,0 +1,246 @@
+"""The best noise for any convex loss of the variances, by a convex solver; and the least cost that reaches a loss.
+
+Reads: numbers only, and the loss as a function on CVXPY expressions.  Gives: NoiseChoice.
+Source: spec eq. (18).  CVXPY's only home; it is imported when a loss needs it.
+
+The solver is not trusted.  Its noise is checked, rescaled to the exact privacy cost, its loss is evaluated again, and
+the bound is computed here: where the loss is above its tangent with slopes lambda >= 0, no noise can do better than the
+closed form does for that tangent.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from residualplanner._checks import FloatArray, frozen, frozen_float_array, require_positive
+from residualplanner.errors import BudgetError, SolverError, WorkloadError
+from residualplanner.selection.choice import NoiseChoice
+
+#: From a CVXPY vector of variances (q,), one per query, to a convex scalar CVXPY expression.
+ConvexFunction = Callable[[Any], Any]
+
+_USABLE = ("optimal", "optimal_inaccurate")
+
+
+def minimize_convex_loss(
+    pcost_coefficient: ArrayLike,
+    variance_coefficient: sparse.csr_array,
+    loss: ConvexFunction,
+    *,
+    pcost: float,
+    solver: str = "CLARABEL",
+) -> NoiseChoice:
+    """Minimize ``loss(M s)`` over ``s > 0`` subject to ``sum_A p_A / s_A = pcost``.
+
+    Args:
+        pcost_coefficient (m,): p_A > 0, the privacy cost of base mechanism A at unit noise.
+        variance_coefficient (q, m): M >= 0, sparse; row Q gives Q's variance from the noise variances.
+        loss: a convex function of the vector of variances (q,), on CVXPY expressions.
+        pcost: the privacy cost to spend in total, > 0.
+        solver: a solver of CVXPY, such as "CLARABEL" or "ECOS".
+
+    Returns:
+        The solver's choice at exactly this cost, its loss, and a lower bound from the solver's dual values.
+
+    Raises:
+        BudgetError: ``pcost`` is not a positive finite number.
+        SolverError: the solver is not installed or gave no usable answer.
+        WorkloadError: the loss is not a convex scalar by CVXPY's rules.
+
+    Source: spec eq. (18).
+
+    Example:
+        >>> import cvxpy
+        >>> M = sparse.csr_array([[1.0, 0.0], [0.5, 1.0]])
+        >>> choice = minimize_convex_loss([1.0, 0.5], M, cvxpy.sum, pcost=1.0)
+        >>> round(choice.loss, 4)  # (sqrt(1.5 * 1) + sqrt(1 * 0.5)) ** 2
+        3.7321
+    """
+    import cvxpy
+
+    model = _model(pcost_coefficient, variance_coefficient, require_positive("pcost", pcost))
+    cost = cvxpy.sum(cvxpy.multiply(model.p / model.scale / pcost, cvxpy.inv_pos(model.unit)))
+    objective = cvxpy.Minimize(_expression(loss, model.variance))
+    status = _solve(objective, [cost <= 1, model.link], solver)
+
+    noise_variance = _noise(model)
+    noise_variance = noise_variance * (float((model.p / noise_variance).sum()) / pcost)
+    reached, slope = model.M @ noise_variance, _slope(model)
+    value = _value(loss, reached)
+    bound = value - float(slope @ reached) + _least_weighted_sum(model, slope) / pcost
+    return NoiseChoice(frozen(noise_variance), value, _proved(bound, value, -np.inf), f"{solver.lower()}: {status}")
+
+
+def minimize_privacy_cost(
+    pcost_coefficient: ArrayLike,
+    variance_coefficient: sparse.csr_array,
+    loss: ConvexFunction,
+    *,
+    at_most: float,
+    solver: str = "CLARABEL",
+) -> NoiseChoice:
+    """Minimize ``sum_A p_A / s_A`` over ``s > 0`` subject to ``loss(M s) <= at_most``.
+
+    Args:
+        pcost_coefficient (m,): p_A > 0, the privacy cost of base mechanism A at unit noise.
+        variance_coefficient (q, m): M >= 0, sparse; row Q gives Q's variance from the noise variances.
+        loss: a convex function of the vector of variances (q,), on CVXPY expressions.
+        at_most: the largest loss allowed.
+        solver: a solver of CVXPY, such as "CLARABEL" or "ECOS".
+
+    Returns:
+        The solver's choice; its ``loss`` and ``bound`` are privacy costs.
+
+    Raises:
+        BudgetError: ``at_most`` is not finite, or no noise reaches it.
+        SolverError: the solver is not installed or gave no usable answer.
+        WorkloadError: the loss is not a convex scalar by CVXPY's rules.
+
+    Source: spec eq. (18), the utility-constrained twin.
+
+    Example:
+        >>> import cvxpy
+        >>> M = sparse.csr_array([[1.0, 0.0], [0.5, 1.0]])
+        >>> round(minimize_privacy_cost([1.0, 0.5], M, cvxpy.sum, at_most=2.0).loss, 4)  # 3.7321 / 2
+        1.866
+    """
+    import cvxpy
+
+    if not np.isfinite(at_most):
+        raise BudgetError(f"at_most must be finite, got {at_most!r}")
+    model = _model(pcost_coefficient, variance_coefficient, 1.0)
+    model = _model(model.p, model.M, _likely_cost(_value(loss, model.M @ model.scale), at_most))
+    cost = cvxpy.sum(cvxpy.multiply(model.p / model.scale / (model.p / model.scale).sum(), cvxpy.inv_pos(model.unit)))
+    limit = _expression(loss, model.variance) <= at_most
+    status = _solve(cvxpy.Minimize(cost), [limit, model.link], solver, at_most=at_most)
+
+    noise_variance = _within(loss, model.M, _noise(model), at_most)
+    reached = model.M @ noise_variance
+    value, bound = float((model.p / noise_variance).sum()), 0.0
+    if float(np.max(limit.dual_value)) > 0:
+        slope = _slope(model) / float(np.max(limit.dual_value))
+        room = at_most - _value(loss, reached) + float(slope @ reached)
+        bound = _least_weighted_sum(model, slope) / room if room > 0 else 0.0
+    return NoiseChoice(frozen(noise_variance), value, _proved(bound, value, 0.0), f"{solver.lower()}: {status}")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Model:
+    """The problem in CVXPY's terms, in units near the optimum for good conditioning.
+
+    ``unit`` times ``scale`` is the noise variance; ``variance`` is the expression of the queries' variances in the
+    user's units; ``link`` ties the two and its dual value is the slope of the loss.
+    """
+
+    p: FloatArray
+    M: sparse.csr_array
+    scale: FloatArray
+    size: FloatArray
+    unit: Any
+    variance: Any
+    link: Any
+
+
+def _model(pcost_coefficient: ArrayLike, variance_coefficient: sparse.csr_array, pcost: float) -> _Model:
+    import cvxpy
+
+    p = frozen_float_array("pcost_coefficient", pcost_coefficient, ndim=1)
+    M = sparse.csr_array(variance_coefficient)
+    v = M.T @ (1 / np.maximum(M @ np.ones(p.size), np.finfo(np.float64).tiny))
+    if not (p > 0).all() or not (v > 0).all():
+        raise ValueError("pcost_coefficient must be positive, and every base mechanism must matter to some query")
+    scale = np.sqrt(p / v) * float(np.sqrt(p * v).sum()) / pcost
+    size = M @ scale
+    relative = sparse.csr_array(sparse.diags_array(1 / size) @ M @ sparse.diags_array(scale))
+    unit, share = cvxpy.Variable(p.size), cvxpy.Variable(M.shape[0])
+    return _Model(p, M, scale, size, unit, cvxpy.multiply(size, share), relative @ unit == share)
+
+
+def _expression(loss: ConvexFunction, variance: Any) -> Any:
+    """The loss as a convex scalar CVXPY expression."""
+    import cvxpy
+
+    try:
+        expression = cvxpy.Expression.cast_to_const(loss(variance))
+    except (TypeError, ValueError, AttributeError) as error:
+        message = f"the loss could not be applied to a CVXPY vector of variances: {error}"
+        raise WorkloadError(message) from error
+    if not expression.is_scalar() or not expression.is_convex():
+        raise WorkloadError(
+            "the loss must give one convex number by CVXPY's rules, such as cvxpy.norm(variance, 4); "
+            f"got shape {expression.shape}, curvature {expression.curvature.lower()}"
+        )
+    return expression
+
+
+def _value(loss: ConvexFunction, variance: FloatArray) -> float:
+    import cvxpy
+
+    return float(np.asarray(_expression(loss, cvxpy.Constant(variance)).value).reshape(()))
+
+
+def _solve(objective: Any, constraints: list[Any], solver: str, *, at_most: float | None = None) -> str:
+    """Solve, and return the solver's status if its answer can be used."""
+    import cvxpy
+
+    problem = cvxpy.Problem(objective, constraints)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            problem.solve(solver=solver)
+        except cvxpy.error.SolverError as error:
+            raise SolverError(
+                f"{solver} failed: {error}; try another of {cvxpy.installed_solvers()}", status="error"
+            ) from error
+    status = str(problem.status)
+    if at_most is not None and status.startswith("infeasible"):
+        raise BudgetError(f"no noise brings the loss down to at_most={at_most!r}; allow a larger loss")
+    if status not in _USABLE:
+        raise SolverError(f"{solver} gave no usable answer (status {status!r}); try another solver", status=status)
+    return status
+
+
+def _noise(model: _Model) -> FloatArray:
+    if model.unit.value is None:
+        raise SolverError("the solver stopped without an answer; try another solver", status="no value")
+    noise_variance: FloatArray = np.asarray(model.unit.value, dtype=np.float64) * model.scale
+    if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
+        raise SolverError("the solver's noise variances are not all positive and finite", status="not positive")
+    return noise_variance
+
+
+def _slope(model: _Model) -> FloatArray:
+    """The slopes of the loss at the solver's answer, one per query; NaN where the loss falls as a variance grows."""
+    slope: FloatArray = -np.asarray(model.link.dual_value, dtype=np.float64) / model.size
+    tolerance = 1e-6 * float(np.abs(slope).max())
+    return np.where(slope < -tolerance, np.nan, np.maximum(slope, 0.0))
+
+
+def _least_weighted_sum(model: _Model, weights: FloatArray) -> float:
+    """The least weighted sum of variances at privacy cost 1, spec eq. (14)."""
+    return float(np.sqrt(model.p * (model.M.T @ weights)).sum()) ** 2
+
+
+def _proved(bound: float, value: float, worst: float) -> float:
+    """A bound that is a number and not above the value reached, else the worst one."""
+    return min(bound, value) if np.isfinite(bound) else worst
+
+
+def _likely_cost(loss_at_unit_cost: float, at_most: float) -> float:
+    """The cost that reaches ``at_most`` if the loss is proportional to noise; used for scaling only."""
+    ratio = loss_at_unit_cost / at_most if at_most else 1.0
+    return ratio if np.isfinite(ratio) and ratio > 0 else 1.0
+
+
+def _within(loss: ConvexFunction, M: sparse.csr_array, noise_variance: FloatArray, at_most: float) -> FloatArray:
+    """Shrink the noise by the little that the solver's tolerance left above the limit."""
+    for excess in (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4):
+        shrunk: FloatArray = noise_variance * (1 - excess)
+        if _value(loss, M @ shrunk) <= at_most:
+            return shrunk
+    raise SolverError("the solver's answer misses at_most by more than its tolerance", status="inaccurate")

@@ -1,0 +1,25 @@
+"""Queries over a domain, families of them, and the downward closure whose residuals answer them."""
+
+from residualplanner.workload.attribute_sets import AttributeSets
+from residualplanner.workload.closure import Closure, downward_closure, subset_products
+from residualplanner.workload.families import marginals
+from residualplanner.workload.shape_groups import ShapeGroups, shape_groups
+from residualplanner.workload.symmetry import Orbits, workload_orbits
+from residualplanner.workload.workload import QueryBlock, QueryLike, Workload, query_of, read_query
+
+__all__ = [
+    "AttributeSets",
+    "Closure",
+    "Orbits",
+    "QueryBlock",
+    "QueryLike",
+    "ShapeGroups",
+    "Workload",
+    "downward_closure",
+    "marginals",
+    "query_of",
+    "read_query",
+    "shape_groups",
+    "subset_products",
+    "workload_orbits",
+]

@@ -1,0 +1,156 @@
+"""Sets of attributes as arrays: one block of rows per order, sorted, without repetition.
+
+Reads: positions of attributes in their domain.  Gives: AttributeSets, and the complete families of one order.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from residualplanner._checks import frozen
+from residualplanner.errors import WorkloadError
+
+PositionArray = NDArray[np.int32]
+
+#: How many attribute sets a workload or its downward closure may hold; asked before memory is.
+SET_LIMIT = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeSets:
+    """Distinct sets of attributes, ordered by their order (number of members), then lexicographically.
+
+    Attributes:
+        blocks: for each order k = 0, 1, .., the sets of that order, (m_k, k): ascending in each row, rows ascending.
+        attribute_count: how many attributes the domain has; every entry is below it.
+        offsets (K+2,): where each block starts in the common numbering of the sets; the last entry is their number.
+
+    Example:
+        >>> sets = AttributeSets.of([(1, 0), (2,), (0, 1), ()], attribute_count=3)
+        >>> list(sets)
+        [(), (2,), (0, 1)]
+        >>> sets.offsets
+        array([0, 1, 2, 3])
+    """
+
+    blocks: tuple[PositionArray, ...]
+    attribute_count: int
+    offsets: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        counts = [len(block) for block in self.blocks]
+        object.__setattr__(self, "offsets", frozen(np.cumsum([0, *counts])))
+
+    @classmethod
+    def of(cls, sets: Iterable[Iterable[int]], *, attribute_count: int) -> "AttributeSets":
+        """Collect sets given in any order, with repetitions, as iterables of attribute positions."""
+        rows: list[list[list[int]]] = []
+        for members in sets:
+            row = sorted(members)
+            rows.extend([] for _ in range(len(row) + 1 - len(rows)))
+            rows[len(row)].append(row)
+        arrays = [np.array(found, dtype=np.int32).reshape(len(found), order) for order, found in enumerate(rows)]
+        return cls(tuple(unique_rows(block, attribute_count) for block in arrays), attribute_count)
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        for block in self.blocks:
+            for row in block.tolist():
+                yield tuple(row)
+
+    def __getitem__(self, position: int) -> tuple[int, ...]:
+        """The set with the given number."""
+        order = int(np.searchsorted(self.offsets, position, side="right")) - 1
+        return tuple(self.blocks[order][position - self.offsets[order]].tolist())
+
+    @property
+    def orders(self) -> NDArray[np.int64]:
+        """The order of every set, (m,)."""
+        return np.repeat(np.arange(len(self.blocks)), np.diff(self.offsets))
+
+    def products(self, factor: ArrayLike) -> NDArray[np.float64]:
+        """Multiply ``factor`` (d,), one number per attribute, over the members of every set, (m,).
+
+        Example:
+            >>> AttributeSets.of([(), (0,), (0, 1)], attribute_count=2).products([2.0, 5.0])
+            array([ 1.,  2., 10.])
+        """
+        factors = np.asarray(factor, dtype=np.float64)
+        return np.concatenate([factors[block].prod(axis=1) for block in self.blocks] or [np.empty(0)])
+
+
+def unique_rows(rows: PositionArray, attribute_count: int) -> PositionArray:
+    """The distinct rows of ``rows`` (m, k), each ascending, in lexicographic order.
+
+    Cost: one sort of m integers, or of m rows where ``attribute_count**k`` does not fit 64 bits.
+    """
+    order = rows.shape[1]
+    if order == 0:
+        return frozen(rows[:1].copy())
+    if attribute_count**order >= 2**63:
+        return frozen(np.unique(rows, axis=0))
+    keys = np.unique(row_keys(rows, attribute_count))
+    return frozen(rows_of_keys(keys, attribute_count, order))
+
+
+def row_keys(rows: PositionArray, attribute_count: int) -> NDArray[np.int64]:
+    """Read each row of ``rows`` (m, k) as a number in base ``attribute_count``; it must fit 64 bits."""
+    keys = np.zeros(len(rows), dtype=np.int64)
+    for column in range(rows.shape[1]):
+        keys *= attribute_count
+        keys += rows[:, column]
+    return keys
+
+
+def rows_of_keys(keys: NDArray[np.int64], attribute_count: int, order: int) -> PositionArray:
+    """Undo `row_keys`, (m, order)."""
+    rows = np.empty((len(keys), order), dtype=np.int32)
+    rest = keys
+    for column in reversed(range(order)):
+        rest, rows[:, column] = np.divmod(rest, attribute_count)
+    return rows
+
+
+def combinations(attributes: ArrayLike, order: int) -> PositionArray:
+    """All sets of ``order`` attributes out of ``attributes`` (d,), ascending; lexicographic, (C(d, order), order).
+
+    Raises:
+        WorkloadError: there are more than `SET_LIMIT` of them.
+
+    Example:
+        >>> combinations([0, 2, 3], 2).tolist()
+        [[0, 2], [0, 3], [2, 3]]
+    """
+    members = np.asarray(attributes, dtype=np.int32)
+    require_set_count(math.comb(len(members), order), what=f"sets of {order} of {len(members)} attributes")
+    rows = np.empty((1, 0), dtype=np.int32)
+    for _ in range(order):
+        rows = extensions(rows, len(members))
+    return frozen(members[rows])
+
+
+def extensions(rows: PositionArray, attribute_count: int) -> PositionArray:
+    """Every way to append one larger attribute to each row of ``rows`` (m, k), (m', k+1), in lexicographic order."""
+    last = rows[:, -1] if rows.shape[1] else np.full(len(rows), -1, dtype=np.int32)
+    counts = attribute_count - 1 - last.astype(np.int64)
+    total = int(counts.sum())
+    require_set_count(total, what=f"sets of {rows.shape[1] + 1} attributes")
+    longer = np.empty((total, rows.shape[1] + 1), dtype=np.int32)
+    longer[:, :-1] = np.repeat(rows, counts, axis=0)
+    ends = np.cumsum(counts)
+    longer[:, -1] = np.arange(total) + np.repeat(last + 1 - (ends - counts), counts)
+    return longer
+
+
+def require_set_count(count: int, *, what: str) -> None:
+    """Raise WorkloadError if ``count`` sets are more than this library plans for at once."""
+    if count > SET_LIMIT:
+        raise WorkloadError(
+            f"too large: {count:,} {what}, the limit is {SET_LIMIT:,}; "
+            "ask for a lower order, or only for small tables with max_cells="
+        )

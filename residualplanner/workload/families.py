@@ -1,0 +1,95 @@
+"""Families of queries: all marginals of some orders, built as arrays and never one by one."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.domain import Domain
+from residualplanner.errors import WorkloadError
+from residualplanner.queries import Identity, Kind
+from residualplanner.workload.attribute_sets import PositionArray, combinations, extensions
+from residualplanner.workload.workload import QueryBlock, Workload
+
+
+def marginals(
+    domain: Domain,
+    *,
+    order: int | None = None,
+    up_to: int | None = None,
+    max_cells: int | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+) -> Workload:
+    """All tables of ``order`` attributes, of at most ``up_to`` attributes, or of at most ``max_cells`` cells.
+
+    Args:
+        domain: the schema.
+        order: exactly this many attributes.
+        up_to: at most this many attributes, from the total (none) upwards.
+        max_cells: leave out tables with more cells than this; alone, tables of any order.
+        kinds: what to ask of some attributes instead of one count per value.
+
+    Returns:
+        The workload, each query with weight 1.
+
+    Raises:
+        WorkloadError: both ``order`` and ``up_to``, or nothing to choose by; no table qualifies; there are too many.
+        DomainError: ``kinds`` names an attribute that is not in the domain.
+
+    Example:
+        >>> domain = Domain({"age": 85, "sex": 2, "race": 5})
+        >>> list(marginals(domain, up_to=1))
+        [(), ('age',), ('sex',), ('race',)]
+        >>> list(marginals(domain, order=2, max_cells=100))
+        [('sex', 'race')]
+    """
+    orders = _orders(domain, order, up_to, max_cells)
+    asked, codes = _kinds(domain, kinds or {})
+    rows = np.array([asked[code].rows(size) for code, size in zip(codes, domain.sizes, strict=True)], dtype=np.float64)
+    limit = math.inf if max_cells is None else max_cells
+    blocks, found = [], np.empty((1, 0), dtype=np.int32)
+    for k in range(max(orders, default=0) + 1):
+        found = _sets(k, found, rows, limit, wanted=k in orders)
+        chosen = found if k in orders else found[:0]
+        blocks.append(QueryBlock(chosen, codes[chosen], np.ones(len(chosen))))
+        if not len(found):
+            break
+    if not any(map(len, blocks)):
+        raise WorkloadError(f"no table of the asked orders has at most {max_cells} cells; raise max_cells")
+    return Workload.from_blocks(domain, blocks, asked)
+
+
+def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int | None) -> range:
+    if order is not None and up_to is not None:
+        raise WorkloadError("give order= or up_to=, not both")
+    for name, value in (("order", order), ("up_to", up_to), ("max_cells", max_cells)):
+        least = 1 if name == "max_cells" else 0
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least):
+            raise WorkloadError(f"{name} must be a whole number, at least {least}, got {value!r}")
+    if order is not None:
+        if order > len(domain):
+            raise WorkloadError(f"order={order}, but the domain has only {len(domain)} attributes")
+        return range(order, order + 1)
+    if up_to is None and max_cells is None:
+        raise WorkloadError("say which marginals: order=, up_to= or max_cells=")
+    return range(min(len(domain), up_to if up_to is not None else len(domain)) + 1)
+
+
+def _kinds(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[tuple[Kind, ...], NDArray[np.int16]]:
+    """The distinct kinds asked, and for each attribute (d,) which of them."""
+    domain.positions(tuple(kinds))
+    by_attribute = [kinds.get(name, Identity()) for name in domain.names]
+    asked = tuple(dict.fromkeys(by_attribute)) or (Identity(),)
+    return asked, np.array([asked.index(kind) for kind in by_attribute], dtype=np.int16)
+
+
+def _sets(
+    order: int, smaller: PositionArray, rows: NDArray[np.float64], limit: float, *, wanted: bool
+) -> PositionArray:
+    """The sets of ``order`` attributes whose table has at most ``limit`` cells, given those of one order less."""
+    if limit == math.inf:
+        return combinations(np.arange(len(rows)), order) if wanted else np.empty((1, order), dtype=np.int32)
+    longer = extensions(smaller, len(rows)) if order else smaller
+    small: PositionArray = longer[rows[longer].prod(axis=1) <= limit]
+    return small

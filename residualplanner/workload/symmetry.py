@@ -1,0 +1,141 @@
+"""Symmetry of a workload: which queries, and which sets of its closure, are alike up to a permutation of attributes.
+
+Reads: a workload and which attributes have the same numbers.  Gives: Orbits, if there are fewer of them than queries.
+
+Attributes are put in classes.  Two sets have the same type if they hold as many attributes of each class (and, in
+queries, of each kind).  The types are the orbits of all permutations within the classes, and the workload is unchanged
+by these permutations iff all possible queries of every type that occurs are there, with one weight.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from residualplanner._checks import frozen
+from residualplanner.workload.workload import Workload
+
+_ROUNDS = 8
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Orbits:
+    """The orbits of queries and of closure sets.
+
+    Attributes:
+        query (m,): the orbit of each query.
+        query_size (q,): how many queries each orbit has.
+        representative (q,): the number of one query of each orbit.
+        member (c,): the orbit of each set of the closure.
+        member_size (o,): how many sets each of those orbits has.
+    """
+
+    query: NDArray[np.int64]
+    query_size: NDArray[np.int64]
+    representative: NDArray[np.int64]
+    member: NDArray[np.int64]
+    member_size: NDArray[np.int64]
+
+
+def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: ArrayLike) -> Orbits | None:
+    """The orbits of a workload whose queries carry ``weights`` (m,), or None if symmetry gains little.
+
+    Args:
+        workload: the queries.
+        interchangeable (d,): equal numbers mark attributes that may be exchanged as far as their own numbers go.
+        weights (m,): whatever else must agree for queries to be exchanged.
+
+    Cost: a few sorts of the queries.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.workload import marginals
+        >>> pairs = marginals(Domain({"a": 3, "b": 3, "c": 3}), order=2)
+        >>> workload_orbits(pairs, [0, 0, 0], pairs.weights).query_size.tolist()
+        [3]
+    """
+    weight_class = np.unique(np.asarray(weights, dtype=np.float64), return_inverse=True)[1]
+    classes = np.unique(np.asarray(interchangeable), return_inverse=True)[1]
+    if len(np.unique(classes)) == len(classes):
+        return None
+    for _ in range(_ROUNDS):
+        types, possible = _query_types(workload, classes)
+        orbit = _numbered(types, weight_class)
+        size = np.bincount(orbit)
+        if 2 * len(size) > len(workload):
+            return None
+        if np.array_equal(size[orbit], possible):
+            break
+        refined = _refined(workload, classes, orbit)
+        if len(np.unique(refined)) == len(np.unique(classes)):
+            return None
+        classes = refined
+    else:
+        return None
+    member = np.concatenate([np.empty(0, dtype=np.int64), *_closure_types(workload, classes)])
+    representative = np.unique(orbit, return_index=True)[1]
+    return Orbits(frozen(orbit), frozen(size), frozen(representative), frozen(member), frozen(np.bincount(member)))
+
+
+def _query_types(workload: Workload, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The type of every query, numbered, and how many queries of its type are possible."""
+    kinds = len(workload.kinds)
+    types, possible, start = [], [], 0
+    class_size = np.bincount(classes)
+    for block in workload.blocks:
+        codes = np.sort(classes[block.attributes] * kinds + block.kinds, axis=1)
+        numbers = _row_numbers(codes)
+        types.append(numbers + start)
+        start += int(numbers.max(initial=-1)) + 1
+        possible.append(_type_size(codes, codes // kinds, class_size))
+    return np.concatenate(types), np.concatenate(possible)
+
+
+def _closure_types(workload: Workload, classes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    types, start = [], 0
+    for block in workload.closure.blocks:
+        numbers = _row_numbers(np.sort(classes[block], axis=1))
+        types.append(numbers + start)
+        start += int(numbers.max(initial=-1)) + 1
+    return types
+
+
+def _type_size(
+    codes: NDArray[np.int64], class_of: NDArray[np.int64], class_size: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """How many queries have the type of each sorted row of ``codes`` (m, k): choices within each class, by kind."""
+    size = np.ones(len(codes))
+    in_class, in_code = np.zeros(len(codes)), np.ones(len(codes))
+    for column in range(codes.shape[1]):
+        if column:
+            in_class = np.where(class_of[:, column] == class_of[:, column - 1], in_class + 1, 0)
+            in_code = np.where(codes[:, column] == codes[:, column - 1], in_code + 1, 1)
+        # Product first, so that every partial result is a whole number.
+        size = size * (class_size[class_of[:, column]] - in_class) / in_code
+    return np.rint(size)
+
+
+def _refined(workload: Workload, classes: NDArray[np.int64], orbit: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Split classes whose attributes do not occur equally often in the queries of each type."""
+    marks = np.random.default_rng(0).random(int(orbit.max()) + 1)
+    occurrence, start = np.zeros(len(classes)), 0
+    for block in workload.blocks:
+        mark = marks[orbit[start : start + len(block)]]
+        start += len(block)
+        for column in range(block.attributes.shape[1]):
+            occurrence += np.bincount(block.attributes[:, column], weights=mark, minlength=len(classes))
+    return _numbered(classes, np.unique(np.round(occurrence, 6), return_inverse=True)[1])
+
+
+def _row_numbers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    numbers = np.zeros(len(rows), dtype=np.int64)
+    for column in range(rows.shape[1]):
+        numbers = _numbered(numbers, rows[:, column])
+    return numbers
+
+
+def _numbered(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number the distinct pairs of two arrays of small whole numbers (m,)."""
+    width = int(right.max(initial=0)) + 1
+    numbers: NDArray[np.int64] = np.unique(left * width + right, return_inverse=True)[1]
+    return numbers

@@ -1,0 +1,243 @@
+"""What is to be published: queries over a domain, with weights, held as arrays by order.
+
+Reads: a domain, kinds of query, weights.  Gives: Workload.  Never sees a record.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from residualplanner._checks import frozen
+from residualplanner.domain import Domain
+from residualplanner.errors import WorkloadError
+from residualplanner.queries import Identity, Kind
+from residualplanner.workload.attribute_sets import AttributeSets, PositionArray, unique_rows
+from residualplanner.workload.closure import Closure, downward_closure
+
+#: A query as users write it: attribute names (identity on each), one name, or a mapping from name to kind of query.
+QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class QueryBlock:
+    """The queries of one order, in lexicographic order of their attributes, then kinds.
+
+    Attributes:
+        attributes (m, k): positions in the domain, ascending in each row.
+        kinds (m, k): for each attribute, which of the workload's kinds of query is asked of it.
+        weights (m,): how much each query matters, at least 0.
+    """
+
+    attributes: PositionArray
+    kinds: NDArray[np.int16]
+    weights: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Workload:
+    """The tables to publish and how much each matters.
+
+    A query is a tuple of attribute names in any order (a marginal: one count for each combination of their values), or
+    a mapping from attribute name to the kind of query asked of it.  The empty tuple is the number of records.  Asking
+    the same query twice changes nothing; if its weights differ, the larger holds.
+
+    A query of weight w counts w times: the loss "sum" adds w times its cell variances, the loss "max" takes the maximum
+    of w times its cell variance.
+
+    Attributes:
+        domain: the schema.
+        blocks: the queries of order 0, 1, .., as arrays.
+        kinds: the kinds of query that occur; blocks refer to them by number.
+
+    Raises:
+        DomainError: an attribute is not in the domain, or twice in one query.
+        WorkloadError: there are no queries; weights are of the wrong number, negative, not finite or all zero.
+
+    Example:
+        >>> domain = Domain({"age": 85, "sex": ["F", "M"]})
+        >>> workload = Workload(domain, [("sex",), ("sex", "age")], weights=[1, 2])
+        >>> list(workload), workload.cells.tolist()
+        ([('sex',), ('age', 'sex')], [2.0, 170.0])
+    """
+
+    domain: Domain
+    blocks: tuple[QueryBlock, ...]
+    kinds: tuple[Kind, ...]
+
+    def __init__(self, domain: Domain, queries: Iterable[QueryLike], weights: ArrayLike | None = None) -> None:
+        if isinstance(queries, str | Mapping):
+            raise WorkloadError("queries must be a list of queries; write [query] for a single one")
+        read = [read_query(domain, query) for query in queries]
+        given = _checked_weights(weights, len(read))
+        kinds = tuple(dict.fromkeys(kind for _, asked in read for kind in asked)) or (Identity(),)
+        codes = {kind: code for code, kind in enumerate(kinds)}
+        blocks = []
+        for order in range(max(len(positions) for positions, _ in read) + 1):
+            chosen = [number for number, (positions, _) in enumerate(read) if len(positions) == order]
+            attributes = np.array([read[i][0] for i in chosen], dtype=np.int32).reshape(len(chosen), order)
+            asked = np.array([[codes[kind] for kind in read[i][1]] for i in chosen], dtype=np.int16)
+            blocks.append(_merged(attributes, asked.reshape(len(chosen), order), given[chosen]))
+        self._set(domain, tuple(blocks), kinds)
+
+    @classmethod
+    def from_blocks(cls, domain: Domain, blocks: Iterable[QueryBlock], kinds: tuple[Kind, ...]) -> "Workload":
+        """Make a workload of arrays: block k holds queries of order k, without repetitions, as in `QueryBlock`."""
+        workload = cls.__new__(cls)
+        workload._set(domain, tuple(blocks), kinds)
+        return workload
+
+    def _set(self, domain: Domain, blocks: tuple[QueryBlock, ...], kinds: tuple[Kind, ...]) -> None:
+        for block in blocks:
+            for array in (block.attributes, block.kinds, block.weights):
+                frozen(array)
+        if not any(len(block) for block in blocks):
+            raise WorkloadError("the workload has no queries; name at least one table to publish")
+        for name, value in (("domain", domain), ("blocks", blocks), ("kinds", kinds)):
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.blocks))
+
+    def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
+        for block in self.blocks:
+            for attributes, codes in zip(block.attributes.tolist(), block.kinds.tolist(), strict=True):
+                yield query_of(self.domain, attributes, [self.kinds[code] for code in codes])
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(block):,} of order {order}" for order, block in enumerate(self.blocks) if len(block))
+        return f"<Workload of {len(self):,} queries over {len(self.domain)} attributes: {counts}>"
+
+    def __add__(self, other: "Workload") -> "Workload":
+        """The queries of both; a query of both has the larger of its two weights."""
+        if not isinstance(other, Workload):
+            return NotImplemented
+        if self.domain != other.domain:
+            raise WorkloadError("only workloads over the same domain can be added")
+        kinds = tuple(dict.fromkeys(self.kinds + other.kinds))
+        recode = np.array([kinds.index(kind) for kind in other.kinds], dtype=np.int16)
+        blocks = []
+        for order in range(max(len(self.blocks), len(other.blocks))):
+            mine, theirs = _block(self, order), _block(other, order)
+            blocks.append(
+                _merged(
+                    np.concatenate([mine.attributes, theirs.attributes]),
+                    np.concatenate([mine.kinds, recode[theirs.kinds]]),
+                    np.concatenate([mine.weights, theirs.weights]),
+                )
+            )
+        return Workload.from_blocks(self.domain, blocks, kinds)
+
+    def take(self, numbers: ArrayLike) -> "Workload":
+        """The queries with the given numbers (m,), ascending, in the order of iteration.
+
+        Example:
+            >>> list(Workload(Domain({"a": 2, "b": 2}), [("a",), ("b",), ("a", "b")]).take([1, 2]))
+            [('b',), ('a', 'b')]
+        """
+        chosen = np.zeros(len(self), dtype=np.bool_)
+        chosen[np.asarray(numbers)] = True
+        blocks, start = [], 0
+        for block in self.blocks:
+            part = chosen[start : start + len(block)]
+            start += len(block)
+            blocks.append(QueryBlock(block.attributes[part], block.kinds[part], block.weights[part]))
+        return Workload.from_blocks(self.domain, blocks, self.kinds)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weight of every query in the order of iteration, (m,)."""
+        return np.concatenate([block.weights for block in self.blocks])
+
+    @property
+    def orders(self) -> NDArray[np.int64]:
+        """How many attributes every query has, (m,)."""
+        return np.repeat(np.arange(len(self.blocks)), [len(block) for block in self.blocks])
+
+    @cached_property
+    def cells(self) -> NDArray[np.float64]:
+        """How many answers every query has, (m,); floating point, since a query may have more than 2**63."""
+        rows = np.array([[kind.rows(size) for kind in self.kinds] for size in self.domain.sizes], dtype=np.float64)
+        rows = rows.reshape(len(self.domain), len(self.kinds))
+        return frozen(np.concatenate([rows[block.attributes, block.kinds].prod(axis=1) for block in self.blocks]))
+
+    @cached_property
+    def closure(self) -> Closure:
+        """Every subset of a query's attributes, each once: the sets whose residuals are measured.
+
+        Attributes of a single value are left out, since they do not change a table.
+
+        Raises:
+            WorkloadError: the closure is too large.
+        """
+        count = len(self.domain)
+        sets = AttributeSets(tuple(unique_rows(block.attributes, count) for block in self.blocks), count)
+        return downward_closure(sets, np.array(self.domain.sizes, dtype=np.float64) == 1)
+
+
+def read_query(domain: Domain, query: QueryLike) -> tuple[tuple[int, ...], tuple[Kind, ...]]:
+    """The attribute positions of a query, ascending, and the kind asked of each.
+
+    Raises:
+        DomainError: an attribute is not in the domain, or is named twice.
+        WorkloadError: the query is neither names nor a mapping from names to kinds of query.
+    """
+    if isinstance(query, str):
+        query = (query,)
+    if not isinstance(query, Mapping | Sequence | frozenset | set):
+        raise WorkloadError(f"a query is a tuple of attribute names or a mapping name -> kind, got {query!r}")
+    asked = dict(query) if isinstance(query, Mapping) else {}
+    for name, kind in asked.items():
+        if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
+            raise WorkloadError(f"the kind of query on {name!r} must be one such as Identity(), got {kind!r}")
+    positions = domain.positions(tuple(query))
+    return positions, tuple(asked.get(domain.names[position], Identity()) for position in positions)
+
+
+def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -> tuple[str, ...] | dict[str, Kind]:
+    """Write a query as users do: names where every kind is the identity, else a mapping from name to kind."""
+    names = tuple(domain.names[position] for position in attributes)
+    if all(kind == Identity() for kind in kinds):
+        return names
+    return dict(zip(names, kinds, strict=True))
+
+
+def _checked_weights(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:
+    if not count:
+        raise WorkloadError("the workload has no queries; name at least one table to publish")
+    if weights is None:
+        return np.ones(count)
+    try:
+        array = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WorkloadError("weights must be numbers, one for each query") from None
+    if array.shape != (count,):
+        raise WorkloadError(f"one weight for each query: got {count} queries and weights of shape {array.shape}")
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise WorkloadError("weights must be finite and at least 0")
+    if not (array > 0).any():
+        raise WorkloadError("all weights are 0; at least one query must matter")
+    return array
+
+
+def _block(workload: Workload, order: int) -> QueryBlock:
+    if order < len(workload.blocks):
+        return workload.blocks[order]
+    empty = np.empty((0, order))
+    return QueryBlock(empty.astype(np.int32), empty.astype(np.int16), np.empty(0))
+
+
+def _merged(attributes: PositionArray, kinds: NDArray[np.int16], weights: NDArray[np.float64]) -> QueryBlock:
+    """One block of queries given in any order, with repetitions; the larger weight of equal queries holds."""
+    columns = [*kinds.T[::-1], *attributes.T[::-1]]
+    order = np.lexsort([-weights, *columns])
+    rows = np.concatenate([attributes, kinds], axis=1)[order]
+    first = np.ones(len(rows), dtype=np.bool_)
+    first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    chosen = order[first]
+    return QueryBlock(attributes[chosen], kinds[chosen], weights[chosen])
