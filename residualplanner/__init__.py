@@ -1,1 +1,50 @@
-"""Plan, measure and reconstruct differentially private tables."""
+"""Plan, measure and reconstruct differentially private tables.
+
+The flow: Domain, Workload, ``select`` a Plan without data, ``measure`` records, ``reconstruct`` a Release.
+"""
+
+from residualplanner._version import __version__
+from residualplanner.domain import Attribute, Bins, Domain
+from residualplanner.errors import (
+    BudgetError,
+    DataError,
+    DomainError,
+    FileFormatError,
+    MissingExtraError,
+    ResidualPlannerError,
+    SolverError,
+    WorkloadError,
+)
+from residualplanner.plan import ConvexLoss, MaxVariance, Plan, SumOfVariances, load_plan, select
+from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
+from residualplanner.queries import Identity
+from residualplanner.workload import Workload, marginals
+
+__all__ = [
+    "Attribute",
+    "Bins",
+    "Budget",
+    "BudgetError",
+    "ConvexLoss",
+    "DataError",
+    "Domain",
+    "DomainError",
+    "FileFormatError",
+    "Identity",
+    "MaxVariance",
+    "MissingExtraError",
+    "Plan",
+    "ResidualPlannerError",
+    "SolverError",
+    "SumOfVariances",
+    "Workload",
+    "WorkloadError",
+    "__version__",
+    "approx_dp",
+    "gdp",
+    "load_plan",
+    "marginals",
+    "pcost",
+    "select",
+    "zcdp",
+]

@@ -58,6 +58,9 @@ def codes_of_values(attribute: Attribute, values: Sequence[object]) -> IntArray:
         >>> codes_of_values(Attribute("grade", labels=[1, 2]), ["2", 1.0, "02", True, None])
         array([ 1,  0, -1, -1, -2])
     """
+    if attribute.bins is not None:
+        numbers = [math.nan if _is_missing(value) else _number_of(value) for value in values]
+        return _codes_in_bins(attribute.bins, np.array(numbers, dtype=np.float64))
     code_of = _matcher(attribute)
     codes = (MISSING if _is_missing(value) else code_of(value) for value in values)
     return np.fromiter(codes, dtype=np.int64, count=len(values))
@@ -111,9 +114,7 @@ def _codes_in_bins(bins: Bins, numbers: FloatArray) -> IntArray:
 
 
 def _matcher(attribute: Attribute) -> Callable[[object], int]:
-    if attribute.bins is not None:
-        bins = attribute.bins
-        return lambda value: int(_codes_in_bins(bins, np.array([_number_of(value)]))[0])
+    """The code of an entry that is there, for every attribute but bins."""
     if attribute.matching == "code":
         size = attribute.size
         return lambda value: _code_in_range(_integer_of(value), size)

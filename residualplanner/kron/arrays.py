@@ -1,8 +1,10 @@
 """The only module here that knows which array library is at work.
 
-Reads: arrays of any library that follows the array API standard.  Gives: its namespace.
+Reads: arrays of any library that follows the array API standard.  Gives: its namespace, and the few operations
+for which the standard has no fast way.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,31 @@ def indices(values: NDArray[np.int64], array: Array) -> Array:
     if isinstance(array, np.ndarray):
         return values
     return namespace(array).asarray(values, device=array.device)
+
+
+def multiply_into(place: Array, left: Array, right: Array) -> None:
+    """Write the matrix product of ``left`` and ``right`` to ``place``."""
+    if isinstance(place, np.ndarray):
+        np.matmul(left, right, out=place)
+    else:
+        place[...] = namespace(left, right).matmul(left, right)
+
+
+class Scratch:
+    """Memory that batch after batch works in, so that it stays in the processor's cache; for one thread."""
+
+    def __init__(self) -> None:
+        self._memory: dict[tuple[int, np.dtype[Any]], NDArray[Any]] = {}
+
+    def empty(self, slot: int, shape: tuple[int, ...], like: Array) -> Array:
+        """An array of ``shape`` and of the library and type of ``like``, over what was in ``slot`` before."""
+        if not isinstance(like, np.ndarray):
+            return namespace(like).empty(shape, dtype=like.dtype, device=like.device)
+        size = math.prod(shape)
+        memory = self._memory.get((slot, like.dtype))
+        if memory is None or memory.size < size:
+            memory = self._memory[slot, like.dtype] = np.empty(size, like.dtype)
+        return memory[:size].reshape(shape)
 
 
 def _namespace_of(array: Array) -> Any:

@@ -11,12 +11,12 @@ directly, in O(n) instead of O(n**2).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.kron.arrays import Array, like, namespace
+from residualplanner.kron.arrays import Array, Scratch, like, multiply_into, namespace
 
 #: Up to this many values an axis, or several merged into one, is mapped by a matrix product.
 DENSE_LIMIT = 32
@@ -36,21 +36,33 @@ class AxisMap:
     direct: Callable[[Array], Array]
     shortens: int
 
-    def along_all_axes(self, tables: Array) -> Array:
+    def along_all_axes(self, tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:
         """Map all axes of ``tables`` (b, n_1, .., n_k) but the first, (b, m_1, .., m_k).
+
+        Args:
+            tables (b, n_1, .., n_k): written over if it lies in slot 0 of ``scratch``, else only read.
+            scratch: memory to work in.
+            out (b, m_1, .., m_k): where the result goes, contiguous; a new array when omitted.
 
         Cost: for each axis O(b * cells * n) flops where n is at most `DENSE_LIMIT`, else O(b * cells).
         """
-        xp = namespace(tables)
+        xp, scratch = namespace(tables), scratch or Scratch()
         batch, *sizes = tables.shape
-        for axes in merged_axes(tuple(sizes)):
+        mapped = (batch, *(size - self.shortens for size in sizes))
+        result = xp.empty(mapped, dtype=tables.dtype, device=tables.device) if out is None else out
+        passes = merged_axes(tuple(sizes))
+        if not passes:
+            result[...] = tables
+        for number, axes in enumerate(passes, start=1):
             width = math.prod(axes)
             stack = xp.reshape(tables, (batch, width, math.prod(tables.shape[1:]) // width))
+            shape = (batch, stack.shape[2], math.prod(size - self.shortens for size in axes))
+            tables = xp.reshape(result, shape) if number == len(passes) else scratch.empty(number % 2, shape, tables)
             if width <= DENSE_LIMIT:
-                tables = _product(stack, _transposed_matrix(self, axes))
+                _multiply_turned(tables, stack, _transposed_matrix(self, axes))
             else:
-                tables = xp.matrix_transpose(self.direct(stack))
-        return xp.reshape(tables, (batch, *(size - self.shortens for size in sizes)))
+                tables[...] = xp.matrix_transpose(self.direct(stack))
+        return result
 
 
 def merged_axes(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -69,15 +81,20 @@ def merged_axes(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
     return merged
 
 
-def _product(stack: Array, matrix: NDArray[np.float64]) -> Array:
-    """Multiply the middle axis of ``stack`` (b, n, r) by ``matrix`` (n, m) and put it last, (b, r, m)."""
-    xp = namespace(stack)
+def _multiply_turned(place: Array, stack: Array, matrix: NDArray[np.float64]) -> None:
+    """Multiply the middle axis of ``stack`` (b, n, r) by ``matrix`` (n, m), and put it last in ``place`` (b, r, m)."""
+    xp, right = namespace(stack), like(matrix, stack)
     if stack.shape[2] == 1:
-        return xp.matmul(xp.reshape(stack, stack.shape[:2]), like(matrix, stack))
-    return xp.matmul(xp.matrix_transpose(stack), like(matrix, stack))
+        # One product for all tables together, not one for each.
+        multiply_into(xp.reshape(place, (stack.shape[0], -1)), xp.reshape(stack, stack.shape[:2]), right)
+    else:
+        multiply_into(place, xp.matrix_transpose(stack), right)
 
 
 @lru_cache(maxsize=4096)
 def _transposed_matrix(axis_map: AxisMap, sizes: tuple[int, ...]) -> NDArray[np.float64]:
     """The transpose of the Kronecker product of a map's matrices, (n_1 * .. * n_k, m_1 * .. * m_k)."""
-    return np.ascontiguousarray(reduce(np.kron, map(axis_map.matrix, sizes)).T)
+    product: NDArray[np.float64] = np.ones((1, 1))
+    for size in sizes:
+        product = np.kron(product, axis_map.matrix(size)).astype(np.float64, copy=False)
+    return np.ascontiguousarray(product.T)

@@ -10,15 +10,17 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.kron.arrays import Array, indices, namespace
+from residualplanner.kron.arrays import Array, Scratch, indices, namespace
 from residualplanner.kron.axis_maps import AxisMap
 
 
-def residuals_of_tables(tables: Array) -> Array:
+def residuals_of_tables(tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:
     """The first entry minus each other one, along every axis.
 
     Args:
-        tables (b, n_1, .., n_k): numbers, n_i >= 2.
+        tables (b, n_1, .., n_k): floating point, n_i >= 2.
+        scratch: memory to work in; where ``tables`` lies in its slot 0, they are written over.
+        out (b, n_1 - 1, .., n_k - 1): where the result goes, contiguous; a new array when omitted.
 
     Returns:
         The subtraction matrix of spec eq. (5) along every axis, (b, n_1 - 1, .., n_k - 1).
@@ -29,14 +31,15 @@ def residuals_of_tables(tables: Array) -> Array:
         >>> residuals_of_tables(np.array([[5.0, 3.0, 1.0]]))
         array([[2., 4.]])
     """
-    return _SUBTRACT.along_all_axes(tables)
+    return _SUBTRACT.along_all_axes(tables, scratch=scratch, out=out)
 
 
-def tables_of_tensors(tensors: Array) -> Array:
+def tables_of_tensors(tensors: Array, *, scratch: Scratch | None = None) -> Array:
     """Undo the sum and the subtraction along every axis.
 
     Args:
         tensors (b, n_1, .., n_k): on each axis entry 0 is the sum over the attribute, entry j >= 1 its j-th residual.
+        scratch: as in `residuals_of_tables`.
 
     Returns:
         The tables, (b, n_1, .., n_k).
@@ -47,16 +50,17 @@ def tables_of_tensors(tensors: Array) -> Array:
         >>> tables_of_tensors(np.array([[9.0, 2.0, 4.0]])).round(12)
         array([[5., 3., 1.]])
     """
-    return _REBUILD.along_all_axes(tensors)
+    return _REBUILD.along_all_axes(tensors, scratch=scratch)
 
 
-def tables_of_residuals(blocks: Sequence[Array], rows: NDArray[np.int64]) -> Array:
+def tables_of_residuals(blocks: Sequence[Array], rows: NDArray[np.int64], *, scratch: Scratch | None = None) -> Array:
     """The tables whose residuals are given.
 
     Args:
         blocks (2**k,): block j (g_j, ..) holds residuals of sets of attributes of one shape; its axes after the first
             are n_i - 1 for every i whose bit in j is set (bit 0 is the first attribute).
         rows (b, 2**k): for each table, which rows of the blocks are its own.
+        scratch: memory to work in.
 
     Returns:
         The tables, (b, n_1, .., n_k).
@@ -67,14 +71,14 @@ def tables_of_residuals(blocks: Sequence[Array], rows: NDArray[np.int64]) -> Arr
         >>> tables_of_residuals([np.array([9.0]), np.array([[2.0, 4.0]])], np.array([[0, 0]])).round(12)
         array([[5., 3., 1.]])
     """
-    return tables_of_tensors(tensors_of_residuals(blocks, rows))
+    scratch = scratch or Scratch()
+    return tables_of_tensors(tensors_of_residuals(blocks, rows, scratch), scratch=scratch)
 
 
-def tensors_of_residuals(blocks: Sequence[Array], rows: NDArray[np.int64]) -> Array:
-    """Put the residuals of each table together into the tensor Z of spec eq. (13); arguments as `tables_of_residuals`."""
+def tensors_of_residuals(blocks: Sequence[Array], rows: NDArray[np.int64], scratch: Scratch) -> Array:
+    """The tensor Z of spec eq. (13) of each table, in slot 0 of ``scratch``; arguments as in `tables_of_residuals`."""
     top = blocks[-1]
-    xp = namespace(*blocks)
-    tensors = xp.empty((len(rows), *(size + 1 for size in top.shape[1:])), dtype=top.dtype, device=top.device)
+    tensors = scratch.empty(0, (len(rows), *(size + 1 for size in top.shape[1:])), top)
     places = product((0, slice(1, None)), repeat=top.ndim - 1)
     for block, place, column in zip(blocks, places, rows.T, strict=True):
         tensors[(slice(None), *reversed(place))] = _rows(block, column)

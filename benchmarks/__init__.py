@@ -1,0 +1,1 @@
+"""Programs that reproduce every published figure and measure every claim about speed."""

@@ -1,0 +1,15 @@
+"""The gate between records and releases: counts, noise, and the files that hold what was measured."""
+
+from residualplanner.measurement.files import load_measurement
+from residualplanner.measurement.measure import BATCH_CELLS, Progress, measure
+from residualplanner.measurement.measurement import Measurement, NoiseRecord, ResidualAnswers
+
+__all__ = [
+    "BATCH_CELLS",
+    "Measurement",
+    "NoiseRecord",
+    "Progress",
+    "ResidualAnswers",
+    "load_measurement",
+    "measure",
+]

@@ -1,0 +1,131 @@
+"""Exact counts of every set of attributes, from as few tables as the records must be read for.
+
+Reads: confidential counts, through a source.  Gives: one array of counts per shape of table, for this layer alone.
+
+Only sets that are part of no other set are counted.  Every other table is the sum of a larger one over one attribute.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import IntArray, frozen
+from residualplanner.errors import WorkloadError
+from residualplanner.sources import Source
+from residualplanner.workload import AttributeSets, Closure, ShapeGroups
+
+#: How many counts may be held at once.
+CELL_LIMIT = 2**31
+#: How many cells of larger tables are summed at a time.
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Parents:
+    """For every set of a closure one that is larger by one attribute.
+
+    Attributes:
+        parent (m,): the number of the larger set; -1 where there is none, and the set is maximal.
+        axis (m,): which attribute of the larger set is the one more.
+    """
+
+    parent: NDArray[np.int64]
+    axis: NDArray[np.int64]
+
+    @property
+    def is_maximal(self) -> NDArray[np.bool_]:
+        """Which sets are part of no other, (m,)."""
+        return self.parent < 0
+
+
+def parents(closure: Closure) -> Parents:
+    """Find a larger set for every set of ``closure`` that has one.
+
+    Cost: a binary search for each pair of a set and one of its attributes; nothing loops over sets.
+
+    Example:
+        >>> from residualplanner.workload import downward_closure
+        >>> closure = downward_closure(AttributeSets.of([(0, 1), (2,)], attribute_count=3))
+        >>> list(closure), parents(closure).parent.tolist()
+        ([(), (0,), (1,), (2,), (0, 1)], [3, 4, 4, -1, -1])
+    """
+    parent = np.full(len(closure), -1, dtype=np.int64)
+    axis = np.full(len(closure), -1, dtype=np.int64)
+    for order, rows in enumerate(closure.blocks):
+        numbers = np.arange(closure.offsets[order], closure.offsets[order + 1])
+        for column in range(order):
+            children = closure.positions_of(np.delete(rows, column, axis=1))
+            parent[children] = numbers
+            axis[children] = column
+    return Parents(frozen(parent), frozen(axis))
+
+
+def count_tables(source: Source, closure: Closure, groups: ShapeGroups) -> list[IntArray]:
+    """The counts of every set of ``closure``: for each of ``groups`` an array (g, n_1, .., n_k) in its order.
+
+    Raises:
+        WorkloadError: there are too many counts to hold; raised before any record is read.
+        DataError: the records do not fit the schema.
+    """
+    require_cells(groups)
+    family = parents(closure)
+    counted = [members[family.is_maximal[members]] for members in groups.members]
+    asked = [number for number, members in enumerate(counted) if len(members)]
+    found = source.count([rows_of(closure, counted[number]) for number in asked])
+    tables = [_NOTHING] * len(counted)
+    for number, table in zip(asked, found, strict=True):
+        tables[number] = table
+    for number, members in enumerate(groups.members):
+        if len(counted[number]) < len(members):
+            whole = np.empty((len(members), *groups.shapes[number]), dtype=np.int64)
+            if len(counted[number]):
+                whole[groups.row[counted[number]]] = tables[number]
+            tables[number] = whole
+    _sum_down(tables, groups, family)
+    return tables
+
+
+def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The attributes of the sets with the given ``numbers`` (g,), which are of one order k: (g, k)."""
+    order = int(np.searchsorted(sets.offsets, numbers[0], side="right")) - 1
+    return sets.blocks[order][numbers - sets.offsets[order]]
+
+
+def require_cells(groups: ShapeGroups) -> None:
+    """Raise WorkloadError if the tables of all ``groups`` together have more cells than `CELL_LIMIT`."""
+    cells = sum(math.prod(shape) * len(members) for shape, members in zip(groups.shapes, groups.members, strict=True))
+    if cells > CELL_LIMIT:
+        raise WorkloadError(
+            f"too large: the tables to measure have {cells:,} cells, the limit is {CELL_LIMIT:,}; "
+            "ask for a lower order, or only for small tables with max_cells="
+        )
+
+
+_NOTHING: IntArray = frozen(np.empty(0, dtype=np.int64))
+
+
+def _sum_down(tables: list[IntArray], groups: ShapeGroups, family: Parents) -> None:
+    """Fill in the tables that were not counted, those of the highest order first."""
+    children = np.flatnonzero(~family.is_maximal)
+    orders = int(family.axis.max(initial=0)) + 1
+    keys = groups.group[family.parent[children]] * orders + family.axis[children]
+    by_key = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[by_key], prepend=-1))
+    for same in reversed(np.split(children[by_key], starts[1:]) if len(children) else []):
+        larger = family.parent[same]
+        place = tables[groups.group[same[0]]]
+        _sum_over_axis(
+            tables[groups.group[larger[0]]], groups.row[larger], int(family.axis[same[0]]), place, groups.row[same]
+        )
+
+
+def _sum_over_axis(
+    larger: IntArray, larger_rows: NDArray[np.int64], axis: int, place: IntArray, rows: NDArray[np.int64]
+) -> None:
+    """Sum some tables of ``larger`` (g, n_1, .., n_k) over one axis, and put them into the ``rows`` of ``place``."""
+    step = max(1, _CHUNK // math.prod(larger.shape[1:]))
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        place[rows[part]] = larger[larger_rows[part]].sum(axis=1 + axis)

@@ -1,0 +1,10 @@
+"""Private counts behind one protocol: how many records fall in each cell of the tables asked for.
+
+Everything here holds confidential data; only the measurement layer may import it.
+"""
+
+from residualplanner.sources.counting import count_groups
+from residualplanner.sources.opening import open_source
+from residualplanner.sources.protocol import Progress, Source
+
+__all__ = ["Progress", "Source", "count_groups", "open_source"]

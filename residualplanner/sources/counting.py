@@ -1,0 +1,126 @@
+"""Counts of coded records, table by table.
+
+Reads: codes and sets of attribute positions.  Gives: integer tables, stacked by shape.  Memory is the tables' own and a
+little; the work is one step per record and table.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import IntArray
+
+Codes = NDArray[np.integer[Any]]
+
+#: How many records are counted at a time, so that what is read again and again stays in the processor's cache.
+BLOCK = 2**16
+
+
+def count_groups(codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray]) -> list[IntArray]:
+    """Count coded records in each cell of each table.
+
+    Args:
+        codes (d, records): one row per attribute; entries of row i are in 0 .. sizes[i]-1, which the caller has checked.
+        sizes (d,): how many values each attribute can take.
+        groups: each (g, k): g sets of k attribute positions, all of the same shape (n1, .., nk); k may be 0.
+
+    Returns:
+        One int64 array (g, n1, .., nk) per group.
+
+    Raises:
+        ValueError: a group's sets differ in shape.
+
+    Cost: one addition and one count per record and table where neighboring rows of a group share all positions but the
+    last; memory is that of the tables.
+    Source: spec eq. (1).
+
+    Example:
+        >>> codes = np.array([[0, 1, 1], [2, 0, 0]])
+        >>> [table.tolist() for table in count_groups(codes, (2, 3), [np.array([[0, 1]]), np.empty((1, 0), int)])]
+        [[[[0, 0, 1], [2, 0, 0]]], [3]]
+    """
+    tables = zero_tables(sizes, groups)
+    add_counts(codes, groups, tables)
+    return tables
+
+
+def zero_tables(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[IntArray]:
+    """Tables full of zeros, (g, n1, .., nk) per group; ValueError where a group's sets differ in shape.
+
+    Args:
+        sizes (d,): how many values each attribute can take.
+        groups: each (g, k): attribute positions.
+    """
+    return [np.zeros((len(rows), *shape_of_group(sizes, rows)), dtype=np.int64) for rows in groups]
+
+
+def shape_of_group(sizes: Sequence[int], rows: IntArray) -> tuple[int, ...]:
+    """The common shape of the tables over each row's attributes; ValueError where there is none.
+
+    Args:
+        sizes (d,): how many values each attribute can take.
+        rows (g, k): attribute positions, at least one row.
+    """
+    shapes = np.array(sizes, dtype=np.int64)[rows]
+    if rows.ndim != 2 or len(rows) == 0 or (shapes != shapes[0]).any():
+        raise ValueError("a group must be one or more sets of attributes, (g, k), all of the same shape")
+    return tuple(shapes[0].tolist())
+
+
+def add_counts(
+    codes: Codes,
+    groups: Sequence[IntArray],
+    tables: Sequence[IntArray],
+    *,
+    report: Callable[[int], None] | None = None,
+) -> None:
+    """Add the counts of some records to tables that ``zero_tables`` made.
+
+    Args:
+        codes (d, records): one row per attribute, checked.
+        groups: each (g, k): attribute positions.
+        tables: one array (g, n1, .., nk) per group, changed in place.
+        report: told after each group how many tables have been done so far.
+    """
+    done = 0
+    for rows, stack in zip(groups, tables, strict=True):
+        for start in range(0, codes.shape[1], BLOCK):
+            _add_group(codes[:, start : start + BLOCK], rows, stack)
+        done += len(rows)
+        if report is not None:
+            report(done)
+
+
+def _add_group(codes: Codes, rows: IntArray, stack: IntArray) -> None:
+    """Add the counts of one block of records to a stack of equal-shaped tables."""
+    order = rows.shape[1]
+    if order == 0:
+        stack += codes.shape[1]
+        return
+    shape = stack.shape[1:]
+    flat = stack.reshape(len(rows), -1)
+    is_sparse = math.prod(shape) > 4 * codes.shape[1]
+    leading: list[Codes] = []  # leading[j]: flat codes of the first j+1 attributes, times the size of the next
+    previous: list[int] = []
+    for row, table in zip(rows.tolist(), flat, strict=True):
+        del leading[_shared(row[:-1], previous) :]
+        for j in range(len(leading), order - 1):
+            column = codes[row[j]].astype(np.int64)
+            leading.append((column if j == 0 else leading[-1] + column) * shape[j + 1])
+        cells = codes[row[-1]] if order == 1 else leading[-1] + codes[row[-1]]
+        if is_sparse:
+            np.add.at(table, cells, 1)
+        else:
+            table += np.bincount(cells, minlength=table.size)
+        previous = row[:-1]
+
+
+def _shared(row: list[int], previous: list[int]) -> int:
+    """How many leading entries two rows share."""
+    shared = 0
+    while shared < min(len(row), len(previous)) and row[shared] == previous[shared]:
+        shared += 1
+    return shared

@@ -1,0 +1,84 @@
+"""Records, one by one: read once, coded block by block, counted.
+
+Reads: a stream of coded blocks.  Gives: RecordSource.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from residualplanner._checks import IntArray
+from residualplanner.domain import Domain
+from residualplanner.errors import DataError
+from residualplanner.sources.counting import BLOCK, add_counts, zero_tables
+from residualplanner.sources.guarding import guarded
+from residualplanner.sources.protocol import Progress
+from residualplanner.sources.rules import Block, Breach, data_error_of_breaches
+
+
+class RecordSource:
+    """Counts of records that come as a stream of coded blocks."""
+
+    def __init__(self, domain: Domain, blocks: Callable[[], Iterator[Block]]) -> None:
+        self._domain = domain
+        self._blocks = blocks
+
+    def count(self, groups: Sequence[IntArray], *, progress: Progress | None = None) -> list[IntArray]:
+        """Count the records of each cell of each table in one pass; see Source.
+
+        Args:
+            groups: each (g, k): attribute positions, all of the same shape.
+            progress: told how many tables are done.
+
+        Returns:
+            One int64 array (g, n1, .., nk) per group.
+
+        Raises:
+            DataError: the records do not fit the domain, or cannot be read.
+        """
+        outcome = _count(self._domain, self._blocks, groups, progress)
+        del self  # the traceback must not lead to the records
+        if isinstance(outcome, DataError):
+            raise outcome
+        return outcome
+
+
+def _count(
+    domain: Domain, blocks: Callable[[], Iterator[Block]], groups: Sequence[IntArray], progress: Progress | None
+) -> list[IntArray] | DataError:
+    """The tables, or the error that says which columns break which rules: all of them, whatever the records' order."""
+    tables = zero_tables(domain.sizes, groups)
+    asked = sum(map(len, groups))
+    breaches: set[Breach] = set()
+    stream = _regrouped(blocks)
+    block = guarded(next, stream, None)
+    while isinstance(block, Block):
+        following = guarded(next, stream, None)
+        breaches |= block.breaches
+        if not breaches:
+            is_last = progress is not None and following is None
+            report = (lambda done: progress(done, asked)) if progress is not None and is_last else None
+            add_counts(block.codes, groups, tables, report=report)
+        block = following
+    if isinstance(block, DataError):
+        return block
+    return data_error_of_breaches(domain, breaches) if breaches else tables
+
+
+def _regrouped(blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
+    """The same records in blocks of at least BLOCK, but for the last, so that tables are passed over less often."""
+    waiting: list[Block] = []
+    for block in blocks():
+        waiting.append(block)
+        if sum(waited.codes.shape[1] for waited in waiting) >= BLOCK:
+            yield _joined(waiting)
+            waiting = []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(blocks: list[Block]) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
+    return Block(np.concatenate([block.codes for block in blocks], axis=1), breaches)
