@@ -13,7 +13,7 @@ from residualplanner._checks import FloatArray
 from residualplanner.bases import ResidualNumbers
 from residualplanner.errors import BudgetError
 from residualplanner.plan.variances import variance_pieces, variance_weights
-from residualplanner.workload import Workload
+from residualplanner.workload import Workload, row_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,14 +94,13 @@ def _kind_names(workload: Workload) -> Any:
 
     names = [kind.name for kind in workload.kinds]
     codes: list[Any] = []
-    categories: list[str] = []
-    for order, block in enumerate(workload.blocks):
-        distinct, inverse = np.unique(block.kinds, axis=0, return_inverse=True) if order else (block.kinds[:1], None)
-        codes.append(len(categories) + (np.zeros(len(block), dtype=np.int64) if inverse is None else inverse.ravel()))
-        categories += [_JOIN.join(names[code] for code in row) for row in distinct.tolist()]
-    labels = list(dict.fromkeys(categories))
-    recode = np.array([labels.index(category) for category in categories], dtype=np.int64)
-    return pd.Categorical.from_codes(recode[np.concatenate(codes)], categories=pd.Index(labels))
+    labels: dict[str, int] = {}
+    for block in workload.blocks:
+        numbers = row_numbers(block.kinds)
+        distinct = block.kinds[np.unique(numbers, return_index=True)[1]].tolist()
+        words = [_JOIN.join(names[code] for code in row) for row in distinct]
+        codes.append(np.array([labels.setdefault(word, len(labels)) for word in words], dtype=np.int64)[numbers])
+    return pd.Categorical.from_codes(np.concatenate(codes), categories=pd.Index(list(labels)))
 
 
 def _whole(cells: FloatArray) -> Any:

@@ -123,7 +123,10 @@ def importance_of(workload: Workload, weights: Weights | None) -> FloatArray:
         given = _numbers(workload, weights)
     if not (np.isfinite(given) & (given >= 0)).all():
         raise WorkloadError("weights must be finite and at least 0")
-    importance: FloatArray = given * workload.weights
+    with np.errstate(over="ignore"):
+        importance: FloatArray = given * workload.weights
+    if not np.isfinite(importance).all():
+        raise WorkloadError("weights are too large: times the workload's own weights, they must be finite")
     if not (importance > 0).any():
         raise WorkloadError("all weights are 0; at least one query must matter")
     return importance

@@ -158,12 +158,17 @@ def _plan(
     return Plan(
         workload=workload,
         noise_array=noise_variance,
-        budget=budget or pcost(cost_upper_bound(workload.closure, numbers, noise_variance)),
+        budget=budget or _least_budget(cost_upper_bound(workload.closure, numbers, noise_variance)),
         loss=describe_loss(loss),
         loss_value=loss_value,
         gap=choice.gap,
         status=choice.status,
     )
+
+
+def _least_budget(cost: float) -> Budget:
+    """A budget that covers ``cost``; one float more, since a budget reads the decimal spelling where it is smaller."""
+    return pcost(math.nextafter(cost, math.inf))
 
 
 def _spendable(budget: Budget | None) -> float:

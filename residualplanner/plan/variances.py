@@ -16,7 +16,7 @@ from residualplanner.bases import ResidualNumbers
 from residualplanner.workload import Closure, Workload, subset_products
 
 #: How many (query, subset) pairs are worked on at a time.
-_CHUNK = 2**21
+_CHUNK = 2**19
 
 
 def variance_pieces(
@@ -83,9 +83,15 @@ def cost_upper_bound(closure: Closure, numbers: ResidualNumbers, noise_variance:
         numbers: p of every attribute.
         noise_variance (m,): sigma squared of every set, > 0.
 
-    Guarantees: each term is a product and quotient of at most 2k + 2 rounded numbers, and the sum is rounded once.
+    Guarantees: each term is a product and quotient of at most 2k + 2 rounded numbers, and the sum is rounded once; a
+    term too small for full precision is off by less than the smallest positive float.
     Source: spec eq. (8).
     """
-    cost = math.fsum(closure.products(numbers.pcost) / noise_variance)
+    with np.errstate(over="ignore", under="ignore"):
+        terms = closure.products(numbers.pcost) / noise_variance
+    try:
+        cost = math.fsum(terms)
+    except OverflowError:
+        return math.inf
     roundings = 2 * len(closure.blocks) + 4
-    return cost * (1 + roundings * 2.0**-52)
+    return cost * (1 + roundings * 2.0**-52) + len(closure) * math.ulp(0.0)

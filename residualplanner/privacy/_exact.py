@@ -99,6 +99,12 @@ def decimal_down(exact: Fraction) -> Decimal:
     return _quotient(exact, ROUND_FLOOR)
 
 
+def root_up(exact: Fraction) -> Decimal:
+    """Return the square root of ``exact``, or the working digits' next decimal above it."""
+    root = decimal_up(exact).sqrt()
+    return root if Fraction(root) ** 2 >= exact else root.next_plus()
+
+
 def float_up(exact: Fraction | Decimal) -> float:
     """Return the smallest float that is at least ``exact``."""
     nearest = float(exact)

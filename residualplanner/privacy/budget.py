@@ -25,6 +25,7 @@ from residualplanner.privacy._exact import (
     read_allowance,
     read_delta,
     read_epsilon,
+    root_up,
     working_digits,
 )
 from residualplanner.privacy.gaussian_curve import gaussian_delta, gaussian_epsilon, gaussian_mu
@@ -94,7 +95,7 @@ class Budget:
     def mu(self) -> float:
         """The mu of the GDP this budget promises for continuous Gaussian noise, rounded up to a float."""
         with working_digits():
-            root = float_up(_root_above(self.pcost_exact))
+            root = float_up(root_up(self.pcost_exact))
         below = math.nextafter(root, 0.0)
         return below if Fraction(below) ** 2 >= self.pcost_exact else root
 
@@ -126,7 +127,7 @@ class Budget:
         with working_digits():
             least_delta = decimal_down(exact_delta)
             if noise == "gaussian":
-                return float_up(gaussian_epsilon(_root_above(self.pcost_exact), least_delta))
+                return float_up(gaussian_epsilon(root_up(self.pcost_exact), least_delta))
             return float_up(zcdp_epsilon(decimal_up(self.pcost_exact / 2), least_delta))
 
     def delta(self, epsilon: Number, *, noise: Noise = "discrete") -> float:
@@ -155,7 +156,7 @@ class Budget:
         with working_digits():
             least_epsilon = decimal_down(exact_epsilon)
             if noise == "gaussian":
-                return float_up(gaussian_delta(_root_above(self.pcost_exact), least_epsilon))
+                return float_up(gaussian_delta(root_up(self.pcost_exact), least_epsilon))
             return float_up(zcdp_delta(decimal_up(self.pcost_exact / 2), least_epsilon))
 
     def to_json(self) -> dict[str, object]:
@@ -307,12 +308,6 @@ def _require_limit(limit: object) -> None:
 def _require_noise(noise: object) -> None:
     if not isinstance(noise, str) or noise not in _NOISES:
         raise BudgetError(f"noise must be 'discrete' or 'gaussian', got {noise!r}")
-
-
-def _root_above(limit: Fraction) -> Decimal:
-    """Return the square root, not below it, in the working digits."""
-    root = decimal_up(limit).sqrt()
-    return root if Fraction(root) ** 2 >= limit else root.next_plus()
 
 
 def _short_fraction_below(value: Decimal) -> Fraction:

@@ -1,6 +1,6 @@
 """Queries over a domain, families of them, and the downward closure whose residuals answer them."""
 
-from residualplanner.workload.attribute_sets import AttributeSets
+from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
 from residualplanner.workload.shape_groups import ShapeGroups, shape_groups
@@ -19,6 +19,7 @@ __all__ = [
     "marginals",
     "query_of",
     "read_query",
+    "row_numbers",
     "shape_groups",
     "subset_products",
     "workload_orbits",

@@ -6,6 +6,7 @@ Reads: positions of attributes in their domain.  Gives: AttributeSets, and the c
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,8 +95,10 @@ def unique_rows(rows: PositionArray, attribute_count: int) -> PositionArray:
         return frozen(rows[:1].copy())
     if attribute_count**order >= 2**63:
         return frozen(np.unique(rows, axis=0))
-    keys = np.unique(row_keys(rows, attribute_count))
-    return frozen(rows_of_keys(keys, attribute_count, order))
+    keys = row_keys(rows, attribute_count)
+    if (keys[1:] > keys[:-1]).all():
+        return frozen(rows)
+    return frozen(rows_of_keys(np.unique(keys), attribute_count, order))
 
 
 def row_keys(rows: PositionArray, attribute_count: int) -> NDArray[np.int64]:
@@ -114,6 +117,21 @@ def rows_of_keys(keys: NDArray[np.int64], attribute_count: int, order: int) -> P
     for column in reversed(range(order)):
         rest, rows[:, column] = np.divmod(rest, attribute_count)
     return rows
+
+
+def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Number the distinct rows of ``rows`` (m, k), small whole numbers, from 0 in lexicographic order, (m,).
+
+    Example:
+        >>> row_numbers(np.array([[1, 0], [0, 7], [1, 0]]))
+        array([1, 0, 1])
+    """
+    numbers = np.zeros(len(rows), dtype=np.int64)
+    for column in range(rows.shape[1]):
+        # Numbered anew after each column, so that the product stays below 64 bits.
+        width = int(rows[:, column].max(initial=0)) + 1
+        numbers = np.unique(numbers * width + rows[:, column], return_inverse=True)[1]
+    return numbers
 
 
 def combinations(attributes: ArrayLike, order: int) -> PositionArray:

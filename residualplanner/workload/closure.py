@@ -68,9 +68,10 @@ class Closure(AttributeSets):
         a single value, the subsets with and without it are the same set.
         """
         members = np.asarray(rows)
-        nodes = np.zeros((len(members), 1), dtype=np.int64)
+        nodes = np.zeros((len(members), 1 << members.shape[1]), dtype=np.int64)
         for column in range(members.shape[1]):
-            nodes = np.concatenate([nodes, self._children(nodes, members[:, column, None])], axis=1)
+            known = 1 << column
+            nodes[:, known : 2 * known] = self._children(nodes[:, :known], members[:, column, None])
         return nodes
 
     def _children(self, nodes: NDArray[np.int64], attributes: PositionArray) -> NDArray[np.int64]:
@@ -93,12 +94,15 @@ def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None) -> C
     count = sets.attribute_count
     dropped = frozen(np.zeros(count, dtype=np.bool_) if trivial is None else np.array(trivial, dtype=np.bool_))
     blocks = _without(sets.blocks, dropped)
+    while len(blocks) > 1 and not len(blocks[-1]):
+        blocks.pop()
+    require_set_count(2 ** (len(blocks) - 1), what="attribute sets in the downward closure, or more")
     used = np.zeros(count, dtype=np.bool_)
     for block in blocks:
         used[block] = True
     for order in range(len(blocks) - 2, -1, -1):
         blocks[order] = _with_subsets(blocks[order], blocks[order + 1], np.flatnonzero(used))
-    require_set_count(sum(map(len, blocks)), what="attribute sets in the downward closure")
+        require_set_count(sum(map(len, blocks)), what="attribute sets in the downward closure, or more")
     return Closure(tuple(blocks), count, dropped)
 
 
@@ -112,9 +116,11 @@ def subset_products(absent: ArrayLike, present: ArrayLike) -> NDArray[np.float64
         array([[ 6., 15., 14., 35.]])
     """
     without, within = np.asarray(absent, dtype=np.float64), np.asarray(present, dtype=np.float64)
-    products = np.ones((len(without), 1))
+    products = np.ones((len(without), 1 << without.shape[1]))
     for column in range(without.shape[1]):
-        products = np.concatenate([products * without[:, column, None], products * within[:, column, None]], axis=1)
+        known = 1 << column
+        np.multiply(products[:, :known], within[:, column, None], out=products[:, known : 2 * known])
+        products[:, :known] *= without[:, column, None]
     return products
 
 
@@ -128,10 +134,8 @@ def _without(blocks: tuple[PositionArray, ...], dropped: NDArray[np.bool_]) -> l
         orders = kept.sum(axis=1)
         for order in np.unique(orders).tolist():
             chosen = orders == order
-            pieces[order].append(block[chosen][kept[chosen]].reshape(-1, order))
+            pieces[order].append(block[chosen][kept[chosen]].reshape(int(chosen.sum()), order))
     rows = [np.concatenate([np.empty((0, order), dtype=np.int32), *found]) for order, found in enumerate(pieces)]
-    while rows and not len(rows[-1]):
-        rows.pop()
     return [unique_rows(block, len(dropped)) for block in rows]
 
 

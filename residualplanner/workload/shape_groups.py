@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import frozen
-from residualplanner.workload.attribute_sets import AttributeSets, PositionArray
+from residualplanner.workload.attribute_sets import AttributeSets, PositionArray, row_numbers
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,10 +52,6 @@ def shape_groups(sets: AttributeSets, sizes: ArrayLike) -> ShapeGroups:
 
 def distinct_shapes(rows: PositionArray, size: NDArray[np.int64]) -> tuple[list[tuple[int, ...]], NDArray[np.int64]]:
     """The distinct shapes of the sets ``rows`` (m, k), and which of them each row has, (m,)."""
-    distinct, codes = np.unique(size, return_inverse=True)
-    numbers = np.zeros(len(rows), dtype=np.int64)
-    for column in range(rows.shape[1]):
-        # Numbered anew after each attribute, so that the product stays below 64 bits.
-        numbers = np.unique(numbers * len(distinct) + codes[rows[:, column]], return_inverse=True)[1]
+    numbers = row_numbers(np.unique(size, return_inverse=True)[1][rows])
     first = np.unique(numbers, return_index=True)[1]
     return [tuple(shape) for shape in size[rows[first]].tolist()], numbers

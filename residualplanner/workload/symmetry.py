@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import frozen
+from residualplanner.workload.attribute_sets import row_numbers
 from residualplanner.workload.workload import Workload
 
 _ROUNDS = 8
@@ -84,7 +85,7 @@ def _query_types(workload: Workload, classes: NDArray[np.int64]) -> tuple[NDArra
     class_size = np.bincount(classes)
     for block in workload.blocks:
         codes = np.sort(classes[block.attributes] * kinds + block.kinds, axis=1)
-        numbers = _row_numbers(codes)
+        numbers = row_numbers(codes)
         types.append(numbers + start)
         start += int(numbers.max(initial=-1)) + 1
         possible.append(_type_size(codes, codes // kinds, class_size))
@@ -94,7 +95,7 @@ def _query_types(workload: Workload, classes: NDArray[np.int64]) -> tuple[NDArra
 def _closure_types(workload: Workload, classes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     types, start = [], 0
     for block in workload.closure.blocks:
-        numbers = _row_numbers(np.sort(classes[block], axis=1))
+        numbers = row_numbers(np.sort(classes[block], axis=1))
         types.append(numbers + start)
         start += int(numbers.max(initial=-1)) + 1
     return types
@@ -127,15 +128,6 @@ def _refined(workload: Workload, classes: NDArray[np.int64], orbit: NDArray[np.i
     return _numbered(classes, np.unique(np.round(occurrence, 6), return_inverse=True)[1])
 
 
-def _row_numbers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    numbers = np.zeros(len(rows), dtype=np.int64)
-    for column in range(rows.shape[1]):
-        numbers = _numbered(numbers, rows[:, column])
-    return numbers
-
-
 def _numbered(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
     """Number the distinct pairs of two arrays of small whole numbers (m,)."""
-    width = int(right.max(initial=0)) + 1
-    numbers: NDArray[np.int64] = np.unique(left * width + right, return_inverse=True)[1]
-    return numbers
+    return row_numbers(np.stack([left, right], axis=1))

@@ -71,7 +71,7 @@ class Workload:
     kinds: tuple[Kind, ...]
 
     def __init__(self, domain: Domain, queries: Iterable[QueryLike], weights: ArrayLike | None = None) -> None:
-        if isinstance(queries, str | Mapping):
+        if isinstance(queries, str | Mapping) or not isinstance(queries, Iterable):
             raise WorkloadError("queries must be a list of queries; write [query] for a single one")
         read = [read_query(domain, query) for query in queries]
         given = _checked_weights(weights, len(read))

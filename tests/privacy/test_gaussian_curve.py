@@ -58,6 +58,14 @@ def test_delta_is_never_below_the_curve_and_hardly_above_it(point):
     assert exact <= delta_of_gdp(Fraction(mu), Fraction(epsilon)) <= exact * (1 + CLOSE)
 
 
+@pytest.mark.parametrize("mu", [17, 40])
+@pytest.mark.parametrize("x", [-8, -6.5, -5.5, -2.5, 0, 5.5, 6.5])
+def test_delta_is_as_good_on_both_sides_of_every_change_of_method(mu, x):
+    epsilon = mu * (Fraction(mu, 2) + Fraction(x))
+    exact = exact_delta(mu, float(epsilon))
+    assert exact <= delta_of_gdp(mu, epsilon) <= exact * (1 + mpmath.mpf("2e-16"))
+
+
 @searched
 @given(point=points())
 def test_epsilon_meets_delta_and_hardly_less_would(point):
@@ -135,10 +143,11 @@ def test_pi_is_pi():
         (1, 1, 0.126936737507),  # Phi(-1/2) - e Phi(-3/2), from tables of the normal distribution
         (2, 0, 0.682689492137),  # the normal distribution within one standard deviation
         (Fraction(1, 10), 0, 0.039877611676),  # 2 Phi(1/20) - 1
+        (Fraction(1, 10**100), 0, 3.98942280401433e-101),  # mu / sqrt(2 pi) for small mu
     ],
 )
 def test_delta_at_known_points(mu, epsilon, delta):
-    assert delta_of_gdp(mu, epsilon) == pytest.approx(delta, rel=1e-10)
+    assert delta_of_gdp(mu, epsilon) == pytest.approx(delta, rel=1e-10, abs=0)
 
 
 def test_epsilon_at_a_known_point():

@@ -1,0 +1,211 @@
+"""The jobs that are timed, each beside its yardstick."""
+
+import gc
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import residualplanner as rp
+
+RECORDS = 10_000
+
+
+class Timing(NamedTuple):
+    """Seconds for a job, the most it should take, and seconds for the yardstick."""
+
+    seconds: float
+    target: float | None
+    yardstick: float
+    what: str
+
+
+def seconds_of(job: Callable[[], object], *, repeat: int = 1) -> float:
+    """The least of ``repeat`` times."""
+    times = []
+    for _ in range(repeat):
+        gc.collect()
+        start = time.perf_counter()
+        job()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def unequal(attributes: int) -> rp.Domain:
+    """Attributes of sizes 2 to 100 in a fixed random order, so that symmetry is of no help."""
+    sizes = np.random.default_rng(0).integers(2, 101, attributes)
+    return rp.Domain({f"a{number}": int(size) for number, size in enumerate(sizes)})
+
+
+def equal(attributes: int) -> rp.Domain:
+    return rp.Domain({f"a{number}": 10 for number in range(attributes)})
+
+
+def sorting(numbers: int) -> float:
+    """Seconds to sort as many random numbers."""
+    array = np.random.default_rng(0).random(numbers)
+    return seconds_of(lambda: np.sort(array))
+
+
+def pairs(workload: rp.Workload) -> int:
+    """How many (query, subset) pairs a workload has: the entries of its sparse matrix."""
+    return int((2.0**workload.orders).sum())
+
+
+def selecting(domain: rp.Domain, target: float, **how: object) -> Timing:
+    def job() -> rp.Plan:
+        return rp.select(rp.marginals(domain, up_to=3), budget=rp.zcdp(0.5), **how)
+
+    plan = job()
+    if "gap" in how and not plan.gap <= float(how["gap"]):  # type: ignore[arg-type]
+        raise SystemExit(f"the gap reached is {plan.gap}")
+    count = pairs(plan.workload)
+    del plan
+    return Timing(seconds_of(job), target, sorting(count), f"sorting {count:,} numbers, one per (query, subset)")
+
+
+def big_plan() -> rp.Plan:
+    return rp.select(rp.marginals(unequal(200), up_to=3), budget=rp.zcdp(0.5))
+
+
+def error_table() -> Timing:
+    plan = big_plan()
+    return Timing(seconds_of(plan.errors), 5.0, sorting(pairs(plan.workload)), "sorting a number per (query, subset)")
+
+
+def plan_file(*, load: bool) -> Timing:
+    plan = big_plan()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "big.plan"
+        saving = seconds_of(lambda: plan.save(path))
+        content = path.read_bytes()
+        raw = seconds_of(lambda: (Path(folder) / "raw").write_bytes(content))
+        seconds = seconds_of(lambda: rp.load_plan(path)) if load else saving
+    return Timing(seconds, 5.0, raw, f"writing {len(content) / 2**20:.0f} MiB")
+
+
+def codes(attributes: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 10, (RECORDS, attributes), dtype=np.uint8)
+
+
+def measuring() -> Timing:
+    plan = rp.select(rp.marginals(equal(50), order=3), budget=rp.zcdp(0.5))
+    data, cells = codes(50), int(plan.workload.cells.sum())
+    seconds = seconds_of(lambda: rp.measure(plan, data, noise="gaussian"))
+    return Timing(seconds, 4.0, drawing(cells), f"drawing {cells:,} normal variates")
+
+
+def drawing(cells: int) -> float:
+    generator, out = np.random.default_rng(0), np.empty(cells)
+    generator.standard_normal(out=out)
+    return seconds_of(lambda: generator.standard_normal(out=out), repeat=3)
+
+
+def measuring_counts() -> Timing:
+    """Measuring once the counts are there: they are handed over as the maximal tables."""
+    plan = rp.select(rp.marginals(equal(50), order=3), budget=rp.zcdp(0.5))
+    cells = int(plan.workload.cells.sum())
+    counting = counting_seconds(plan)
+    total = seconds_of(lambda: rp.measure(plan, codes(50), noise="gaussian"), repeat=3)
+    needed = drawing(cells)
+    return Timing(max(total - counting, 0.0), 3 * needed, needed, f"drawing {cells:,} normal variates")
+
+
+def counting_seconds(plan: rp.Plan) -> float:
+    from residualplanner.sources import open_source
+
+    source = open_source(codes(50), plan.domain)
+    triples = [plan.workload.blocks[3].attributes]
+    return seconds_of(lambda: source.count(triples), repeat=3)
+
+
+def reconstructing() -> Timing:
+    plan = rp.select(rp.marginals(equal(100), order=3), budget=rp.zcdp(0.5))
+    measurement = rp.measure(plan, codes(100), noise="gaussian")
+    cells = int(plan.workload.cells.sum())
+
+    def job() -> None:
+        for _ in rp.reconstruct(measurement).tables():
+            pass
+
+    seconds = seconds_of(job)
+    source, target = np.ones(2**24), np.zeros(2**24)
+    copying = seconds_of(lambda: np.copyto(target, source), repeat=3) * cells / 2**24
+    return Timing(seconds, cells / 1e8, copying, f"copying {cells:,} cells")
+
+
+def importing() -> Timing:
+    import subprocess
+
+    def load(packages: str) -> float:
+        return seconds_of(lambda: subprocess.run([sys.executable, "-c", f"import {packages}"], check=True), repeat=5)
+
+    return Timing(load("residualplanner"), 0.5, load("numpy, scipy.sparse"), "importing NumPy and scipy.sparse")
+
+
+def everything(attributes: int) -> float:
+    """Select, measure and reconstruct all tables of at most three of some attributes of size 10."""
+
+    def job() -> None:
+        plan = rp.select(rp.marginals(equal(attributes), up_to=3), budget=rp.zcdp(0.5))
+        for _ in rp.reconstruct(rp.measure(plan, codes(attributes), noise="gaussian")).tables():
+            pass
+
+    return seconds_of(job)
+
+
+def peer_everything(attributes: int) -> Callable[[Path], Timing]:
+    """The same with the reference implementation in ``path``, which is imported from there and nowhere else."""
+
+    def compare(path: Path) -> Timing:
+        import itertools
+
+        import pandas as pd
+
+        sys.path.insert(0, str(path))
+        from class_resplan import ResidualPlanner  # type: ignore[import-not-found]
+
+        names = [str(number) for number in range(attributes)]
+        frame = pd.DataFrame(codes(attributes), columns=names)
+
+        def job() -> None:
+            system = ResidualPlanner([10] * attributes)
+            for order in range(4):
+                for members in itertools.combinations(range(attributes), order):
+                    system.input_mech(members)
+            system.input_data(frame, names)
+            system.selection(choice="sumvar", pcost=1)
+            system.measurement()
+            system.reconstruction()
+
+        theirs = seconds_of(job)
+        return Timing(everything(attributes), None, theirs, f"the reference implementation, {attributes} attributes")
+
+    return compare
+
+
+CASES: dict[str, Callable[[], Timing]] = {
+    "import": importing,
+    "sum, 100 attributes": lambda: selecting(unequal(100), 0.5),
+    "sum, 200 attributes": lambda: selecting(unequal(200), 5.0),
+    "max to 1e-4, 100 attributes": lambda: selecting(unequal(100), 1.5, loss="max", gap=1e-4),
+    "max to 1e-6, 100 attributes": lambda: selecting(unequal(100), 7.5, loss="max", gap=1e-6),
+    "max to 1e-4, 200 attributes": lambda: selecting(unequal(200), 12.0, loss="max", gap=1e-4),
+    "max to 1e-6, 200 attributes": lambda: selecting(unequal(200), 60.0, loss="max", gap=1e-6),
+    "max to 1e-6, 100 equal attributes": lambda: selecting(equal(100), 0.5, loss="max", gap=1e-6),
+    "error table, 1.3 million sets": error_table,
+    "save plan, 1.3 million sets": lambda: plan_file(load=False),
+    "load plan, 1.3 million sets": lambda: plan_file(load=True),
+    "measure, 19,600 tables": measuring,
+    "measure, 19,600 tables, counts done": measuring_counts,
+    "reconstruct, 161,700 tables": reconstructing,
+}
+
+PEER_CASES: dict[str, Callable[[Path], Timing]] = {
+    "peer, 10 attributes": peer_everything(10),
+    "peer, 20 attributes": peer_everything(20),
+}
