@@ -4,10 +4,10 @@ Reads: numbers only, one entry per base mechanism and a sparse row per query.  G
 Source: spec eqs. (15) to (17).
 
 The dual weights of the queries are found by a multiplicative update, as for optimal designs of experiments: a query
-whose variance is above the current level gains weight, one below loses it.  With exponent 1 the update never lowers the
-dual value.  A query that alone carries its noise has a variance proportional to its weight to the power -1/2, so that
-exponent 2 is Newton's step for it; queries that end without weight are driven out by a growing exponent.  A step that
-lowers the dual value is taken back and repeated with exponent 1.
+whose variance is above the current level gains weight, one below loses it.  With an exponent of at most 2 the update
+never lowers the dual value.  A query that alone carries its noise has a variance proportional to its weight to the power
+-1/2, so that exponent 2 is Newton's step for it; queries that end without weight are driven out by a growing exponent.  A
+step that lowers the dual value is taken back and repeated with exponent 2 for all.
 """
 
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ def minimize_maximum_variance(
         there = problem.at(_moved(here, exponent))
         boost = min(boost * _GROWTH, _LARGEST_BOOST)
         if not there.value >= here.value:
-            there, boost = problem.at(_moved(here, 1.0)), 1.0
+            there, boost = problem.at(_moved(here, 2.0)), 1.0
         here = there
         best = min(best, here, key=lambda point: point.maximum)
         bound = max(bound, here.value)
