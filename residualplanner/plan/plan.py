@@ -27,6 +27,9 @@ from residualplanner.workload import Closure, QueryLike, Workload, read_query
 if TYPE_CHECKING:
     import pandas as pd
 
+#: NumPy makes no array of as many cells, not even one whose cells share their memory.
+_CELL_LIMIT = 2**60
+
 
 @dataclass(frozen=True, eq=False)
 class NoiseVariances(Mapping[tuple[str, ...], float]):
@@ -153,7 +156,7 @@ class Plan:
         Any query on a subset of a workload query's attributes can be asked.
 
         Raises:
-            WorkloadError: the plan does not answer the query.
+            WorkloadError: the plan does not answer the query, or no array can have its shape.
 
         Source: spec eq. (11); paper Theorem 4.4.
         """
@@ -161,6 +164,10 @@ class Plan:
         factors = [np.array([1 / n**2, (n - 1) / n]) for n in shape]
         for factor in reversed(factors):
             noise = noise @ factor
+        if math.prod(shape) >= _CELL_LIMIT:
+            raise WorkloadError(
+                f"too large: a table of {math.prod(shape):,} cells; its cells are alike, and errors() has their std_err"
+            )
         return np.broadcast_to(noise, shape)
 
     def covariance(self, query: QueryLike) -> NDArray[np.float64]:

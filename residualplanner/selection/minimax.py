@@ -5,9 +5,9 @@ Source: spec eqs. (15) to (17).
 
 The dual weights of the queries are found by a multiplicative update, as for optimal designs of experiments: a query
 whose variance is above the current level gains weight, one below loses it.  With an exponent of at most 2 the update
-never lowers the dual value.  A query that alone carries its noise has a variance proportional to its weight to the power
--1/2, so that exponent 2 is Newton's step for it; queries that end without weight are driven out by a growing exponent.  A
-step that lowers the dual value is taken back and repeated with exponent 2 for all.
+never lowers the dual value.  A query that alone carries its noise has a variance proportional to its weight to the
+power -1/2, so that exponent 2 is Newton's step for it; queries that end without weight are driven out by a growing
+exponent.  A step that lowers the dual value is taken back and repeated with exponent 2 for all.
 """
 
 from dataclasses import dataclass
