@@ -90,10 +90,10 @@ def promise_text(budget: Budget) -> str:
     Example:
         >>> from residualplanner.privacy import approx_dp
         >>> promise_text(approx_dp("1", "1e-9"))
-        'adding or removing one record changes the probability of any set of outcomes by at most a factor e^1, plus 1e-9'
+        'one record more or less changes the probability of any set of outcomes by at most a factor e^1, plus 1e-9'
     """
     most = f"a factor e^{_epsilon(budget)}, plus {_delta(budget)}"
-    return f"adding or removing one record changes the probability of any set of outcomes by at most {most}"
+    return f"one record more or less changes the probability of any set of outcomes by at most {most}"
 
 
 def rounded_up(number: float) -> str:

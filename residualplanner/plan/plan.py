@@ -161,9 +161,8 @@ class Plan:
         Source: spec eq. (11); paper Theorem 4.4.
         """
         shape, noise = self._noise_within(query)
-        factors = [np.array([1 / n**2, (n - 1) / n]) for n in shape]
-        for factor in reversed(factors):
-            noise = noise @ factor
+        for n in reversed([n for n in shape if n > 1]):
+            noise = noise @ np.array([1 / n**2, (n - 1) / n])
         if math.prod(shape) >= _CELL_LIMIT:
             raise WorkloadError(
                 f"too large: a table of {math.prod(shape):,} cells; its cells are alike, and errors() has their std_err"
@@ -179,7 +178,7 @@ class Plan:
         Source: spec eq. (12); paper Theorem 4.4.
         """
         shape, noise = self._noise_within(query)
-        return dense_covariance(shape, noise)
+        return dense_covariance(tuple(n for n in shape if n > 1), noise)
 
     def combination_variance(self, query: QueryLike, weights: ArrayLike) -> float:
         """The variance of a weighted sum of the cells of a query's table, in counts squared.
@@ -198,7 +197,7 @@ class Plan:
         array = np.asarray(weights, dtype=np.float64)
         if array.shape != shape or not np.isfinite(array).all():
             raise WorkloadError(f"weights must be finite, one for each cell: shape {shape}, got {array.shape}")
-        return quadratic_form(array, noise)
+        return quadratic_form(array.squeeze(tuple(axis for axis, n in enumerate(shape) if n == 1)), noise)
 
     def errors(self, level: float = 0.95) -> "pd.DataFrame":
         """The error table: one row per query of the workload, known before any data are seen.
@@ -227,7 +226,10 @@ class Plan:
         save_plan(self, path)
 
     def _noise_within(self, query: QueryLike) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-        """A query's table shape, and sigma squared of all subsets of its attributes, (2, .., 2): index 1 if present."""
+        """A query's table shape, and sigma squared of all subsets of its attributes of more than one value, (2, .., 2).
+
+        Index 1 on an axis means that the attribute is present.
+        """
         positions, _ = read_query(self.domain, query)
         rows = np.array([positions], dtype=np.int32)
         if self.closure.positions_of(rows)[0] < 0:
@@ -235,6 +237,6 @@ class Plan:
             raise WorkloadError(
                 f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
             )
-        subsets = self.closure.subset_positions(rows)[0]
-        noise = self.noise_array[subsets].reshape((2,) * len(positions)).transpose()
+        varied = rows[:, ~self.closure.trivial[rows[0]]]
+        noise = self.noise_array[self.closure.subset_positions(varied)[0]].reshape((2,) * varied.shape[1]).transpose()
         return tuple(self.domain.sizes[position] for position in positions), noise

@@ -19,8 +19,8 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_releases import any_release
 
+from made_releases import any_release
 from residualplanner.domain import Bins, Domain
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.measurement import load_measurement, measure

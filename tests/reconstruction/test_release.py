@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
+from made_releases import any_release
 from residualplanner.domain import Domain
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.measurement import Measurement, NoiseRecord, ResidualAnswers, measure
-from residualplanner.measurement.measurement import groups_of_plan, residual_count
+from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity
 from residualplanner.reconstruction import reconstruct
 from residualplanner.reconstruction import release as release_module
 from residualplanner.workload import Workload, marginals
-from made_releases import any_release
 from strategies import NAMES, cases, names_of, noise_of, positions_of
 
 

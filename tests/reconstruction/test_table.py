@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_releases import any_release
 
 import dense
+from made_releases import any_release
 from residualplanner.domain import Bins, Domain
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan import select
