@@ -151,6 +151,19 @@ def test_cost_is_saved_where_the_loss_asks_for_more_noise(solver):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+def test_a_loss_that_rewards_noise_in_one_query_has_no_proved_bound_but_its_optimum(solver):
+    p, matrix = np.array([1.0, 0.5]), sparse.csr_array([[1.0, 0.0], [0.3, 0.5]])
+
+    def loss(variance):
+        return 10 * variance[1] + cvxpy.pos(50 - variance[0])
+
+    choice = minimize_convex_loss(p, matrix, loss, pcost=1.0, solver=solver)
+    slopes = matrix.T @ np.array([-1.0, 10.0])
+    assert choice.loss == pytest.approx(50 + minimize_weighted_variance(p, slopes, pcost=1.0).loss, rel=1e-6)
+    assert choice.gap == math.inf
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_a_loss_that_no_noise_reaches_is_refused(solver):
     p, matrix = np.array([1.0, 0.5]), sparse.csr_array([[1.0, 0.0], [0.3, 0.5]])
     with pytest.raises(BudgetError, match="no noise brings the loss down to at_most=3"):
