@@ -57,7 +57,8 @@ def privacy_shares(workload: Workload, numbers: ResidualNumbers, noise_variance:
     """The share of the privacy cost that each query accounts for, (q,); they add up to 1.
 
     The cost of each base mechanism is split over the queries that use it, in proportion to what they take of its noise,
-    summed over their cells and times their weight.
+    summed over their cells and times their weight; if a query has weight 0, all weights are left out, since noise that
+    only such queries use would have nobody to be charged to.
     """
     importance = workload.weights * workload.cells
     if not (importance > 0).all():

@@ -151,6 +151,8 @@ def _in_order(workload: Workload, weights: Mapping[Any, float]) -> list[float]:
         return read_query(workload.domain, query)
 
     by_query = {key(query): weight for query, weight in weights.items()}
+    if len(by_query) < len(weights):
+        raise WorkloadError("weights name one query twice, with its attributes in another order")
     queries = {key(query): query for query in workload}
     missing = [query for found, query in queries.items() if found not in by_query]
     if missing:

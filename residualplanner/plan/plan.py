@@ -17,7 +17,7 @@ from residualplanner._checks import FloatArray, frozen
 from residualplanner._whole import PathLike
 from residualplanner.bases import ResidualNumbers, subtraction_numbers
 from residualplanner.domain import Domain
-from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner.errors import BudgetError, DomainError, WorkloadError
 from residualplanner.plan.covariance import dense_covariance, quadratic_form
 from residualplanner.plan.error_table import error_table
 from residualplanner.plan.variances import average_variances, cost_upper_bound
@@ -51,6 +51,13 @@ class NoiseVariances(Mapping[tuple[str, ...], float]):
         if found < 0 or len(self.closure[found]) != len(positions):
             raise KeyError(names)
         return float(self.array[found])
+
+    def __contains__(self, names: object) -> bool:
+        try:
+            self[names]  # type: ignore[index]
+        except (KeyError, DomainError, WorkloadError):
+            return False
+        return True
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         for members in self.closure:

@@ -1,0 +1,27 @@
+"""The noise variances of a plan are a mapping from attribute names, in any order."""
+
+import pytest
+
+from residualplanner.domain import Domain
+from residualplanner.errors import WorkloadError
+from residualplanner.plan import SumOfVariances, select
+from residualplanner.privacy import pcost
+from residualplanner.workload import Workload, marginals
+
+PLAN = select(marginals(Domain({"a": 2, "one": 1, "b": 3}), up_to=2), budget=pcost(1))
+
+
+def test_every_set_of_the_closure_is_a_key_whatever_the_order_of_its_names():
+    assert list(PLAN.noise_variance) == [(), ("a",), ("b",), ("a", "b")]
+    assert PLAN.noise_variance["b", "a"] == PLAN.noise_variance["a", "b"] == PLAN.noise_variance.array[3]
+
+
+@pytest.mark.parametrize("names", [("unknown",), ("one",), ("a", "one"), ("a", "a"), 3])
+def test_anything_else_is_not_a_key(names):
+    assert names not in PLAN.noise_variance
+
+
+def test_weights_that_name_one_query_twice_are_refused():
+    workload = Workload(PLAN.domain, [("a", "b")])
+    with pytest.raises(WorkloadError, match="name one query twice"):
+        select(workload, budget=pcost(1), loss=SumOfVariances({("a", "b"): 1.0, ("b", "a"): 2.0}))
