@@ -98,9 +98,9 @@ def noisy_answers(
     scratch = scratch or Scratch()
     noisy = centered_tables(counts.astype(noise.dtype, copy=False), scratch=scratch)
     noisy += noise
-    return differences_of_tables(
-        noisy, scratch=scratch, out=out if out is not None and out.dtype == noisy.dtype else None
-    )
+    place = out if out is not None and out.dtype == noisy.dtype else None
+    answers: NDArray[Any] = differences_of_tables(noisy, scratch=scratch, out=place)
+    return answers
 
 
 def int64_groups(groups: ShapeGroups, precision: FloatArray, *, records: int) -> list[bool]:
@@ -205,12 +205,12 @@ def _noise(
 ) -> Iterator[NDArray[Any]]:
     """Draw the noise of a batch: for each piece (b, n_1, .., n_k), int64 or Python integers."""
     shapes = [(piece.last - piece.first, *groups.shapes[piece.group]) for piece in batch]
+    cells = np.array([math.prod(shape[1:]) for shape in shapes])
     ratios: list[tuple[int, int]] = []
-    for piece, (_, *shape) in zip(batch, shapes, strict=True):
-        members = groups.members[piece.group][piece.first : piece.last]
-        ratios += [gamma2_ratio(math.prod(shape), w) for w in precision[members].tolist()]
+    for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
+        ratios += [gamma2_ratio(size, w) for w in precision[groups.members[group][first:last]].tolist()]
     scales = Scales.of_ratios(*zip(*ratios, strict=True))
-    sizes = np.repeat([math.prod(shape[1:]) for shape in shapes], [shape[0] for shape in shapes])
+    sizes = np.repeat(cells, [shape[0] for shape in shapes])
     if is_narrow:
         draws = draw_flat(scales, sizes, source)
     else:

@@ -57,7 +57,7 @@ def load_measurement(path: PathLike) -> Measurement:
     """Read a measurement that `Measurement.save` wrote, and check it.
 
     Raises:
-        FileFormatError: the file is not a measurement, truncated, altered, of another version, or does not fit together.
+        FileFormatError: the file is not a measurement, truncated, altered, of another version, or does not fit.
         BudgetError: the noise of its plan costs more than its budget, or another amount than the file states.
         OSError: the file cannot be opened.
 

@@ -36,8 +36,8 @@ class NoiseRecord:
     """How the noise was drawn, and what that is worth.
 
     Attributes:
-        kind: "discrete": discrete Gaussian noise, exact in distribution; "gaussian": continuous noise in floating point.
-        seed: of the generator, where the user gave one for continuous noise; None for the operating system's randomness.
+        kind: "discrete": discrete Gaussian noise, exact in distribution; "gaussian": continuous, in floating point.
+        seed: of the generator of continuous noise, where the user gave one; None for the operating system's randomness.
         source: of discrete noise: the mark of the source of its random bytes.
         pcost: of discrete noise: the exact privacy cost.
         neighbors: what a person may change, in words.

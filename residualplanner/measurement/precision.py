@@ -91,7 +91,7 @@ def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:
 
     Example:
         >>> exact_sums(np.array([0.5, 3.0, 1.0]), np.array([0, 1, 0]))
-        ([54043195528445952, 108086391056891904], -55)
+        ([13510798882111488, 27021597764222976], -53)
     """
     mantissas, exponents = np.frexp(values)
     wholes = np.ldexp(mantissas, 53).astype(np.int64)
