@@ -17,7 +17,8 @@ from residualplanner.measurement import measure
 from residualplanner.measurement.counting import count_tables, parents
 from residualplanner.measurement.gaussian import gaussian_mechanism, generator_of_entropy, release_generator
 from residualplanner.measurement.measure import residual_values
-from residualplanner.measurement.measurement import ResidualAnswers, groups_of_plan
+from residualplanner.measurement import ResidualAnswers
+from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.sources import open_source
