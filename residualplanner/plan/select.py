@@ -45,7 +45,8 @@ def select(
     at_most: float | None = None,
     loss: Loss = "sum",
     gap: float = 1e-6,
-    neighbors: str = "add-remove",
+    neighbors: Notion = "add-remove",
+    records_per_person: int = 1,
 ) -> Plan:
     """Choose the noise that makes a loss as small as a budget allows, or the least budget that reaches a loss.
 
@@ -56,7 +57,9 @@ def select(
         loss: "sum" (of all cell variances), "max" (the largest cell variance), `SumOfVariances`, `MaxVariance`, or a
             function from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
         gap: for "max", how close to the optimum is close enough, as a fraction.
-        neighbors: "add-remove": data sets are neighbors if one has a record more.
+        neighbors: "add-remove": data sets are neighbors if one has a record more; "replace": if a record has other
+            values, the number of records being public.
+        records_per_person: the most records one person contributes, all of which may change; a promise about the data.
 
     Returns:
         The plan, with its proved gap to the optimum.
@@ -80,59 +83,29 @@ def select(
         2.035
     """
     _require_one_limit(budget, at_most)
-    if neighbors != "add-remove":
-        raise BudgetError(f"neighbors must be 'add-remove', got {neighbors!r}")
+    notion = Neighbors(neighbors, records_per_person)
     if not isinstance(workload, Workload):
         raise WorkloadError(f"select plans for a Workload, got {type(workload).__name__}; make one with marginals()")
     asked, numbers = read_loss(loss), subtraction_numbers(workload.domain.sizes)
     gap = require_positive("gap", gap)
     if isinstance(asked, ConvexLoss):
-        return _convex_plan(workload, numbers, asked, budget, at_most)
+        return _convex_plan(workload, numbers, asked, budget, at_most, notion)
 
-    choice = _unit_choice(workload, numbers, asked, gap)
+    least = least_maximum if isinstance(asked, MaxVariance) else least_sum
+    choice = least(workload, numbers, importance_of(workload, asked.weights), notion, gap=gap)
     spent = _spendable(budget) if at_most is None else choice.loss / require_positive("at_most", at_most) * _RESERVE
     with np.errstate(over="ignore", under="ignore"):
         noise_variance = choice.noise_variance / spent
-    return _plan(workload, numbers, noise_variance, choice, budget, asked, choice.loss / spent)
-
-
-def _unit_choice(
-    workload: Workload, numbers: ResidualNumbers, loss: SumOfVariances | MaxVariance, gap: float
-) -> NoiseChoice:
-    """The best noise at privacy cost 1; these losses are proportional to noise, so it serves every cost."""
-    importance = importance_of(workload, loss.weights)
-    if isinstance(loss, MaxVariance):
-        return _minimax(workload, numbers, importance, gap)
-    weights = variance_weights(workload, numbers, importance)
-    _require_limited(workload, weights)
-    return minimize_weighted_variance(workload.closure.products(numbers.pcost), weights, pcost=1.0)
-
-
-def _minimax(workload: Workload, numbers: ResidualNumbers, importance: FloatArray, gap: float) -> NoiseChoice:
-    """The least maximum variance, over orbits where the workload is symmetric.
-
-    Noise that is the same on each orbit of sets suffices, by convexity; its cost counts an orbit as often as it has
-    sets, and one query of each orbit stands for all.
-    """
-    cost = workload.closure.products(numbers.pcost)
-    orbits = workload_orbits(workload, workload.domain.sizes, importance)
-    if orbits is None:
-        matrix = variance_matrix(workload, workload.closure, numbers)
-        matrix.data *= np.repeat(importance, np.diff(matrix.indptr))
-        _require_limited(workload, matrix.T @ np.ones(len(workload)))
-        return minimize_maximum_variance(cost, matrix, pcost=1.0, gap=gap)
-    matrix = variance_matrix(workload.take(orbits.representative), workload.closure, numbers)
-    matrix.data *= np.repeat(importance[orbits.representative], np.diff(matrix.indptr))
-    matrix = matrix @ _indicator(orbits.member)
-    _require_limited(workload, (matrix.T @ np.ones(len(orbits.query_size)))[orbits.member])
-    choice = minimize_maximum_variance(
-        np.bincount(orbits.member, weights=cost), matrix, pcost=1.0, gap=gap, start=orbits.query_size
-    )
-    return replace(choice, noise_variance=frozen(choice.noise_variance[orbits.member]))
+    return _plan(workload, notion, noise_variance, choice, budget, asked, choice.loss / spent)
 
 
 def _convex_plan(
-    workload: Workload, numbers: ResidualNumbers, loss: ConvexLoss, budget: Budget | None, at_most: float | None
+    workload: Workload,
+    numbers: ResidualNumbers,
+    loss: ConvexLoss,
+    budget: Budget | None,
+    at_most: float | None,
+    neighbors: Neighbors,
 ) -> Plan:
     cost = workload.closure.products(numbers.pcost)
     matrix = variance_matrix(workload, workload.closure, numbers)
@@ -146,7 +119,7 @@ def _convex_plan(
 
 def _plan(
     workload: Workload,
-    numbers: ResidualNumbers,
+    neighbors: Neighbors,
     noise_variance: FloatArray,
     choice: NoiseChoice,
     budget: Budget | None,
@@ -188,20 +161,3 @@ def _require_one_limit(budget: Budget | None, at_most: float | None) -> None:
         raise BudgetError(f"budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp(0.5), got {budget!r}")
     if at_most is not None:
         require_positive("at_most", at_most)
-
-
-def _require_limited(workload: Workload, weights: FloatArray) -> None:
-    """Refuse a loss that leaves some noise unlimited: queries of weight 0 would be answered with infinite noise."""
-    unlimited = np.flatnonzero(~(weights > 0))
-    if len(unlimited):
-        names = tuple(workload.domain.names[position] for position in workload.closure[int(unlimited[0])])
-        raise WorkloadError(
-            f"every query that contains {names!r} has weight 0, so nothing limits its noise; "
-            "give one of them a positive weight, or leave them out"
-        )
-
-
-def _indicator(group: NDArray[np.int64]) -> sparse.csr_array:
-    """The matrix that adds up the columns of each group, (m, groups)."""
-    ones, rows = np.ones(len(group)), np.arange(len(group) + 1)
-    return sparse.csr_array((ones, group, rows), shape=(len(group), int(group.max()) + 1))

@@ -5,9 +5,11 @@ Source: spec eq. (18).  CVXPY's only home; it is imported when a loss needs it.
 
 The solver is not trusted.  Its noise is checked, rescaled to the exact privacy cost, its loss is evaluated again, and
 the bound is computed here: where the loss is above its tangent with slopes lambda >= 0, no noise can do better than the
-closed form does for that tangent.
+closed form does for that tangent.  The slopes are the solver's dual values; the tangent is compared with the loss along
+the rays through the answer and through the tangent's own optimum, and lowered by as much as it is above it.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +27,8 @@ from residualplanner.selection.choice import NoiseChoice
 ConvexFunction = Callable[[Any], Any]
 
 _USABLE = ("optimal", "optimal_inaccurate")
+#: Where on a ray the tangent is compared with the loss, 1 being the noise of the allowed cost.
+_FACTORS = (1.0, 0.5, 0.9, 1.1, 2.0)
 
 
 def minimize_convex_loss(
@@ -64,15 +68,17 @@ def minimize_convex_loss(
     import cvxpy
 
     model = _model(pcost_coefficient, variance_coefficient, require_positive("pcost", pcost))
-    cost = cvxpy.sum(cvxpy.multiply(model.p / model.scale / pcost, cvxpy.inv_pos(model.unit)))
-    objective = cvxpy.Minimize(_expression(loss, model.variance))
-    status = _solve(objective, [cost <= 1, model.link], solver)
+    _expression(loss, model.variance)
+    solved_cost = pcost * _free_unit(loss, model.size)
+    model = _model(model.p, model.M, solved_cost)
+    cost = cvxpy.sum(cvxpy.multiply(model.p / model.scale / solved_cost, cvxpy.inv_pos(model.unit)))
+    status = _solve(cvxpy.Minimize(_expression(loss, model.variance)), [cost <= 1, model.link], solver)
 
     noise_variance = _noise(model)
     noise_variance = noise_variance * (float((model.p / noise_variance).sum()) / pcost)
-    reached, slope = model.M @ noise_variance, _slope(model)
-    value = _value(loss, reached)
-    bound = value - float(slope @ reached) + _least_weighted_sum(model, slope) / pcost
+    slope = _slope(model)
+    value = _reached(loss, model.M @ noise_variance)
+    bound = _intercept(model, loss, noise_variance, slope) + _least_weighted_sum(model, slope) / pcost
     return NoiseChoice(frozen(noise_variance), value, _proved(bound, value, -np.inf), f"{solver.lower()}: {status}")
 
 
@@ -114,17 +120,20 @@ def minimize_privacy_cost(
     if not np.isfinite(at_most):
         raise BudgetError(f"at_most must be finite, got {at_most!r}")
     model = _model(pcost_coefficient, variance_coefficient, 1.0)
-    model = _model(model.p, model.M, _likely_cost(_value(loss, model.M @ model.scale), at_most))
+    _expression(loss, model.variance)
+    likely_cost = _likely_cost(_value(loss, model.size), at_most)
+    free_unit = _free_unit(loss, model.size / likely_cost)
+    model = _model(model.p, model.M, likely_cost * free_unit)
     cost = cvxpy.sum(cvxpy.multiply(model.p / model.scale / (model.p / model.scale).sum(), cvxpy.inv_pos(model.unit)))
-    limit = _expression(loss, model.variance) <= at_most
+    limit = _expression(loss, model.variance) <= at_most / free_unit
     status = _solve(cvxpy.Minimize(cost), [limit, model.link], solver, at_most=at_most)
 
-    noise_variance = _within(loss, model.M, _noise(model), at_most)
-    reached = model.M @ noise_variance
+    noise_variance = _within(loss, model.M, _noise(model) * free_unit, at_most)
     value, bound = float((model.p / noise_variance).sum()), 0.0
-    if float(np.max(limit.dual_value)) > 0:
-        slope = _slope(model) / float(np.max(limit.dual_value))
-        room = at_most - _value(loss, reached) + float(slope @ reached)
+    multiplier = float(np.max(np.asarray(limit.dual_value, dtype=np.float64)))
+    if multiplier > 0:
+        slope = _slope(model) / multiplier
+        room = at_most - _intercept(model, loss, noise_variance, slope)
         bound = _least_weighted_sum(model, slope) / room if room > 0 else 0.0
     return NoiseChoice(frozen(noise_variance), value, _proved(bound, value, 0.0), f"{solver.lower()}: {status}")
 
@@ -175,13 +184,16 @@ def _expression(loss: ConvexFunction, variance: Any) -> Any:
             "the loss must give one convex number by CVXPY's rules, such as cvxpy.norm(variance, 4); "
             f"got shape {expression.shape}, curvature {expression.curvature.lower()}"
         )
+    if expression.is_constant() and not variance.is_constant():
+        raise WorkloadError("the loss must depend on the variances it is given; this one is a constant")
     return expression
 
 
 def _value(loss: ConvexFunction, variance: FloatArray) -> float:
     import cvxpy
 
-    return float(np.asarray(_expression(loss, cvxpy.Constant(variance)).value).reshape(()))
+    with np.errstate(all="ignore"):
+        return float(np.asarray(_expression(loss, cvxpy.Constant(variance)).value).reshape(()))
 
 
 def _solve(objective: Any, constraints: list[Any], solver: str, *, at_most: float | None = None) -> str:
@@ -193,7 +205,7 @@ def _solve(objective: Any, constraints: list[Any], solver: str, *, at_most: floa
         warnings.simplefilter("ignore")
         try:
             problem.solve(solver=solver)
-        except cvxpy.error.SolverError as error:
+        except (cvxpy.error.SolverError, ArithmeticError, ValueError) as error:
             raise SolverError(
                 f"{solver} failed: {error}; try another of {cvxpy.installed_solvers()}", status="error"
             ) from error
@@ -216,7 +228,7 @@ def _noise(model: _Model) -> FloatArray:
 
 def _slope(model: _Model) -> FloatArray:
     """The slopes of the loss at the solver's answer, one per query; NaN where the loss falls as a variance grows."""
-    slope: FloatArray = -np.asarray(model.link.dual_value, dtype=np.float64) / model.size
+    slope: FloatArray = np.asarray(model.link.dual_value, dtype=np.float64) / model.size
     tolerance = 1e-6 * float(np.abs(slope).max())
     return np.where(slope < -tolerance, np.nan, np.maximum(slope, 0.0))
 
@@ -226,9 +238,38 @@ def _least_weighted_sum(model: _Model, weights: FloatArray) -> float:
     return float(np.sqrt(model.p * (model.M.T @ weights)).sum()) ** 2
 
 
+def _intercept(model: _Model, loss: ConvexFunction, noise_variance: FloatArray, slope: FloatArray) -> float:
+    """The tangent's value at variance 0, lowered until the tangent is nowhere seen above the loss."""
+    if not (np.isfinite(slope).all() and (slope > 0).any()):
+        return np.nan
+    weights = np.maximum(model.M.T @ slope, np.finfo(np.float64).tiny)
+    best = np.sqrt(model.p / weights)
+    best *= float((model.p / best).sum()) / float((model.p / noise_variance).sum())
+    points = [model.M @ noise * factor for noise in (noise_variance, best) for factor in _FACTORS]
+    heights = np.array([_value(loss, point) - float(slope @ point) for point in points])
+    return float(np.nanmin(heights))
+
+
+def _reached(loss: ConvexFunction, variance: FloatArray) -> float:
+    value = _value(loss, variance)
+    if not np.isfinite(value):
+        raise SolverError("the loss is not a finite number at the solver's answer", status="not finite")
+    return value
+
+
 def _proved(bound: float, value: float, worst: float) -> float:
     """A bound that is a number and not above the value reached, else the worst one."""
     return min(bound, value) if np.isfinite(bound) else worst
+
+
+def _free_unit(loss: ConvexFunction, variance: FloatArray) -> float:
+    """A unit near these variances (q,) where the loss is proportional to them, so that any unit will do; else 1."""
+    unit = float(np.exp(np.log(variance).mean()))
+    for point in (variance, variance * np.linspace(1, 2, variance.size)):
+        for factor in (0.5, 1 / unit):
+            if not math.isclose(_value(loss, point * factor), _value(loss, point) * factor, rel_tol=1e-9):
+                return 1.0
+    return unit
 
 
 def _likely_cost(loss_at_unit_cost: float, at_most: float) -> float:
