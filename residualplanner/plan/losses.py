@@ -84,7 +84,7 @@ def read_loss(loss: Loss) -> SumOfVariances | MaxVariance | ConvexLoss:
         return SumOfVariances()
     if isinstance(loss, str) and loss == "max":
         return MaxVariance()
-    if callable(loss) and not isinstance(loss, type):
+    if callable(loss) and loss not in (SumOfVariances, MaxVariance, ConvexLoss):
         return ConvexLoss(loss)
     raise WorkloadError(
         "loss must be 'sum', 'max', SumOfVariances(...), MaxVariance(...) or a function of a CVXPY vector, "

@@ -28,7 +28,7 @@ ConvexFunction = Callable[[Any], Any]
 
 _USABLE = ("optimal", "optimal_inaccurate")
 #: Where on a ray the tangent is compared with the loss, 1 being the noise of the allowed cost.
-_FACTORS = (1.0, 0.5, 0.9, 1.1, 2.0)
+_FACTORS = (0.5, 0.9, 1.0, 1.1, 2.0)
 
 
 def minimize_convex_loss(
@@ -49,7 +49,8 @@ def minimize_convex_loss(
         solver: a solver of CVXPY, such as "CLARABEL" or "ECOS".
 
     Returns:
-        The solver's choice at exactly this cost, its loss, and a lower bound from the solver's dual values.
+        The solver's choice at exactly this cost (at less, if the loss is smaller for it), its loss, and a lower bound
+        from the solver's dual values.
 
     Raises:
         BudgetError: ``pcost`` is not a positive finite number.
@@ -74,9 +75,7 @@ def minimize_convex_loss(
     cost = cvxpy.sum(cvxpy.multiply(model.p / model.scale / solved_cost, cvxpy.inv_pos(model.unit)))
     status = _solve(cvxpy.Minimize(_expression(loss, model.variance)), [cost <= 1, model.link], solver)
 
-    noise_variance = _noise(model)
-    noise_variance = noise_variance * (float((model.p / noise_variance).sum()) / pcost)
-    slope = _slope(model)
+    noise_variance, slope = _spending(model, loss, _noise(model), pcost), _slope(model)
     value = _reached(loss, model.M @ noise_variance)
     bound = _intercept(model, loss, noise_variance, slope) + _least_weighted_sum(model, slope) / pcost
     return NoiseChoice(frozen(noise_variance), value, _proved(bound, value, -np.inf), f"{solver.lower()}: {status}")
@@ -239,15 +238,27 @@ def _least_weighted_sum(model: _Model, weights: FloatArray) -> float:
 
 
 def _intercept(model: _Model, loss: ConvexFunction, noise_variance: FloatArray, slope: FloatArray) -> float:
-    """The tangent's value at variance 0, lowered until the tangent is nowhere seen above the loss."""
+    """The tangent at variance 0, lowered until it is nowhere seen above the loss; NaN if the loss rewards noise."""
     if not (np.isfinite(slope).all() and (slope > 0).any()):
         return np.nan
     weights = np.maximum(model.M.T @ slope, np.finfo(np.float64).tiny)
     best = np.sqrt(model.p / weights)
     best *= float((model.p / best).sum()) / float((model.p / noise_variance).sum())
-    points = [model.M @ noise * factor for noise in (noise_variance, best) for factor in _FACTORS]
-    heights = np.array([_value(loss, point) - float(slope @ point) for point in points])
-    return float(np.nanmin(heights))
+    heights = []
+    for ray in (model.M @ noise_variance, model.M @ best):
+        values = np.array([_value(loss, ray * factor) for factor in _FACTORS])
+        if not (np.diff(values) >= -1e-9 * np.abs(values[1:])).all():
+            return np.nan
+        heights.append(values - np.array(_FACTORS) * float(slope @ ray))
+    return float(np.min(heights))
+
+
+def _spending(model: _Model, loss: ConvexFunction, noise_variance: FloatArray, pcost: float) -> FloatArray:
+    """The noise at exactly this cost; or as it is, where it costs less and the loss is smaller for it."""
+    cost = float((model.p / noise_variance).sum())
+    whole: FloatArray = noise_variance * (cost / pcost)
+    is_better = cost < pcost and _value(loss, model.M @ noise_variance) < _value(loss, model.M @ whole)
+    return noise_variance if is_better else whole
 
 
 def _reached(loss: ConvexFunction, variance: FloatArray) -> float:

@@ -10,10 +10,10 @@ both at least 0 with sum 1, Cauchy and Schwarz give ``(lambda M s) (mu N (1/s)) 
 optimum from below and proposes noise, which bounds it from above.  g is concave in both together.
 
 The weights are found by a multiplicative update, as for optimal designs of experiments: a query whose variance is above
-the current level gains weight, one below loses it, and so do costs.  With exponent 1 the update never lowers g.  A query
-that alone carries its noise has a variance proportional to its weight to the power -1/2, so that exponent 2 is Newton's
-step for it; queries that end without weight are driven out by a growing exponent.  A step that lowers g is taken back
-and repeated with exponent 1.
+the current level gains weight, one below loses it, and so do costs.  With an exponent of at most 2 the update never
+lowers g.  A query that alone carries its noise has a variance proportional to its weight to the power -1/2, so that
+exponent 2 is Newton's step for it; queries that end without weight are driven out by a growing exponent.  A step that
+lowers g is taken back and repeated with exponent 2 for all.
 """
 
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def minimize_maximum_variance(
         there = problem.moved(here, boost)
         boost = min(boost * _GROWTH, _LARGEST_BOOST)
         if not there.value >= here.value:
-            there, boost = problem.moved(here, 0.0), 1.0
+            there, boost = problem.moved(here, 1.0), 1.0
         here = there
         best = min(best, here, key=lambda point: point.maximum)
         bound = max(bound, here.value)
@@ -121,7 +121,7 @@ class _Problem:
         return _Point(query_weights, cost_weights, noise_variance * cost, variance_ratio, cost_ratio, value, maximum)
 
     def moved(self, point: _Point, boost: float) -> _Point:
-        """One step: query weights, then cost weights; ``boost`` 0 is the cautious step that never lowers the value."""
+        """One step: query weights, then cost weights; with ``boost`` 1 it never lowers the value."""
         point = self.at(_moved(point.query_weights, point.variance_ratio, boost), point.cost_weights)
         if len(self.cost_rows) == 1:
             return point
@@ -129,8 +129,7 @@ class _Problem:
 
 
 def _moved(weights: FloatArray, ratio: FloatArray, boost: float) -> FloatArray:
-    exponent = np.where(ratio < 1, 2 * boost, 2.0) if boost else 1.0
-    raised = np.maximum(weights * ratio**exponent, _LEAST_WEIGHT)
+    raised = np.maximum(weights * ratio ** np.where(ratio < 1, 2 * boost, 2.0), _LEAST_WEIGHT)
     moved: FloatArray = raised / raised.sum()
     return moved
 

@@ -1,0 +1,106 @@
+"""The manual is true: its code runs, the output it shows is compared, its links lead somewhere.
+
+Blocks of a page share their names and a folder of their own.  A ``python`` block runs, and what it shows after ``>>>``
+is compared.  A ``console`` block runs the commands after ``$``, which must succeed, and compares the output where some
+is shown.  A ``toml`` block whose first line is ``# NAME.toml`` is saved under that name.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
+from pathlib import Path
+
+import pytest
+from sybil import Example, Sybil
+from sybil.example import SybilFailure
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
+
+ROOT = Path(__file__).resolve().parents[2]
+MANUAL = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(MANUAL.rglob("*.md"))]
+FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
+LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def run_commands(example: Example) -> str | None:
+    folder = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": folder, "NO_COLOR": "1", "COLUMNS": "120", "PYTHONWARNINGS": "error"}
+    for step in re.split(r"^\$ ", example.parsed, flags=re.MULTILINE)[1:]:
+        command, _, shown = step.partition("\n")
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, check=False)
+        if done.returncode != 0:
+            return f"{command!r} ended with status {done.returncode}:\n{done.stdout}{done.stderr}"
+        if shown.strip() and not OutputChecker().check_output(shown.strip(), done.stdout.strip(), FLAGS):
+            return f"{command!r}\nexpected:\n{shown}\ngot:\n{done.stdout}"
+    return None
+
+
+def save_file(example: Example) -> None:
+    name = re.match(r"# (\w+\.toml)\n", example.parsed)
+    if name:
+        Path(name[1]).write_text(example.parsed, encoding="utf-8")
+
+
+MANUAL_PARSER = Sybil(
+    parsers=[
+        PythonCodeBlockParser(doctest_optionflags=FLAGS),
+        CodeBlockParser(language="console", evaluator=run_commands),
+        CodeBlockParser(language="toml", evaluator=save_file),
+    ]
+)
+
+
+def run_page(page: Path) -> int:
+    """Run a page in the current folder; how many examples it has."""
+    examples = list(MANUAL_PARSER.parse(page).examples())
+    for example in examples:
+        example.evaluate()
+    return len(examples)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_example_of_a_page_runs_and_shows_what_it_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_page(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_between_pages_leads_to_a_file(page):
+    targets = [match[1] for match in LINK.finditer(page.read_text(encoding="utf-8"))]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["quick-start.md", "choosing.md", "pitfalls.md", "mathematics.md", "files.md"])
+def test_pages_that_show_numbers_have_examples(name):
+    assert len(list(MANUAL_PARSER.parse(MANUAL / name).examples())) >= 3
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```python\n>>> 1 + 1\n3\n```\n",
+        "```python\nraise ValueError\n```\n",
+        "```python\nimport warnings\nwarnings.warn('careful')\n```\n",
+        "```console\n$ echo two\nthree\n```\n",
+        "```console\n$ false\n```\n",
+    ],
+)
+def test_an_example_that_is_wrong_fails(block, tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text(block, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((SybilFailure, ValueError, UserWarning)):
+        run_page(page)
+
+
+def test_an_example_that_is_right_passes(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```toml\n# spec.toml\na = 1\n```\n\n```console\n$ cat spec.toml\n# spec.toml\na = ...\n```\n\n"
+        "```python\nb = 2\n```\n\n```python\n>>> b\n2\n```\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run_page(page) == 4
