@@ -88,7 +88,9 @@ def main() -> int:
     agreeing = sum(figure.verdict.startswith("same") for figure in compared)
     print(f"{agreeing} of {len(compared)} published figures reproduced to the printed digits")
     if arguments.json:
-        arguments.json.write_text(json.dumps([{**figure._asdict(), "verdict": figure.verdict} for figure in figures], indent=1) + "\n")
+        arguments.json.write_text(
+            json.dumps([{**figure._asdict(), "verdict": figure.verdict} for figure in figures], indent=1) + "\n"
+        )
     return 0 if agreeing == len(compared) else 1
 
 

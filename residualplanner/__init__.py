@@ -15,9 +15,11 @@ from residualplanner.errors import (
     SolverError,
     WorkloadError,
 )
+from residualplanner.measurement import Measurement, load_measurement, measure
 from residualplanner.plan import ConvexLoss, MaxVariance, Plan, SumOfVariances, load_plan, select
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Identity
+from residualplanner.reconstruction import Release, Table, reconstruct
 from residualplanner.workload import Workload, marginals
 
 __all__ = [
@@ -32,19 +34,25 @@ __all__ = [
     "FileFormatError",
     "Identity",
     "MaxVariance",
+    "Measurement",
     "MissingExtraError",
     "Plan",
+    "Release",
     "ResidualPlannerError",
     "SolverError",
     "SumOfVariances",
+    "Table",
     "Workload",
     "WorkloadError",
     "__version__",
     "approx_dp",
     "gdp",
+    "load_measurement",
     "load_plan",
     "marginals",
+    "measure",
     "pcost",
+    "reconstruct",
     "select",
     "zcdp",
 ]

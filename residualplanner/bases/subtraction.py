@@ -44,7 +44,9 @@ def subtraction_numbers(sizes: ArrayLike) -> ResidualNumbers:
     """
     n = np.asarray(sizes, dtype=np.float64)
     present = (n - 1) / n
-    return ResidualNumbers(frozen(n.copy()), frozen(present), frozen(present[:, None].copy()), frozen(1 / (n * n)[:, None]))
+    return ResidualNumbers(
+        frozen(n.copy()), frozen(present), frozen(present[:, None].copy()), frozen(1 / (n * n)[:, None])
+    )
 
 
 def cell_covariances(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

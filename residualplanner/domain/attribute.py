@@ -152,10 +152,11 @@ class Attribute:
             return "error" if rule == "error" else "drop"
         label = rule.label if isinstance(rule, Into) else rule
         try:
-            return Into(self.value_labels[self.code_of_label(label)])
+            code = self.code_of_label(label)
         except DomainError:
             message = f"has {word}={reprlib.repr(label)}; write 'error', 'drop' or one of its values {_list_text(self)}"
             raise _error(self.name, message) from None
+        return Into(code if self.matching == "code" else self.value_labels[code])
 
 
 def _error(name: str, problem: str) -> DomainError:

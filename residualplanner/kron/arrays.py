@@ -24,11 +24,11 @@ def namespace(*arrays: Array) -> Any:
         >>> namespace(np.ones(2)).__name__
         'numpy'
     """
-    found = {id(space): space for space in map(_namespace_of, arrays)}
-    if len(found) != 1:
-        names = sorted(getattr(space, "__name__", "?") for space in found.values())
+    spaces = [_namespace_of(array) for array in arrays]
+    if any(space is not spaces[0] for space in spaces):
+        names = sorted({getattr(space, "__name__", "?") for space in spaces})
         raise TypeError(f"arrays must come from one library, got {names}")
-    return next(iter(found.values()))
+    return spaces[0]
 
 
 def like(values: NDArray[Any], array: Array) -> Array:
@@ -38,11 +38,12 @@ def like(values: NDArray[Any], array: Array) -> Array:
     return namespace(array).asarray(values, dtype=array.dtype, device=array.device)
 
 
-def indices(values: NDArray[np.int64], array: Array) -> Array:
-    """``values`` as integers of the library and device of ``array``."""
+def take(array: Array, rows: NDArray[np.int64]) -> Array:
+    """The ``rows`` (b,) of ``array`` (g, ..)."""
     if isinstance(array, np.ndarray):
-        return values
-    return namespace(array).asarray(values, device=array.device)
+        return array.take(rows, axis=0)
+    xp = namespace(array)
+    return xp.take(array, xp.asarray(rows, device=array.device), axis=0)
 
 
 def multiply_into(place: Array, left: Array, right: Array) -> None:
@@ -51,6 +52,14 @@ def multiply_into(place: Array, left: Array, right: Array) -> None:
         np.matmul(left, right, out=place)
     else:
         place[...] = namespace(left, right).matmul(left, right)
+
+
+def subtract_into(place: Array, left: Array, right: Array) -> None:
+    """Write the difference of ``left`` and ``right`` to ``place``."""
+    if isinstance(place, np.ndarray):
+        np.subtract(left, right, out=place)
+    else:
+        place[...] = left - right
 
 
 class Scratch:

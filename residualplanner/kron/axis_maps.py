@@ -28,12 +28,13 @@ class AxisMap:
 
     Attributes:
         matrix: its matrix for size n, (m, n).
-        direct: the same map of the middle axis of a stack (b, n, r), in O(n) for each column: (b, m, r).
+        direct: of a stack (b, n, r) and a place (b, r, m): the same map of the middle axis, put last, in O(n) for each
+            column.
         shortens: n - m, the same for every n.
     """
 
     matrix: Callable[[int], NDArray[np.float64]]
-    direct: Callable[[Array], Array]
+    direct: Callable[[Array, Array], None]
     shortens: int
 
     def along_all_axes(self, tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:
@@ -44,6 +45,7 @@ class AxisMap:
             scratch: memory to work in.
             out (b, m_1, .., m_k): where the result goes, contiguous; a new array when omitted.
 
+        Guarantees: with NumPy a table's result does not depend, to the last bit, on which others it is stacked with.
         Cost: for each axis O(b * cells * n) flops where n is at most `DENSE_LIMIT`, else O(b * cells).
         """
         xp, scratch = namespace(tables), scratch or Scratch()
@@ -59,9 +61,10 @@ class AxisMap:
             shape = (batch, stack.shape[2], math.prod(size - self.shortens for size in axes))
             tables = xp.reshape(result, shape) if number == len(passes) else scratch.empty(number % 2, shape, tables)
             if width <= DENSE_LIMIT:
-                _multiply_turned(tables, stack, _transposed_matrix(self, axes))
+                matrix = like(_transposed_matrix(self, axes), stack)
+                multiply_into(tables, xp.matrix_transpose(stack), matrix)
             else:
-                tables[...] = xp.matrix_transpose(self.direct(stack))
+                self.direct(stack, tables)
         return result
 
 
@@ -79,16 +82,6 @@ def merged_axes(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
         else:
             merged.append((size,))
     return merged
-
-
-def _multiply_turned(place: Array, stack: Array, matrix: NDArray[np.float64]) -> None:
-    """Multiply the middle axis of ``stack`` (b, n, r) by ``matrix`` (n, m), and put it last in ``place`` (b, r, m)."""
-    xp, right = namespace(stack), like(matrix, stack)
-    if stack.shape[2] == 1:
-        # One product for all tables together, not one for each.
-        multiply_into(xp.reshape(place, (stack.shape[0], -1)), xp.reshape(stack, stack.shape[:2]), right)
-    else:
-        multiply_into(place, xp.matrix_transpose(stack), right)
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.kron.arrays import Array, Scratch, indices, namespace
+from residualplanner.kron.arrays import Array, Scratch, namespace, subtract_into, take
 from residualplanner.kron.axis_maps import AxisMap
 
 
@@ -80,17 +80,21 @@ def tensors_of_residuals(blocks: Sequence[Array], rows: NDArray[np.int64], scrat
     top = blocks[-1]
     tensors = scratch.empty(0, (len(rows), *(size + 1 for size in top.shape[1:])), top)
     places = product((0, slice(1, None)), repeat=top.ndim - 1)
-    for block, place, column in zip(blocks, places, rows.T, strict=True):
-        tensors[(slice(None), *reversed(place))] = _rows(block, column)
+    *lower, last = zip(blocks, places, rows.T, strict=True)
+    for block, place, column in lower:
+        tensors[(slice(None), *reversed(place))] = take(block, column)
+    # Most entries are of the last block, and its rows usually follow one another: then they are not copied twice.
+    block, place, column = last
+    tensors[(slice(None), *place)] = block[_run(column), ...] if _is_run(column) else take(block, column)
     return tensors
 
 
-def _rows(block: Array, rows: NDArray[np.int64]) -> Array:
-    """The ``rows`` (b,) of ``block`` (g, ..); a view where they follow one another."""
-    first = int(rows[0]) if len(rows) else 0
-    if len(rows) > 1 and rows[-1] - first == len(rows) - 1 and (rows[1:] - rows[:-1] == 1).all():
-        return block[first : first + len(rows), ...]
-    return namespace(block).take(block, indices(rows, block), axis=0)
+def _is_run(rows: NDArray[np.int64]) -> bool:
+    return bool(len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] - rows[:-1] == 1).all())
+
+
+def _run(rows: NDArray[np.int64]) -> slice:
+    return slice(int(rows[0]), int(rows[-1]) + 1)
 
 
 def subtraction_matrix(size: int) -> NDArray[np.float64]:
@@ -119,14 +123,16 @@ def rebuilding_matrix(size: int) -> NDArray[np.float64]:
     return matrix
 
 
-def _subtract(stack: Array) -> Array:
-    return stack[:, :1, :] - stack[:, 1:, :]
+def _subtract(stack: Array, place: Array) -> None:
+    turned = namespace(stack).matrix_transpose(stack)
+    subtract_into(place, turned[:, :, :1], turned[:, :, 1:])
 
 
-def _rebuild(stack: Array) -> Array:
+def _rebuild(stack: Array, place: Array) -> None:
     xp = namespace(stack)
-    first = xp.sum(stack, axis=1, keepdims=True) / stack.shape[1]
-    return xp.concat([first, first - stack[:, 1:, :]], axis=1)
+    turned = xp.matrix_transpose(stack)
+    place[:, :, 0] = xp.sum(stack, axis=1) / stack.shape[1]
+    subtract_into(place[:, :, 1:], place[:, :, :1], turned[:, :, 1:])
 
 
 _SUBTRACT = AxisMap(matrix=subtraction_matrix, direct=_subtract, shortens=1)

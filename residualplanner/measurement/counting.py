@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, frozen
 from residualplanner.errors import WorkloadError
-from residualplanner.sources import Source
+from residualplanner.sources import Progress, Source
 from residualplanner.workload import AttributeSets, Closure, ShapeGroups
 
 #: How many counts may be held at once.
 CELL_LIMIT = 2**31
 #: How many cells of larger tables are summed at a time.
 _CHUNK = 2**20
+#: Stands where counts are not there yet, or no longer needed.
+NOTHING: IntArray = frozen(np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,19 +64,25 @@ def parents(closure: Closure) -> Parents:
     return Parents(frozen(parent), frozen(axis))
 
 
-def count_tables(source: Source, closure: Closure, groups: ShapeGroups) -> list[IntArray]:
+def count_tables(
+    source: Source, closure: Closure, groups: ShapeGroups, family: Parents, *, progress: Progress | None = None
+) -> list[IntArray]:
     """The counts of every set of ``closure``: for each of ``groups`` an array (g, n_1, .., n_k) in its order.
 
+    Args:
+        source: the records.
+        closure: the sets of attributes.
+        groups: the same sets by the shape of their tables.
+        family: from `parents`; the maximal sets are counted.
+        progress: called with the number of tables counted and their total.
+
     Raises:
-        WorkloadError: there are too many counts to hold; raised before any record is read.
         DataError: the records do not fit the schema.
     """
-    require_cells(groups)
-    family = parents(closure)
     counted = [members[family.is_maximal[members]] for members in groups.members]
     asked = [number for number, members in enumerate(counted) if len(members)]
-    found = source.count([rows_of(closure, counted[number]) for number in asked])
-    tables = [_NOTHING] * len(counted)
+    found = source.count([rows_of(closure, counted[number]) for number in asked], progress=progress)
+    tables = [NOTHING] * len(counted)
     for number, table in zip(asked, found, strict=True):
         tables[number] = table
     for number, members in enumerate(groups.members):
@@ -87,10 +95,11 @@ def count_tables(source: Source, closure: Closure, groups: ShapeGroups) -> list[
     return tables
 
 
-def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> IntArray:
     """The attributes of the sets with the given ``numbers`` (g,), which are of one order k: (g, k)."""
     order = int(np.searchsorted(sets.offsets, numbers[0], side="right")) - 1
-    return sets.blocks[order][numbers - sets.offsets[order]]
+    rows: IntArray = sets.blocks[order][numbers - sets.offsets[order]].astype(np.int64)
+    return rows
 
 
 def require_cells(groups: ShapeGroups) -> None:
@@ -101,9 +110,6 @@ def require_cells(groups: ShapeGroups) -> None:
             f"too large: the tables to measure have {cells:,} cells, the limit is {CELL_LIMIT:,}; "
             "ask for a lower order, or only for small tables with max_cells="
         )
-
-
-_NOTHING: IntArray = frozen(np.empty(0, dtype=np.int64))
 
 
 def _sum_down(tables: list[IntArray], groups: ShapeGroups, family: Parents) -> None:

@@ -4,8 +4,6 @@ Reads: a measurement, or a file somebody hands over.  Gives: a file, or a Measur
 """
 
 from collections.abc import Mapping
-from typing import Any
-
 
 from residualplanner._archive import content_hash, read_archive, write_archive
 from residualplanner._whole import PathLike
@@ -37,7 +35,7 @@ def load_measurement(path: PathLike) -> Measurement:
     """Read a measurement that `Measurement.save` wrote, and check it.
 
     Raises:
-        FileFormatError: the file is not a measurement, truncated, altered, of a newer version, or does not fit together.
+        FileFormatError: the file is not a measurement, truncated, altered, too new, or does not fit together.
         BudgetError: the noise of its plan costs more than its budget.
         OSError: the file cannot be opened.
     """

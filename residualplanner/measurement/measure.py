@@ -4,14 +4,13 @@ Reads: a plan, confidential records.  Gives: Measurement.
 """
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.errors import BudgetError
-from residualplanner.measurement.counting import count_tables
+from residualplanner.errors import BudgetError, DataError
+from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
 from residualplanner.measurement.gaussian import (
     Mechanism,
     gaussian_mechanism,
@@ -26,11 +25,8 @@ from residualplanner.measurement.measurement import (
     residual_count,
 )
 from residualplanner.plan import Plan
-from residualplanner.sources import open_source
+from residualplanner.sources import Progress, open_source
 from residualplanner.workload import ShapeGroups
-
-#: Called with how many of how many tables are done.  Tables are the plan's, so this tells nothing about the records.
-Progress = Callable[[int, int], None]
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache.
 BATCH_CELLS = 2**16
@@ -51,7 +47,8 @@ def measure(
         data: the records: code array, data frame, path to CSV or Parquet, or ready counts.
         noise: "gaussian": continuous noise in floating point, for research.
         seed: of the noise, for research: the result is marked as not private.
-        progress: called with the number of tables done and their total.
+        progress: called with the number of steps done and their total, which the plan alone decides: one for each table
+            that is counted, one for each that gets noise.
 
     Returns:
         The noisy answers.  They hold neither the number of records nor where these came from.
@@ -66,11 +63,22 @@ def measure(
     """
     record = _noise_record(noise, seed)
     groups = groups_of_plan(plan)
-    tables = count_tables(open_source(data, plan.domain), plan.closure, groups)
+    require_cells(groups)
+    family = parents(plan.closure)
+    counted, total = int(family.is_maximal.sum()), len(plan.closure)
+    outcome = _counts(plan, data, groups, family, progress=_shifted(progress, 0, counted + total))
+    del data  # the traceback of what is raised here must not lead to the records
+    if isinstance(outcome, DataError):
+        raise outcome
 
     generator = release_generator() if record.seed is None else generator_of_entropy(record.seed)
-    mechanism = gaussian_mechanism(generator)
-    values = residual_values(mechanism, tables, groups, plan.noise_variance.array, progress=progress)
+    values = residual_values(
+        gaussian_mechanism(generator),
+        outcome,
+        groups,
+        plan.noise_variance.array,
+        progress=_shifted(progress, counted, counted + total),
+    )
     return Measurement(plan, ResidualAnswers(groups, frozen(values)), record)
 
 
@@ -86,15 +94,15 @@ def residual_values(
 
     Args:
         mechanism: answers for a stack of tables.
-        tables: the counts of each group; the list is emptied on the way, since they are large.
+        tables: the counts of each group, which are let go on the way, since they are large.
         groups: the sets by the shape of their tables.
         noise_variance (m,): of every set, in counts squared.
         progress: called with the number of tables done and their total.
     """
     values = np.empty(residual_count(groups))
     done, start = 0, 0
-    for shape, members in zip(groups.shapes, groups.members, strict=True):
-        counts = tables.pop(0)
+    for number, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
+        counts, tables[number] = tables[number], NOTHING
         residual_shape = tuple(size - 1 for size in shape)
         stop = start + math.prod(residual_shape) * len(members)
         answers = values[start:stop].reshape(len(members), *residual_shape)
@@ -106,6 +114,21 @@ def residual_values(
                 progress(done + last, len(groups.group))
         done, start = done + len(members), stop
     return values
+
+
+def _counts(
+    plan: Plan, data: object, groups: ShapeGroups, family: Parents, *, progress: Progress | None
+) -> list[IntArray] | DataError:
+    """The counts of all sets, or what is wrong with the records: not raised, and without history."""
+    try:
+        return count_tables(open_source(data, plan.domain), plan.closure, groups, family, progress=progress)
+    except DataError as error:
+        return DataError(str(error), column=error.column)
+
+
+def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Report the steps of one part of the work among all."""
+    return None if progress is None else lambda done, _: progress(before + done, total)
 
 
 def _noise_record(noise: str, seed: int | None) -> NoiseRecord:

@@ -43,4 +43,3 @@ def cost_upper_bound(
         cost = float(corner_costs(closure, numbers.sizes, precision).max())
         cost += 4 * (len(occurring(closure)) + 4) * _ULP * math.fsum(precision)
     return cost * (1 + roundings * _ULP) * neighbors.cost_factor * (1 + 2 * _ULP)
-

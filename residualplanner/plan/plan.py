@@ -18,14 +18,18 @@ from residualplanner._whole import PathLike
 from residualplanner.bases import ResidualNumbers, subtraction_numbers
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner.plan.costs import cost_upper_bound
 from residualplanner.plan.covariance import dense_covariance, quadratic_form
 from residualplanner.plan.error_table import error_table
-from residualplanner.plan.variances import average_variances, cost_upper_bound
-from residualplanner.privacy import Budget
+from residualplanner.plan.variances import average_variances
+from residualplanner.privacy import Budget, Neighbors
 from residualplanner.workload import Closure, QueryLike, Workload, read_query
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: NumPy makes no array of as many cells, not even one whose cells share their memory.
+_CELL_LIMIT = 2**60
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +76,7 @@ class Plan:
         loss_value: the loss that this plan reaches.
         gap: the loss (or, for a given loss, the cost) is proved to be within this fraction of the best possible.
         status: how the noise was found.
-        neighbors: which data sets count as neighbors; "add-remove" means one record more or less.
+        neighbors: which data sets count as neighbors.
 
     Raises:
         BudgetError: noise is missing, not positive or not finite, or costs more than the budget.
@@ -88,7 +92,7 @@ class Plan:
     loss_value: float
     gap: float
     status: str
-    neighbors: str = "add-remove"
+    neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         noise = frozen(np.array(self.noise_array, dtype=np.float64))
@@ -128,8 +132,11 @@ class Plan:
 
     @cached_property
     def pcost(self) -> float:
-        """The privacy cost of this noise, rounded up (spec eq. (8)); rho-zCDP holds with rho = pcost / 2."""
-        return cost_upper_bound(self.closure, self.numbers, self.noise_array)
+        """The privacy cost of this noise for these neighbors, rounded up; rho-zCDP holds with rho = pcost / 2.
+
+        Source: spec eqs. (8) and (37).
+        """
+        return cost_upper_bound(self.closure, self.numbers, self.noise_array, self.neighbors)
 
     @cached_property
     def average_variances(self) -> FloatArray:
@@ -153,14 +160,17 @@ class Plan:
         Any query on a subset of a workload query's attributes can be asked.
 
         Raises:
-            WorkloadError: the plan does not answer the query.
+            WorkloadError: the plan does not answer the query, or no array can have its shape.
 
         Source: spec eq. (11); paper Theorem 4.4.
         """
         shape, noise = self._noise_within(query)
-        factors = [np.array([1 / n**2, (n - 1) / n]) for n in shape]
-        for factor in reversed(factors):
-            noise = noise @ factor
+        for n in reversed([n for n in shape if n > 1]):
+            noise = noise @ np.array([1 / n**2, (n - 1) / n])
+        if math.prod(shape) >= _CELL_LIMIT:
+            raise WorkloadError(
+                f"too large: a table of {math.prod(shape):,} cells; its cells are alike, and errors() has their std_err"
+            )
         return np.broadcast_to(noise, shape)
 
     def covariance(self, query: QueryLike) -> NDArray[np.float64]:
@@ -172,7 +182,7 @@ class Plan:
         Source: spec eq. (12); paper Theorem 4.4.
         """
         shape, noise = self._noise_within(query)
-        return dense_covariance(shape, noise)
+        return dense_covariance(tuple(n for n in shape if n > 1), noise)
 
     def combination_variance(self, query: QueryLike, weights: ArrayLike) -> float:
         """The variance of a weighted sum of the cells of a query's table, in counts squared.
@@ -191,7 +201,7 @@ class Plan:
         array = np.asarray(weights, dtype=np.float64)
         if array.shape != shape or not np.isfinite(array).all():
             raise WorkloadError(f"weights must be finite, one for each cell: shape {shape}, got {array.shape}")
-        return quadratic_form(array, noise)
+        return quadratic_form(array.squeeze(tuple(axis for axis, n in enumerate(shape) if n == 1)), noise)
 
     def errors(self, level: float = 0.95) -> "pd.DataFrame":
         """The error table: one row per query of the workload, known before any data are seen.
@@ -220,7 +230,10 @@ class Plan:
         save_plan(self, path)
 
     def _noise_within(self, query: QueryLike) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-        """A query's table shape, and sigma squared of all subsets of its attributes, (2, .., 2): index 1 if present."""
+        """A query's table shape, and sigma squared of all subsets of its attributes of more than one value, (2, .., 2).
+
+        Index 1 on an axis means that the attribute is present.
+        """
         positions, _ = read_query(self.domain, query)
         rows = np.array([positions], dtype=np.int32)
         if self.closure.positions_of(rows)[0] < 0:
@@ -228,6 +241,6 @@ class Plan:
             raise WorkloadError(
                 f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
             )
-        subsets = self.closure.subset_positions(rows)[0]
-        noise = self.noise_array[subsets].reshape((2,) * len(positions)).transpose()
+        varied = rows[:, ~self.closure.trivial[rows[0]]]
+        noise = self.noise_array[self.closure.subset_positions(varied)[0]].reshape((2,) * varied.shape[1]).transpose()
         return tuple(self.domain.sizes[position] for position in positions), noise

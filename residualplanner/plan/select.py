@@ -4,15 +4,14 @@ Reads: a workload, a budget, a loss.  Gives: Plan.  Never sees a record.
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
-from residualplanner._checks import FloatArray, frozen, require_positive
+from residualplanner._checks import FloatArray, require_positive
 from residualplanner.bases import ResidualNumbers, subtraction_numbers
 from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner.plan.convex_noise import least_convex, least_cost
+from residualplanner.plan.costs import cost_upper_bound
 from residualplanner.plan.losses import (
     ConvexLoss,
     Loss,
@@ -23,16 +22,10 @@ from residualplanner.plan.losses import (
     read_loss,
 )
 from residualplanner.plan.plan import Plan
-from residualplanner.plan.variances import cost_upper_bound, variance_matrix, variance_weights
-from residualplanner.privacy import Budget, pcost
-from residualplanner.selection import (
-    NoiseChoice,
-    minimize_convex_loss,
-    minimize_maximum_variance,
-    minimize_privacy_cost,
-    minimize_weighted_variance,
-)
-from residualplanner.workload import Workload, workload_orbits
+from residualplanner.plan.unit_noise import least_maximum, least_sum
+from residualplanner.privacy import Budget, Neighbors, Notion, pcost
+from residualplanner.selection import NoiseChoice
+from residualplanner.workload import Workload
 
 #: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.
 _RESERVE = 1 + 1e-11
@@ -86,6 +79,8 @@ def select(
     notion = Neighbors(neighbors, records_per_person)
     if not isinstance(workload, Workload):
         raise WorkloadError(f"select plans for a Workload, got {type(workload).__name__}; make one with marginals()")
+    if notion.notion == "replace" and len(workload.closure) == 1:
+        raise BudgetError("when records are replaced their number is public: this workload has nothing to protect")
     asked, numbers = read_loss(loss), subtraction_numbers(workload.domain.sizes)
     gap = require_positive("gap", gap)
     if isinstance(asked, ConvexLoss):
@@ -107,14 +102,11 @@ def _convex_plan(
     at_most: float | None,
     neighbors: Neighbors,
 ) -> Plan:
-    cost = workload.closure.products(numbers.pcost)
-    matrix = variance_matrix(workload, workload.closure, numbers)
     if at_most is None:
-        spent = _spendable(budget)
-        choice = minimize_convex_loss(cost, matrix, loss.function, pcost=spent, solver=loss.solver)
-        return _plan(workload, numbers, choice.noise_variance, choice, budget, loss, choice.loss)
-    choice = minimize_privacy_cost(cost, matrix, loss.function, at_most=at_most, solver=loss.solver)
-    return _plan(workload, numbers, choice.noise_variance, choice, None, loss, at_most)
+        choice = least_convex(workload, numbers, loss, neighbors, pcost=_spendable(budget))
+        return _plan(workload, neighbors, choice.noise_variance, choice, budget, loss, choice.loss)
+    choice = least_cost(workload, numbers, loss, neighbors, at_most=at_most)
+    return _plan(workload, neighbors, choice.noise_variance, choice, None, loss, at_most)
 
 
 def _plan(
@@ -131,17 +123,19 @@ def _plan(
     return Plan(
         workload=workload,
         noise_array=noise_variance,
-        budget=budget or _least_budget(cost_upper_bound(workload.closure, numbers, noise_variance)),
+        budget=budget or _least_budget(workload, neighbors, noise_variance),
         loss=describe_loss(loss),
         loss_value=loss_value,
         gap=choice.gap,
         status=choice.status,
+        neighbors=neighbors,
     )
 
 
-def _least_budget(cost: float) -> Budget:
-    """A budget that covers ``cost``; one float more, since a budget reads the decimal spelling where it is smaller."""
-    return pcost(math.nextafter(cost, math.inf))
+def _least_budget(workload: Workload, neighbors: Neighbors, noise_variance: FloatArray) -> Budget:
+    """A budget that covers this noise; one float more, since a budget reads the decimal spelling where it is smaller."""
+    numbers = subtraction_numbers(workload.domain.sizes)
+    return pcost(math.nextafter(cost_upper_bound(workload.closure, numbers, noise_variance, neighbors), math.inf))
 
 
 def _spendable(budget: Budget | None) -> float:

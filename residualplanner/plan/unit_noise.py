@@ -20,7 +20,7 @@ from residualplanner.selection import NoiseChoice, minimize_maximum_variance, mi
 from residualplanner.workload import Workload, workload_orbits
 
 #: Noise of sets that cost nothing, relative to the least of the others: such an answer is as good as exact.
-_FREE = 2.0**-30
+FREE = 2.0**-30
 #: How many rounds of adding ways to differ, and how many are added at a time.
 _ROUNDS = 60
 _ADDED = 16
@@ -48,7 +48,9 @@ class _Problem:
         return added
 
 
-def least_sum(workload: Workload, numbers: ResidualNumbers, importance: FloatArray, neighbors: Neighbors, *, gap: float) -> NoiseChoice:
+def least_sum(
+    workload: Workload, numbers: ResidualNumbers, importance: FloatArray, neighbors: Neighbors, *, gap: float
+) -> NoiseChoice:
     """The least sum of average cell variances weighted by ``importance`` (q,), at privacy cost 1.
 
     Raises:
@@ -65,7 +67,9 @@ def least_sum(workload: Workload, numbers: ResidualNumbers, importance: FloatArr
     return _least_maximum(workload, numbers, problem, neighbors, gap)
 
 
-def least_maximum(workload: Workload, numbers: ResidualNumbers, importance: FloatArray, neighbors: Neighbors, *, gap: float) -> NoiseChoice:
+def least_maximum(
+    workload: Workload, numbers: ResidualNumbers, importance: FloatArray, neighbors: Neighbors, *, gap: float
+) -> NoiseChoice:
     """The least maximum of average cell variances times ``importance`` (q,), at privacy cost 1.
 
     Noise that is the same on each orbit of sets suffices, by convexity, where the workload is symmetric; one query of
@@ -136,14 +140,11 @@ def _solved(problem: _Problem, rows: FloatArray, gap: float) -> NoiseChoice:
     """Solve for costs ``rows`` (c, m); sets that cost nothing get next to no noise."""
     costs = problem.summed(rows)
     paid = costs.sum(axis=0) > 0
-    noise_variance = np.full(len(paid), _FREE)
-    if not paid.any():
-        return NoiseChoice(frozen(noise_variance[problem.member]), _FREE, _FREE, "free")
     choice = minimize_maximum_variance(
         costs[:, paid], sparse.csr_array(problem.variance[:, paid]), pcost=1.0, gap=gap, start=problem.start
     )
+    noise_variance = np.full(len(paid), FREE * float(choice.noise_variance.min()))
     noise_variance[paid] = choice.noise_variance
-    noise_variance[~paid] = _FREE * float(choice.noise_variance.min())
     loss = float((problem.variance @ noise_variance).max())
     return replace(choice, noise_variance=frozen(noise_variance[problem.member]), loss=loss)
 

@@ -23,7 +23,7 @@ def count_groups(codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray])
     """Count coded records in each cell of each table.
 
     Args:
-        codes (d, records): one row per attribute; entries of row i are in 0 .. sizes[i]-1, which the caller has checked.
+        codes (d, records): one row per attribute; entries of row i lie in 0 .. sizes[i]-1, as the caller has checked.
         sizes (d,): how many values each attribute can take.
         groups: each (g, k): g sets of k attribute positions, all of the same shape (n1, .., nk); k may be 0.
 
@@ -110,11 +110,11 @@ def _add_group(codes: Codes, rows: IntArray, stack: IntArray) -> None:
         for j in range(len(leading), order - 1):
             column = codes[row[j]].astype(np.int64)
             leading.append((column if j == 0 else leading[-1] + column) * shape[j + 1])
-        cells = codes[row[-1]] if order == 1 else leading[-1] + codes[row[-1]]
+        cells = codes[row[-1]].astype(np.int64) if order == 1 else leading[-1] + codes[row[-1]]
         if is_sparse:
             np.add.at(table, cells, 1)
         else:
-            table += np.bincount(cells, minlength=table.size)
+            np.add(table, np.bincount(cells, minlength=table.size), out=table)
         previous = row[:-1]
 
 

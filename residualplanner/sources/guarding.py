@@ -1,10 +1,10 @@
 """Errors that carry no data away.
 
-Reads: a step that touches records.  Gives: its result, or a DataError as a value, to be raised from a frame without data.
+Reads: a step that touches records.  Gives: its result, or a DataError as a value, to be raised where no data are.
 
-Libraries put record values into their messages, and error reporters print the variables of every frame along a traceback.
-So whatever a step raises ends here: the exception, its traceback and its context are discarded, and a new error with a
-fixed text takes its place.
+Libraries put record values into their messages, and error reporters print the variables of every frame along a
+traceback.  So whatever a step raises ends here: the exception, its traceback and its context are discarded, and a new
+error with a fixed text takes its place.
 """
 
 from collections.abc import Callable

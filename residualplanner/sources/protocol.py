@@ -19,15 +19,15 @@ class Source(Protocol):
         """Count the records of each cell of each table.
 
         Args:
-            groups: each (g, k): g sets of k attribute positions, all of the same shape (n1, .., nk).
+            groups: each (g, k): g sets of k ascending attribute positions, all of the same shape (n1, .., nk).
             progress: told how many tables are done.
 
         Returns:
             One array (g, n1, .., nk) per group; shapes depend on ``groups`` and the domain only.
 
         Raises:
-            DataError: the records do not fit the domain.  The message names columns and rules, never a value, a record or
-                a number of them; the traceback's frames and the exception's context hold no data either.
+            DataError: the records do not fit the domain.  The message names columns and rules, never a value, a record
+                or a number of them; nor do the traceback's frames and the exception's context.
 
         Guarantees: each record adds exactly one to one cell of each table, or, where an attribute's rule is "drop",
         nothing to any table.

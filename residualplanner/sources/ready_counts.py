@@ -12,7 +12,7 @@ import numpy as np
 from residualplanner._checks import IntArray
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.counting import shape_of_group, zero_tables
+from residualplanner.sources.counting import zero_tables
 from residualplanner.sources.protocol import Progress
 
 #: Positions of attributes of more than one value, ascending; the others have no say in what a table holds.
@@ -27,13 +27,15 @@ class CountSource:
         domain: the schema.
 
     Raises:
-        DataError: a table that is not of whole nonnegative counts, not of the schema's shape, or that contradicts another.
+        DataError: a table that is not of whole nonnegative counts, not of the schema's shape, or contradicts another.
         DomainError: a name is not in the domain, or comes twice.
     """
 
     def __init__(self, counts: Mapping[Any, Any], domain: Domain) -> None:
         self._domain = domain
-        tables = sorted((_table(names, array, domain) for names, array in counts.items()), key=lambda item: item[1].size)
+        tables = sorted(
+            (_table(names, array, domain) for names, array in counts.items()), key=lambda item: item[1].size
+        )
         self._tables = [table for _, table in tables]
         self._keys = [key for key, _ in tables]
         self._holder = _holders(self._keys, self._tables)
@@ -66,9 +68,9 @@ class CountSource:
             return DataError(f"no table of counts holds the attributes {names}; supply one over them or more")
         stacks = zero_tables(sizes, groups)
         asked, done = sum(map(len, groups)), 0
-        for group, rows, stack in zip(keys, groups, stacks, strict=True):
-            for table, key in zip(stack, group, strict=True):
-                table[...] = self._sum_down(key).reshape(shape_of_group(sizes, rows))
+        for group, stack in zip(keys, stacks, strict=True):
+            for table, key in zip(stack.reshape(len(group), -1), group, strict=True):
+                table[:] = self._sum_down(key).reshape(-1)
             done += len(group)
             if progress is not None:
                 progress(done, asked)
@@ -86,7 +88,9 @@ def _key(positions: Iterable[int], sizes: Sequence[int]) -> Key:
 def _table(names: object, array: object, domain: Domain) -> tuple[Key, IntArray]:
     """The table in domain order, without axes of length 1."""
     if not isinstance(names, tuple):
-        raise DataError(f'counts are a mapping from tuples of attribute names, like ("age", "sex"), got the key {names!r}')
+        raise DataError(
+            f'counts are a mapping from tuples of attribute names, like ("age", "sex"), got the key {names!r}'
+        )
     wanted = domain.positions(names)
     given = [domain.positions((name,))[0] for name in names]
     shape = tuple(domain.sizes[position] for position in given)

@@ -68,11 +68,13 @@ def _count(
 def _regrouped(blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
     """The same records in blocks of at least BLOCK, but for the last, so that tables are passed over less often."""
     waiting: list[Block] = []
+    records = 0
     for block in blocks():
         waiting.append(block)
-        if sum(waited.codes.shape[1] for waited in waiting) >= BLOCK:
+        records += block.codes.shape[1]
+        if records >= BLOCK:
             yield _joined(waiting)
-            waiting = []
+            waiting, records = [], 0
     if waiting:
         yield _joined(waiting)
 

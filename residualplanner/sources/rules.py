@@ -5,6 +5,7 @@ Reads: raw codes with UNKNOWN and MISSING among them.  Gives: a block of valid c
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ def block_of_raw_codes(domain: Domain, columns: Iterable[IntArray], records: int
         records: how many there are.
 
     Returns:
-        The records that stay, in the narrowest unsigned type that holds every attribute's codes.
+        The records that stay, in the narrowest type that holds every attribute's codes.
     """
     codes = np.empty((len(domain), records), dtype=code_type(domain))
     dropped = np.zeros(records, dtype=bool)
@@ -58,16 +59,19 @@ def block_of_raw_codes(domain: Domain, columns: Iterable[IntArray], records: int
     return Block(codes[:, ~dropped] if dropped.any() else codes, frozenset(breaches))
 
 
-def code_type(domain: Domain) -> np.dtype[np.unsignedinteger]:
-    """The narrowest unsigned type that holds the codes of every attribute."""
-    return np.min_scalar_type(max(domain.sizes, default=1) - 1)
+def code_type(domain: Domain) -> np.dtype[Any]:
+    """The narrowest integer type that holds the codes of every attribute, and of which int64 is a superset."""
+    largest = max(domain.sizes, default=1) - 1
+    return np.min_scalar_type(largest) if largest < 2**32 else np.dtype(np.int64)
 
 
 def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataError:
     """The error that names every column that breaks a rule, and nothing about its values."""
     ordered = sorted(breaches)
     names = [domain.names[position] for position, _ in ordered]
-    lines = [f'column {name!r} {_PROBLEM[word]}"drop" or a label' for name, (_, word) in zip(names, ordered, strict=True)]
+    lines = [
+        f'column {name!r} {_PROBLEM[word]}"drop" or a label' for name, (_, word) in zip(names, ordered, strict=True)
+    ]
     return DataError("; ".join(lines), column=names[0])
 
 

@@ -1,0 +1,124 @@
+"""The whole flow on the Adult data, told step by step to somebody who sees it for the first time.
+
+Reads: the data that ship with the package.  Gives: a folder, and an account of what was done.
+"""
+
+import itertools
+import shutil
+from pathlib import Path
+
+from residualplanner._whole import write_whole_folder
+from residualplanner.cli.output import Output, number_text
+from residualplanner.cli.spec_file import read_spec
+from residualplanner.cli.starting_spec import spec_text
+from residualplanner.cli.steps import make_plan, measure_records, save_tables
+from residualplanner.cli.summary import say_spending
+from residualplanner.datasets import adult
+from residualplanner.plan import Plan
+from residualplanner.reconstruction import Table, reconstruct
+
+#: The confidence level of what is printed.
+LEVEL = 0.95
+_SHOWN = [("sex",), ("sex", "income>50K"), ("education-num", "sex", "income>50K"), ("age", "occupation", "income>50K")]
+
+_INTRODUCTION = """\
+Adult: 48,842 people of a United States census survey, 14 columns.  The records are public; here they stand in for
+confidential ones, of which no table may be published as it is.\
+"""
+_TRUTH = """\
+One of them, with 95% margins of error.  The last column is there only because these records are public: with
+confidential ones nobody but their keeper may see it.\
+"""
+_FILES = """\
+  adult.toml               the spec: which columns, which tables, what budget; a comment for each choice
+  adult.plan               the plan made of it
+  adult.parquet            the records, to try the commands on
+  release/errors.csv       how accurate each table is
+  release/index.csv        which file holds which table
+  release/tables/          the tables: estimate, standard error, margin of error, confidence interval
+  release/manifest.json    how they were made, and what that cost\
+"""
+_NEXT = """\
+  Change the budget in {folder}/adult.toml, and see what that does to the errors:
+    residualplanner plan {folder}/adult.toml -o other.plan
+  Make tables of it:
+    residualplanner release {folder}/adult.toml {folder}/adult.parquet -o other-release
+  Publish tables of your own records:
+    residualplanner init YOUR.csv\
+"""
+
+
+def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> None:
+    """Plan, measure and reconstruct tables of up to ``order`` attributes and ``max_cells`` cells; write ``folder``."""
+    domain, data = adult()
+    output.say(_INTRODUCTION)
+    with write_whole_folder(folder) as partial:
+        spec_path = partial / "adult.toml"
+        spec_path.write_text(spec_text(domain, up_to=order, max_cells=max_cells), encoding="utf-8")
+        shutil.copyfile(data, partial / "adult.parquet")
+        spec = read_spec(spec_path)
+
+        _heading("1. Plan: the best noise, and how accurate every table will be.  No record is read.", output)
+        output.say(
+            f"All tables of up to {order} of the 14 columns are asked for, but those of more than {max_cells:,} cells."
+        )
+        plan = make_plan(spec, output)
+        plan.save(partial / "adult.plan")
+        _say_expected(plan, output)
+
+        _heading("2. Measure: count the records, and add the noise.  The only step that sees them.", output)
+        measurement = measure_records(plan, data, noise=spec.noise, output=output)
+        say_spending(measurement, output)
+
+        _heading("3. Reconstruct: tables that are unbiased, agree with one another, and know their errors.", output)
+        release = reconstruct(measurement)
+        _say_table(release[_SHOWN[1] if order > 1 else _SHOWN[0]], data, output)
+        save_tables(
+            release, partial / "release", file_format=spec.output.format, level=spec.output.level, output=output
+        )
+    _heading(f"What is in {folder}:", output)
+    output.say(_FILES)
+    _heading("What to try next:", output)
+    output.say(_NEXT.format(folder=folder))
+
+
+def _say_expected(plan: Plan, output: Output) -> None:
+    """Print how accurate some tables will be."""
+    rows = []
+    asked = set(map(frozenset, plan.workload))
+    for names in (names for names in _SHOWN if frozenset(names) in asked):
+        moe = _quantile() * float(plan.variance(names).max()) ** 0.5
+        rows.append((" × ".join(names), number_text(plan.domain.cells(names)), f"± {number_text(moe)}"))
+    output.say("\nIn 95 of 100 releases a cell is no further from its true count than:")
+    output.table(["table", "cells", "margin of error"], rows)
+
+
+def _say_table(table: Table, data: Path, output: Output) -> None:
+    """Print a table beside the true counts, which only public records allow."""
+    true_counts = _true_counts(data, table.names)
+    estimates, margins = table.estimate.ravel().tolist(), table.moe(LEVEL).ravel().tolist()
+    rows = [
+        (*map(str, labels), f"{estimate:,.1f}", f"± {number_text(moe)}", f"{true_counts.get(labels, 0):,}")
+        for labels, estimate, moe in zip(itertools.product(*table.labels), estimates, margins, strict=True)
+    ]
+    output.say(_TRUTH)
+    columns = [*table.names, "published estimate", "margin of error", "true count"]
+    output.table(columns, rows, texts=len(table.names))
+
+
+def _true_counts(data: Path, names: tuple[str, ...]) -> dict[tuple[object, ...], int]:
+    import pyarrow.parquet as pq
+
+    counted = pq.read_table(data, columns=list(names)).group_by(list(names)).aggregate([([], "count_all")])
+    return {tuple(row[name] for name in names): row["count_all"] for row in counted.to_pylist()}
+
+
+def _quantile() -> float:
+    """How many standard errors the margin of error is."""
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf((1 + LEVEL) / 2)
+
+
+def _heading(text: str, output: Output) -> None:
+    output.say(f"\n{text}", style="bold")

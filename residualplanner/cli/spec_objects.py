@@ -1,0 +1,104 @@
+"""What a spec means: the library's own nouns, made of a checked file.
+
+Reads: SpecFile.  Gives: Domain, Workload, Budget, Plan.  Never sees a record.
+"""
+
+from dataclasses import replace
+from typing import Any, cast
+
+from residualplanner.cli.spec_file import AttributeTable, BudgetTable, QueriesTable, SpecFile
+from residualplanner.domain import Attribute, Bins, Domain
+from residualplanner.errors import DomainError
+from residualplanner.plan import Plan, select
+from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
+from residualplanner.workload import Workload, marginals
+
+
+def domain_of_spec(spec: SpecFile) -> Domain:
+    """The schema.
+
+    Raises:
+        DomainError: attributes whose values have not been declared yet, labels or bins that cannot be.
+    """
+    undeclared = [name for name, table in spec.domain.items() if table is None]
+    if undeclared:
+        shown = ", ".join(undeclared[:20]) + (f" and {len(undeclared) - 20} more" if len(undeclared) > 20 else "")
+        message = (
+            f"[domain] the values of these attributes are still to be declared: {shown}; write, in place of "
+            '"?", a number of codes, a list of labels, or { bins = [...] }, from what is publicly known'
+        )
+        raise DomainError(message, attributes=undeclared)
+    return Domain({name: _attribute(name, table) for name, table in spec.domain.items() if table is not None})
+
+
+def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
+    """The tables to publish, with their weights.
+
+    Raises:
+        DomainError: a query names an attribute that is not in the domain.
+        WorkloadError: there are no tables, too many, or their weights cannot be.
+    """
+    parts = [_queries(table, domain) for table in spec.workload]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole + part
+    return whole
+
+
+def budget_of_spec(spec: SpecFile) -> Budget | None:
+    """What may be spent, or None where the spec states a loss to reach.
+
+    Raises:
+        BudgetError: a number is out of range.
+    """
+    return None if spec.budget is None else _budget(spec.budget)
+
+
+def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
+    """The best noise for the spec's workload.
+
+    Raises:
+        BudgetError: a number is out of range, or no noise reaches ``at_most``.
+        WorkloadError: the workload is too large.
+    """
+    return select(
+        workload,
+        budget=budget_of_spec(spec),
+        at_most=spec.at_most,
+        loss=spec.loss,
+        gap=spec.gap,
+        neighbors=spec.neighbors,
+    )
+
+
+def _attribute(name: str, table: AttributeTable) -> Attribute:
+    values: dict[str, Any] = {"labels": table.labels}
+    if table.bins is not None:
+        try:
+            values = {"bins": Bins(table.bins, cast("list[str] | None", table.labels))}
+        except DomainError as error:
+            raise DomainError(f"[domain] {name}: {error}", attributes=[name]) from None
+    return Attribute(name, table.size, **values, unknown=table.unknown, missing=table.missing)
+
+
+def _queries(table: QueriesTable, domain: Domain) -> Workload:
+    if table.queries is not None:
+        return Workload(domain, table.queries, weights=[table.weight] * len(table.queries))
+    family = marginals(domain, order=table.order, up_to=table.up_to, max_cells=table.max_cells)
+    if table.weight == 1:
+        return family
+    # Workload() checks the weight, and refuses it where it cannot be.
+    Workload(domain, [()], weights=[table.weight])
+    blocks = [replace(block, weights=block.weights * table.weight) for block in family.blocks]
+    return Workload.from_blocks(domain, blocks, family.kinds)
+
+
+def _budget(table: BudgetTable) -> Budget:
+    if table.approx_dp is not None:
+        return approx_dp(table.approx_dp.epsilon, table.approx_dp.delta)
+    if table.zcdp is not None:
+        return zcdp(table.zcdp)
+    if table.gdp is not None:
+        return gdp(table.gdp)
+    assert table.pcost is not None  # the file has exactly one of the four
+    return pcost(table.pcost)

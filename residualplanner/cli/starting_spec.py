@@ -1,0 +1,179 @@
+"""A commented spec to start from.
+
+Reads: a schema, or the names of a data file's columns, and nothing else of it.  Gives: the text of a spec.
+"""
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from residualplanner._json import parse_json
+from residualplanner.cli.spec_file import SIZE_LIMIT, UNDECLARED, read_limited, read_spec
+from residualplanner.cli.spec_objects import domain_of_spec
+from residualplanner.cli.toml_text import attribute_text, key_text
+from residualplanner.domain import Domain
+from residualplanner.errors import DomainError, FileFormatError
+
+_HEAD = """\
+# What to publish, and at what privacy budget.  Lines that start with # are comments.
+# "residualplanner schema" prints every field there is.
+
+# The privacy budget, once for all tables together.  One of:
+#   { zcdp = "0.5" }      { approx_dp = { epsilon = "1", delta = "1e-9" } }      { gdp = "1" }      { pcost = "1" }
+# Smaller numbers mean more privacy and more noise.
+budget = { zcdp = "0.5" }
+
+# Instead of a budget: the largest loss allowed, in counts squared; the least budget that reaches it is found.
+# at_most = 25.0
+
+# What is made as small as possible: "sum" of all cells' variances, the "max"imum variance of any cell, or
+# { sum = "equal" } to let every table count the same however many cells it has ("sqrt" is between the two).
+loss = "sum"
+
+# One record more or less must not show.  If a person has several records, this protects each record, not the person.
+neighbors = "add-remove"
+
+# Continuous Gaussian noise, in floating point.
+noise = "gaussian"
+
+# The tables to publish.  Write [[workload]] again for more, each with weights of its own if some matter more:
+#   order = 2                                    all tables of exactly two attributes
+#   up_to = 2                                    all tables of at most two attributes, and the total
+#   max_cells = 100000                           no table of more cells than this; may stand beside the other two
+#   queries = [["age", "sex"], ["region"]]       tables one by one
+#   weight = 2.0
+[[workload]]
+up_to = 2
+
+[output]
+format = "parquet"        # or "csv"
+level = 0.95              # of confidence, for margins of error
+
+"""
+
+_DOMAIN = """\
+# The columns and the values each can take, as publicly known: never take them from the records themselves.
+#   age = 85                                     codes 0 .. 84
+#   region = ["01", "02", "NO"]                  the values themselves
+#   income = { bins = [0, 10000, 50000, inf] }   intervals: 0 up to but not including 10000, and so on
+# A record with another value, or none, is an error, unless the column says otherwise:
+#   sex = { labels = ["F", "M", "?"], unknown = "?", missing = "drop" }
+#     "drop" leaves the record out of every table, a value counts it there
+[domain]
+"""
+
+_BY_HAND = """\
+# Only the names of the columns were read from the data file.  Write what values each can take in place of "?", and
+# remove the columns that are not to be published.
+"""
+
+
+def starting_spec(path: Path) -> tuple[str, bool]:
+    """A spec for what ``path`` describes.
+
+    Args:
+        path: a domain as JSON ({"age": 85, ..}), another spec (.toml), or records (.csv, .csv.gz, .parquet).
+
+    Returns:
+        The text, and whether its domain is complete; if not, each attribute is still to be declared by hand.
+
+    Raises:
+        FileFormatError: the file is of another type, or not what its name says.
+        DomainError: its schema cannot be.
+        OSError: the file cannot be opened.
+    """
+    kind = path.suffix.lower()
+    if kind == ".json":
+        return spec_text(_domain_of_json(path)), True
+    if kind == ".toml":
+        return spec_text(domain_of_spec(read_spec(path))), True
+    if path.name.lower().endswith((".csv", ".csv.gz")):
+        return _text_to_fill_in(dict.fromkeys(_csv_names(path))), False
+    if kind == ".parquet":
+        return _text_to_fill_in(_parquet_types(path)), False
+    raise FileFormatError(f"{path}: a schema (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
+
+
+def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -> str:
+    """A spec with this domain, and everything else as a beginner might want it.
+
+    Args:
+        domain: the schema.
+        up_to: ask for all tables of at most this many attributes.
+        max_cells: leave out tables with more cells; None to leave out none.
+
+    Example:
+        >>> print(spec_text(Domain({"sex": ["F", "M"], "age": 85})).split("[domain]")[1].strip())
+        sex = ["F", "M"]
+        age = 85
+    """
+    lines = [f"{key_text(name)} = {attribute_text(domain[name])}" for name in domain]
+    asked = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
+    head = _HEAD.replace("\nup_to = 2\n", f"\n{asked}")
+    return head + _DOMAIN + "\n".join(lines) + "\n"
+
+
+def _text_to_fill_in(types: Mapping[str, str | None]) -> str:
+    lines = [
+        f'{key_text(name)} = "{UNDECLARED}"' + ("" if kind is None else f"    # {kind} in the file")
+        for name, kind in types.items()
+    ]
+    return _HEAD + _DOMAIN + _BY_HAND + "\n".join(lines) + "\n"
+
+
+def _domain_of_json(path: Path) -> Domain:
+    """The domain of a JSON object from name to size or labels, or of what ``Domain.to_json`` gives."""
+    try:
+        value = parse_json(read_limited(path))
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+    if not isinstance(value, dict):
+        raise FileFormatError(f'{path}: expected an object from attribute name to size, such as {{"age": 85}}')
+    try:
+        is_list = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
+        return Domain.from_json(value) if is_list else Domain(value)
+    except DomainError as error:
+        raise DomainError(f"{path}: {error}", attributes=error.attributes) from None
+
+
+def _csv_names(path: Path) -> list[str]:
+    """The names in the first line of a CSV file; no other line is looked at."""
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+            line = file.readline(SIZE_LIMIT + 1)
+        names = next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
+    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error):
+        raise FileFormatError(f"{path}: its first line is not a line of column names in UTF-8") from None
+    if len(line) > SIZE_LIMIT or not names or not all(map(_is_name, names)) or len(set(names)) < len(names):
+        raise FileFormatError(
+            f"{path}: its first line must hold the names of its columns, all different, none empty or a number; "
+            "add such a line"
+        )
+    return names
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text may be a column's name rather than a value of the first record."""
+    try:
+        float(text)
+    except ValueError:
+        return bool(text.strip())
+    return False
+
+
+def _parquet_types(path: Path) -> dict[str, str | None]:
+    """The names and types of a Parquet file's columns, from its footer."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        raise FileFormatError(f"{path}: this is no Parquet file, or it is damaged") from None
+    types = {field.name: re.sub(r"[^ -~]+|<.*", "", str(field.type))[:40] for field in schema}
+    if len(types) < len(schema) or not types or not all(types):
+        raise FileFormatError(f"{path}: its columns must have names, all different")
+    return dict(types)

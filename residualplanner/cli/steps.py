@@ -1,0 +1,61 @@
+"""What the commands do, one function for each file they write.
+
+Reads: checked specs, plans, measurements; in `measure_records` alone, records.  Gives: files, whole or not at all.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+from residualplanner._whole import write_whole
+from residualplanner.cli.output import Output
+from residualplanner.cli.spec_file import SpecFile
+from residualplanner.cli.spec_objects import domain_of_spec, plan_of_spec, workload_of_spec
+from residualplanner.cli.summary import say_errors, say_plan, say_workload, write_errors
+from residualplanner.measurement import Measurement, measure
+from residualplanner.plan import Plan
+from residualplanner.reconstruction import Release
+
+
+def make_plan(spec: SpecFile, output: Output) -> Plan:
+    """Plan what a spec asks, and say what comes of it."""
+    domain = domain_of_spec(spec)
+    workload = workload_of_spec(spec, domain)
+    say_workload(workload, output)
+    with output.progress("choosing the noise"):
+        plan = plan_of_spec(spec, workload)
+    say_plan(plan, output)
+    return plan
+
+
+def errors_path(plan_path: Path) -> Path:
+    """Where the error table of a plan stands: beside it.
+
+    Example:
+        >>> errors_path(Path("census.plan")).name
+        'census.plan.errors.csv'
+    """
+    return plan_path.with_name(f"{plan_path.name}.errors.csv")
+
+
+def write_plan(plan: Plan, path: Path, *, level: float, output: Output) -> None:
+    """Write a plan, and its error table beside it: both or neither."""
+    with output.progress("computing the error table"):
+        errors = plan.errors(level=level)
+    say_errors(errors, output)
+    with output.progress("writing the plan"), write_whole(errors_path(path)) as file:
+        write_errors(errors, file)
+        plan.save(path)
+
+
+def measure_records(plan: Plan, data: Path, *, noise: str, output: Output) -> Measurement:
+    """Read the records, once, and add the plan's noise."""
+    with output.progress("measuring") as progress:
+        return measure(plan, data, noise=noise, progress=progress)
+
+
+def save_tables(
+    release: Release, folder: Path, *, file_format: Literal["parquet", "csv"], level: float, output: Output
+) -> None:
+    """Write the tables of a release, its error table and its manifest to a new folder."""
+    with output.progress("writing the tables") as progress:
+        release.save(folder, file_format, level=level, progress=progress)

@@ -1,0 +1,198 @@
+"""A release as a folder of tidy files, whole or not at all.  PyArrow's home in this layer.
+
+Reads: a release.  Gives: files.  Holds a few tables at a time, however many there are.
+"""
+
+import hashlib
+import json
+import math
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from residualplanner._checks import frozen
+from residualplanner._version import __version__
+from residualplanner._whole import PathLike, write_whole_folder
+from residualplanner.domain import Attribute
+from residualplanner.errors import WorkloadError
+from residualplanner.measurement import Progress
+from residualplanner.plan import Plan, plan_hash
+from residualplanner.reconstruction.file_names import encoded_names, file_stem
+from residualplanner.reconstruction.table import VALUE_COLUMNS, Table, normal_quantile, require_free_names
+
+if TYPE_CHECKING:
+    from residualplanner.reconstruction.release import Release
+
+FORMAT_VERSION = 1
+
+_FORMATS = ("parquet", "csv")
+
+
+def save_release(
+    release: "Release", folder: PathLike, file_format: str, *, level: float, progress: Progress | None = None
+) -> None:
+    """Write all tables of a release, as `Release.save` describes."""
+    if file_format not in _FORMATS:
+        raise WorkloadError(f"format must be one of {list(_FORMATS)}, got {file_format!r}")
+    normal_quantile(level)
+    workload = release.plan.workload
+    for position in np.unique(np.concatenate([block.attributes.ravel() for block in workload.blocks])).tolist():
+        require_free_names((release.plan.domain.names[position],))
+
+    with write_whole_folder(folder) as partial:
+        tables = _write_tables(release, partial, file_format, level=level, progress=progress)
+        errors = _errors(release.plan, level)
+        index = errors.select(["query", "cells"])
+        for name, values in tables.items():
+            index = index.append_column(name, [values])
+        hashes = {
+            "errors.csv": _write(partial / "errors.csv", _csv_bytes(errors)),
+            "index.csv": _write(partial / "index.csv", _csv_bytes(index)),
+        }
+        _write(partial / "manifest.json", _manifest(release, file_format, level, hashes))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TidyWriter:
+    """What all tables of one release have in common when they are written.
+
+    Attributes:
+        plan: what was measured, with how much noise.
+        level: the confidence level.
+        labels (d,): the labels of every attribute: a PyArrow array of text, a NumPy array of anything else.
+    """
+
+    plan: Plan
+    level: float
+    labels: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, level: float) -> "TidyWriter":
+        """Prepare the labels of a plan's domain."""
+        return cls(plan, level, tuple(_label_array(attribute) for attribute in plan.domain.attributes))
+
+    def tidy(self, table: Table, cell_variance: float) -> Any:
+        """A table whose cells have one variance, as a PyArrow table: one row per cell, text dictionary-encoded."""
+        import pyarrow as pa
+
+        estimate = table.estimate.ravel()
+        std_err = math.sqrt(cell_variance)
+        moe = normal_quantile(self.level) * std_err
+        same = [np.full(estimate.size, value) for value in (std_err, moe, self.level)]
+        values = (estimate, *same, estimate - moe, estimate + moe)
+        columns = [self._column(table, axis) for axis in range(len(table.positions))]
+        return pa.table([*columns, *map(pa.array, values)], names=[*table.names, *VALUE_COLUMNS])
+
+    def _column(self, table: Table, axis: int) -> Any:
+        import pyarrow as pa
+
+        labels, places = self.labels[table.positions[axis]], _places(table.estimate.shape, axis)
+        if isinstance(labels, np.ndarray):
+            return pa.array(labels[places])
+        return pa.DictionaryArray.from_arrays(places, labels)
+
+
+def _write_tables(
+    release: "Release", folder: Path, file_format: str, *, level: float, progress: Progress | None
+) -> dict[str, list[str]]:
+    """Write one file per table; the files' names and hashes, in the order of the workload."""
+    to_bytes: Callable[[Any], Any] = _parquet_bytes if file_format == "parquet" else _csv_bytes
+    writer, parts = TidyWriter.of(release.plan, level), encoded_names(release.plan.domain.names)
+    files, hashes = [], []
+    (folder / "tables").mkdir()
+    # All cells of a marginal have one variance, so the plan's average is each one's own.
+    for table, variance in zip(release.tables(progress), release.plan.average_variances.tolist(), strict=True):
+        file = f"tables/{file_stem([parts[position] for position in table.positions])}.{file_format}"
+        files.append(file)
+        hashes.append(_write(folder / file, to_bytes(writer.tidy(table, variance))))
+    return {"file": files, "sha256": hashes}
+
+
+def _write(path: Path, content: Any) -> str:
+    """Write a new file, and return the SHA-256 of its bytes."""
+    with open(path, "xb", buffering=0) as file:
+        file.write(content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def _parquet_bytes(table: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stream = pa.BufferOutputStream()
+    repeated = [name for name in table.column_names if name not in ("estimate", "ci_low", "ci_high")]
+    pq.write_table(table, stream, use_dictionary=repeated, write_statistics=False)
+    return stream.getvalue()
+
+
+def _csv_bytes(table: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
+    plain = [
+        pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
+        for field in table.schema
+    ]
+    stream = pa.BufferOutputStream()
+    pa_csv.write_csv(table.cast(pa.schema(plain)), stream)
+    return stream.getvalue()
+
+
+@lru_cache(maxsize=64)
+def _places(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
+    """Which value of one axis each cell of a table in C order has, (cells,)."""
+    places = np.arange(shape[axis], dtype=np.int32).reshape(-1, *(1,) * (len(shape) - axis - 1))
+    return frozen(np.broadcast_to(places, shape).ravel())
+
+
+def _label_array(attribute: Attribute) -> Any:
+    import pyarrow as pa
+
+    labels = attribute.value_labels
+    return pa.array(labels) if isinstance(labels[0], str) else np.array(labels)
+
+
+def _errors(plan: Plan, level: float) -> Any:
+    import pyarrow as pa
+
+    return pa.Table.from_pandas(plan.errors(level), preserve_index=False)
+
+
+def _manifest(release: "Release", file_format: str, level: float, hashes: Mapping[str, str]) -> bytes:
+    """What the release is and what it cost; never a seed, a count of records, a time or a machine."""
+    import pyarrow as pa
+
+    plan, noise = release.plan, release.measurement.noise
+    manifest = {
+        "format": "residualplanner/release",
+        "version": FORMAT_VERSION,
+        "package_versions": {
+            "residualplanner": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "pyarrow": pa.__version__,
+        },
+        "plan": {
+            "sha256": plan_hash(plan),
+            "domain": plan.domain.to_json(),
+            "budget": plan.budget.to_json(),
+            "pcost": plan.pcost,
+            "neighbors": plan.neighbors,
+            "loss": plan.loss,
+            "loss_value": plan.loss_value,
+            "gap": plan.gap if math.isfinite(plan.gap) else None,
+            "status": plan.status,
+        },
+        "noise": {"kind": noise.kind, "randomness": noise.randomness, "guarantee": noise.guarantee},
+        "tables": {"count": len(release), "format": file_format, "conf_level": level},
+        "files": dict(hashes),
+    }
+    return json.dumps(manifest, allow_nan=False, indent=2).encode("ascii") + b"\n"

@@ -1,0 +1,210 @@
+"""All tables of a measurement, each made when it is asked for.
+
+Reads: a measurement.  Gives: Release.  Costs no privacy budget.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray
+from residualplanner._whole import PathLike
+from residualplanner.errors import DomainError, WorkloadError
+from residualplanner.kron import Scratch
+from residualplanner.measurement import BATCH_CELLS, Measurement, Progress
+from residualplanner.plan import Plan
+from residualplanner.queries import Identity, Kind
+from residualplanner.reconstruction.stacks import Rebuilder
+from residualplanner.reconstruction.table import Table
+from residualplanner.workload import QueryLike, read_query
+
+#: How many cells and how many tables of the workload are taken at a time, of all shapes together.
+_CHUNK_CELLS = 4 * BATCH_CELLS
+_CHUNK_TABLES = 4096
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TableBatch:
+    """Some tables of one shape.
+
+    Attributes:
+        queries (b,): their numbers in the order of the workload.
+        attributes (b, k): the positions of their attributes in the domain.
+        estimates (b, n_1, .., n_k): in counts, read-only.
+    """
+
+    queries: NDArray[np.int64]
+    attributes: NDArray[np.int32]
+    estimates: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Mapping[Any, Table]):
+    """A mapping from queries to tables, unbiased and consistent with one another.
+
+    It iterates over the queries of the workload; any query on a subset of the attributes of one of them has a table,
+    too.  Tables are made anew each time, always the same.
+
+    Attributes:
+        measurement: what the tables are made of.
+    """
+
+    measurement: Measurement
+    _rebuilder: Rebuilder = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for kind in self.plan.workload.kinds:
+            _require_identity(kind)
+        sizes = np.array(self.plan.domain.sizes, dtype=np.int64)
+        rebuilder = Rebuilder(self.plan.closure, sizes, self.measurement.residuals)
+        object.__setattr__(self, "_rebuilder", rebuilder)
+
+    @property
+    def plan(self) -> Plan:
+        """What was measured, with how much noise."""
+        return self.measurement.plan
+
+    def __getitem__(self, query: QueryLike) -> Table:
+        """The table of a query.
+
+        Raises:
+            DomainError: an attribute is not in the domain, or twice in the query.
+            WorkloadError: the release does not answer the query.
+        """
+        positions, kinds = read_query(self.plan.domain, query)
+        for kind in kinds:
+            _require_identity(kind)
+        rows = np.array([positions], dtype=np.int32)
+        if self.plan.closure.positions_of(rows)[0] < 0:
+            names = tuple(self.plan.domain.names[position] for position in positions)
+            raise WorkloadError(
+                f"the release does not answer {names!r}: it is not part of a query of the workload; add it, plan and "
+                "measure again"
+            )
+        (_, estimates), *_ = self._rebuilder.stacks(rows, Scratch())
+        return Table(self.plan, positions, estimates[0])
+
+    def __contains__(self, query: object) -> bool:
+        """Whether the release has a table for the query, of the workload or not."""
+        return self.get(query) is not None
+
+    def get(self, query: Any, default: Any = None) -> Any:
+        """The table of a query, or ``default`` where the release does not answer it."""
+        try:
+            return self[query]
+        except (DomainError, WorkloadError):
+            return default
+
+    def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
+        return iter(self.plan.workload)
+
+    def __len__(self) -> int:
+        return len(self.plan.workload)
+
+    def __repr__(self) -> str:
+        return f"<Release of {len(self):,} tables: {self.measurement.noise.kind}, {self.measurement.noise.randomness}>"
+
+    def tables(self, progress: Progress | None = None) -> Iterator[Table]:
+        """The tables of all queries of the workload, in its order, made a few at a time.
+
+        Args:
+            progress: called with how many of how many tables are done, about once for each quarter million cells.
+
+        Source: spec eq. (13).
+        """
+        plan, done = self.plan, 0
+        for batches in self._chunks():
+            attributes: list[Any] = [None] * sum(len(batch.queries) for batch in batches)
+            estimates = attributes.copy()
+            for batch in batches:
+                places = (batch.queries - done).tolist()
+                for place, row, estimate in zip(places, batch.attributes.tolist(), batch.estimates, strict=True):
+                    attributes[place], estimates[place] = tuple(row), estimate
+            yield from map(Table, [plan] * len(attributes), attributes, estimates)
+            done += len(attributes)
+            if progress is not None:
+                progress(done, len(self))
+
+    def batches(self) -> Iterator[TableBatch]:
+        """The tables of all queries of the workload as arrays, some of one shape at a time.
+
+        The order is the workload's but for tables of one shape, which are moved together where they are near.
+        """
+        for batches in self._chunks():
+            yield from batches
+
+    def save(
+        self,
+        folder: PathLike,
+        format: Literal["parquet", "csv"] = "parquet",
+        *,
+        level: float = 0.95,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write all tables of the workload to a new folder, whole or not at all.
+
+        Args:
+            folder: must not exist, or be empty.
+            format: "parquet" or "csv".
+            level: the confidence level of margins and intervals, between 0 and 1.
+            progress: as in `tables`.
+
+        The folder holds ``tables/``, one tidy file for each query (as `Table.to_frame`), ``index.csv`` (which file
+        answers which query), ``errors.csv`` (the plan's error table) and ``manifest.json`` (what the noise was, what
+        it cost, and the hashes of all this).
+
+        Raises:
+            BudgetError: ``level`` is not between 0 and 1.
+            FileExistsError: the folder exists and is not empty.
+            WorkloadError: ``format`` is neither; an attribute has the name of a column of estimates.
+            OSError: the folder cannot be written.
+        """
+        from residualplanner.reconstruction.export import save_release
+
+        save_release(self, folder, format, level=level, progress=progress)
+
+    def _chunks(self) -> Iterator[list[TableBatch]]:
+        """For one run of queries after another their tables, stacked by shape."""
+        scratch, start = Scratch(), 0
+        for block in self.plan.workload.blocks:
+            cells = self.plan.workload.cells[start : start + len(block)]
+            for first, last in pairwise(_chunk_ends(cells)):
+                attributes = block.attributes[first:last]
+                yield [
+                    TableBatch(start + first + rows, attributes[rows], estimates)
+                    for rows, estimates in self._rebuilder.stacks(attributes, scratch)
+                ]
+            start += len(block)
+
+
+def reconstruct(measurement: Measurement) -> Release:
+    """All tables that follow from a measurement: nothing is computed before it is asked for.
+
+    Args:
+        measurement: from `measure` or `load_measurement`.
+
+    Returns:
+        The release: a mapping from queries to tables.
+
+    Raises:
+        WorkloadError: the workload asks for more than marginals.
+
+    Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on what they share.
+    Source: spec eqs. (10) and (13); paper Algorithm 2.
+    """
+    return Release(measurement)
+
+
+def _require_identity(kind: Kind) -> None:
+    if kind != Identity():
+        raise WorkloadError(f"only marginals can be reconstructed, whose kind is Identity(); got {kind!r}")
+
+
+def _chunk_ends(cells: FloatArray) -> list[int]:
+    """Where to cut a run of tables with so many ``cells`` (m,) into runs of bounded size: from 0 to m."""
+    number = np.cumsum(cells) // _CHUNK_CELLS + np.arange(len(cells)) // _CHUNK_TABLES
+    return [0, *(1 + np.flatnonzero(np.diff(number))).tolist(), len(cells)] if len(cells) else [0]

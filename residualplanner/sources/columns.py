@@ -1,0 +1,148 @@
+"""Codes of whole columns: few Python steps, however many records.
+
+Reads: an attribute, and a column of Arrow or pandas.  Gives: raw codes, UNKNOWN and MISSING among them.
+pyarrow and pandas are imported when the first column comes.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import IntArray
+from residualplanner.domain import MISSING, UNKNOWN, Attribute, codes_of_numbers, codes_of_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ArrowColumn:
+    """Codes of one column that comes in Arrow arrays; remembers the last dictionary, which seldom changes.
+
+    Attributes:
+        name: the column's name.
+    """
+
+    def __init__(self, attribute: Attribute) -> None:
+        self.name = attribute.name
+        self._attribute = attribute
+        self._dictionary: Any = None
+        self._codes: IntArray = np.empty(0, dtype=np.int64)
+
+    def raw_codes(self, array: Any) -> IntArray:
+        """The codes of an array's entries, (len(array),), by the rules of ``codes_of_values``."""
+        import pyarrow as pa
+
+        types = pa.types
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        if isinstance(array, pa.ExtensionArray) and _is_text(array.type.storage_type):
+            array = array.storage
+        if types.is_dictionary(array.type):
+            return self._codes_of_dictionary(array)
+        is_number = types.is_integer(array.type) or types.is_floating(array.type)
+        if is_number and self._attribute.matching in ("code", "integer", "bin"):
+            codes = codes_of_numbers(self._attribute, array.fill_null(0).to_numpy(zero_copy_only=False))
+        elif is_number or types.is_decimal(array.type) or types.is_boolean(array.type) or _is_text(array.type):
+            return _codes_of_distinct(self._attribute, array)
+        else:
+            codes = np.full(len(array), UNKNOWN, dtype=np.int64)
+        return np.where(_nulls(array), MISSING, codes)
+
+    def _codes_of_dictionary(self, array: Any) -> IntArray:
+        if self._dictionary is None or not array.dictionary.equals(self._dictionary):
+            codes = ArrowColumn(self._attribute).raw_codes(array.dictionary)
+            self._codes = np.append(codes, MISSING)
+            self._dictionary = array.dictionary
+        return _look_up(self._codes, array.indices)
+
+
+def pandas_column(attribute: Attribute, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
+    """The codes of a pandas column, a slice of it at a time.
+
+    Args:
+        attribute: the column's description.
+        column: its entries; the index plays no part.
+
+    Returns:
+        A function from a slice of rows to their codes, by the rules of ``codes_of_values``.
+    """
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        categories = pd.Series(column.cat.categories)
+        codes = np.append(pandas_column(attribute, categories)(slice(None)), MISSING)
+        return lambda rows: codes[column.iloc[rows].cat.codes.to_numpy()]  # the code -1 finds MISSING at the end
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":  # Arrow has no complex numbers
+        return lambda rows: _codes_of_objects(attribute, column.iloc[rows].to_numpy())
+    arrow = ArrowColumn(attribute)
+    return lambda rows: arrow.raw_codes(_arrow_of_series(column.iloc[rows]))
+
+
+def _arrow_of_series(column: "pd.Series[Any]") -> Any:
+    import pandas as pd
+    import pyarrow as pa
+
+    sparse: Any = column.sparse if isinstance(column.dtype, pd.SparseDtype) else None
+    return pa.Array.from_pandas(column if sparse is None else sparse.to_dense())
+
+
+def _codes_of_objects(attribute: Attribute, values: NDArray[np.object_]) -> IntArray:
+    """Codes of Python objects: fast where all are text, else one by one, 1 and True and 1.0 kept apart."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if pd.api.types.infer_dtype(values, skipna=True) == "string" and not _has_lone_surrogate(values):
+        return ArrowColumn(attribute).raw_codes(pa.array(values, type=pa.large_string(), from_pandas=True))
+    code_of = partial(_code_of_object, attribute)
+    code_of_hashable = lru_cache(maxsize=None, typed=True)(code_of)
+    codes = (code_of_hashable(value) if _is_hashable(value) else code_of(value) for value in values)
+    return np.fromiter(codes, dtype=np.int64, count=len(values))
+
+
+def _code_of_object(attribute: Attribute, value: object) -> int:
+    return int(codes_of_values(attribute, [value])[0])
+
+
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _has_lone_surrogate(values: NDArray[np.object_]) -> bool:
+    """Whether some text is not valid Unicode, which Arrow cannot hold."""
+    try:
+        "".join(value for value in values if isinstance(value, str)).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _codes_of_distinct(attribute: Attribute, array: Any) -> IntArray:
+    """Codes by way of the distinct values, which are few."""
+    encoded = array.dictionary_encode()
+    codes = np.append(codes_of_values(attribute, encoded.dictionary.to_pylist()), MISSING)
+    return _look_up(codes, encoded.indices)
+
+
+def _look_up(codes: IntArray, indices: Any) -> IntArray:
+    """The codes at the indices; the last code where an index is null."""
+    import pyarrow as pa
+
+    places = indices.cast(pa.int64()).fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)
+    return np.asarray(codes[places])
+
+
+def _nulls(array: Any) -> NDArray[np.bool_]:
+    return np.asarray(array.is_null().to_numpy(zero_copy_only=False))
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -1,0 +1,84 @@
+"""Frames of every library, as one stream of Arrow record batches.
+
+Reads: Arrow tables and streams, Polars frames, DuckDB relations.  Gives: record batches with the needed columns only.
+No library is imported here that the caller has not imported already.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from residualplanner.errors import DataError
+from residualplanner.sources.counting import BLOCK
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Frame:
+    """A table of records that has not been read yet.
+
+    Attributes:
+        columns: the names of its columns.
+        batches: starts a stream of Arrow record batches that hold the named columns, at least one, and maybe others.
+    """
+
+    columns: tuple[object, ...]
+    batches: Callable[[Sequence[str]], Iterator[Any]]
+
+
+def frame_of_arrow_table(table: Any) -> Frame:
+    """The batches of a pyarrow Table or RecordBatch."""
+    return Frame(tuple(table.schema.names), lambda names: _slices(table.select(names)))
+
+
+def frame_of_arrow_reader(reader: Any) -> Frame:
+    """The batches of a pyarrow RecordBatchReader, which can be read once."""
+    unread = [reader]
+
+    def batches(_: Sequence[str]) -> Iterator[Any]:
+        if not unread:
+            raise DataError("a RecordBatchReader can be read only once; open it again")
+        for batch in unread.pop():
+            yield from _slices(batch)
+
+    return Frame(tuple(reader.schema.names), batches)
+
+
+def frame_of_polars(frame: Any) -> Frame:
+    """The batches of a Polars DataFrame."""
+    return Frame(tuple(frame.columns), lambda names: _polars_batches(frame.select(names)))
+
+
+def frame_of_lazy_polars(frame: Any) -> Frame:
+    """The batches of a Polars LazyFrame, which is run in streaming mode."""
+
+    def batches(names: Sequence[str]) -> Iterator[Any]:
+        chosen = frame.select(names)
+        parts = chosen.collect_batches() if hasattr(chosen, "collect_batches") else [chosen.collect()]
+        for part in parts:
+            yield from _polars_batches(part)
+
+    return Frame(tuple(frame.collect_schema().names()), batches)
+
+
+def frame_of_duckdb(relation: Any) -> Frame:
+    """The batches of a DuckDB relation, which DuckDB runs."""
+
+    def batches(names: Sequence[str]) -> Iterator[Any]:
+        quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+        chosen = relation.select(", ".join(quoted))
+        read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_record_batch
+        yield from read(BLOCK)
+
+    return Frame(tuple(relation.columns), batches)
+
+
+def _polars_batches(frame: Any) -> Iterator[Any]:
+    for part in frame.iter_slices(BLOCK):
+        yield from part.to_arrow().to_batches()
+
+
+def _slices(table: Any) -> Iterator[Any]:
+    """Batches of at most BLOCK records of a Table or RecordBatch."""
+    for start in range(0, table.num_rows, BLOCK):
+        part = table.slice(start, BLOCK)
+        yield from part.to_batches() if hasattr(part, "to_batches") else [part]

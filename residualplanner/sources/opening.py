@@ -1,0 +1,142 @@
+"""From what people have to a source of counts.
+
+Reads: frames, files, code matrices, counts.  Gives: Source.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from residualplanner.domain import Domain
+from residualplanner.errors import DataError
+from residualplanner.sources.code_matrix import blocks_of_matrix
+from residualplanner.sources.columns import ArrowColumn, pandas_column
+from residualplanner.sources.counting import BLOCK
+from residualplanner.sources.files import frame_of_path
+from residualplanner.sources.frames import (
+    Frame,
+    frame_of_arrow_reader,
+    frame_of_arrow_table,
+    frame_of_duckdb,
+    frame_of_lazy_polars,
+    frame_of_polars,
+)
+from residualplanner.sources.guarding import guarded
+from residualplanner.sources.protocol import Source
+from residualplanner.sources.ready_counts import CountSource
+from residualplanner.sources.records import RecordSource
+from residualplanner.sources.rules import Block, block_of_raw_codes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Library and class of each frame that comes as Arrow batches; by name, so that no library need be imported to ask.
+_FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
+    ("pyarrow", "Table"): frame_of_arrow_table,
+    ("pyarrow", "RecordBatch"): frame_of_arrow_table,
+    ("pyarrow", "RecordBatchReader"): frame_of_arrow_reader,
+    ("polars", "DataFrame"): frame_of_polars,
+    ("polars", "LazyFrame"): frame_of_lazy_polars,
+    ("duckdb", "DuckDBPyRelation"): frame_of_duckdb,
+    ("_duckdb", "DuckDBPyRelation"): frame_of_duckdb,
+}
+_ACCEPTED = (
+    "a pandas DataFrame, a Polars DataFrame or LazyFrame, a PyArrow Table, RecordBatch or RecordBatchReader, a DuckDB "
+    "relation, a path to a CSV or Parquet file, a NumPy matrix of integer codes, or a mapping from tuples of attribute "
+    "names to counts"
+)
+
+
+def open_source(data: object, domain: Domain) -> Source:
+    """Make confidential data ready to be counted; nothing but names of columns is read yet.
+
+    Columns are matched by name; other columns and the order of columns play no part.  All the domain's columns are
+    read and checked, whatever tables are asked for, so a table is the same in every workload.
+
+    Args:
+        data: a frame, a path, a matrix of codes (records, d), or counts; the message of the error lists them all.
+        domain: the schema the data must fit.
+
+    Returns:
+        A source that counts.
+
+    Raises:
+        DataError: a kind of data that is not known, a column that is missing or there twice, a file that is not there,
+            counts that cannot be right.
+
+    Example:
+        >>> records = np.array([[0, 1], [1, 1], [1, 0]])
+        >>> source = open_source(records, Domain({"sex": ["F", "M"], "employed": [False, True]}))
+        >>> source.count([np.array([[0, 1]])])[0].tolist()
+        [[[0, 1], [1, 1]]]
+    """
+    outcome = guarded(_open, data, domain)
+    del data  # the traceback must not lead to the records
+    if isinstance(outcome, DataError):
+        raise outcome
+    return outcome
+
+
+def _open(data: object, domain: Domain) -> Source:
+    if isinstance(data, np.ndarray):
+        return RecordSource(domain, blocks_of_matrix(data, domain))
+    if isinstance(data, Mapping):
+        return CountSource(data, domain)
+    if isinstance(data, str | Path):
+        return _frame_source(frame_of_path(data), domain)
+    for library, word in _names_of_classes(data):
+        if (library, word) == ("pandas", "DataFrame"):
+            return _pandas_source(cast("pd.DataFrame", data), domain)
+        if (library, word) in _FRAMES:
+            return _frame_source(_FRAMES[library, word](data), domain)
+    raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
+
+
+def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
+    """Library and name of the data's class and of the classes it extends."""
+    for cls in type(data).__mro__:
+        yield cls.__module__.partition(".")[0], cls.__name__
+
+
+def _frame_source(frame: Frame, domain: Domain) -> RecordSource:
+    _require_columns(domain, frame.columns)
+    names = domain.names or tuple(map(str, frame.columns[:1]))  # some column must say how many records there are
+
+    def blocks() -> Iterator[Block]:
+        columns = [ArrowColumn(attribute) for attribute in domain.attributes]
+        for batch in frame.batches(names):
+            raw = (column.raw_codes(batch.column(column.name)) for column in columns)
+            yield block_of_raw_codes(domain, raw, batch.num_rows)
+
+    return RecordSource(domain, blocks)
+
+
+def _pandas_source(frame: "pd.DataFrame", domain: Domain) -> RecordSource:
+    _require_columns(domain, tuple(frame.columns))
+
+    def blocks() -> Iterator[Block]:
+        columns = [pandas_column(attribute, frame[attribute.name]) for attribute in domain.attributes]
+        for start in range(0, len(frame), BLOCK):
+            rows = slice(start, min(start + BLOCK, len(frame)))
+            raw = (codes_of_rows(rows) for codes_of_rows in columns)
+            yield block_of_raw_codes(domain, raw, rows.stop - rows.start)
+
+    return RecordSource(domain, blocks)
+
+
+def _require_columns(domain: Domain, columns: Sequence[object]) -> None:
+    """DataError unless each attribute has one column.
+
+    The columns found are not listed: in a file without a header they are a record.
+    """
+    found = [column for column in columns if isinstance(column, str)]
+    missing = sorted(set(domain.names).difference(found), key=domain.names.index)
+    if missing:
+        raise DataError(
+            f"columns {missing} are missing from the data; columns are matched by exact name", column=missing[0]
+        )
+    twice = [name for name in domain.names if found.count(name) > 1]
+    if twice:
+        raise DataError(f"columns {twice} come more than once in the data; keep one of each", column=twice[0])

@@ -1,0 +1,220 @@
+"""A spec says what the library's own nouns say, and what is wrong with one is told with its place."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from residualplanner.cli.spec_file import SIZE_LIMIT, read_spec, spec_schema
+from residualplanner.cli.spec_objects import budget_of_spec, domain_of_spec, plan_of_spec, workload_of_spec
+from residualplanner.domain import Attribute, Bins, Domain, Into
+from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError
+from residualplanner.plan import MaxVariance, SumOfVariances, select
+from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
+from residualplanner.workload import Workload, marginals
+
+BUDGET = "budget = { zcdp = 1 }\n"
+DOMAIN = "[domain]\na = 3\nb = 2\n"
+WORKLOAD = "[[workload]]\nup_to = 1\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_text(text):
+        (tmp_path / "spec.toml").write_bytes(text.encode() if isinstance(text, str) else text)
+        return read_spec(tmp_path / "spec.toml")
+
+    return read_text
+
+
+def test_every_way_to_write_an_attribute_is_the_librarys_own(read):
+    spec = read(
+        BUDGET
+        + '[domain]\nn = 3\nm = { size = 4, missing = "drop" }\nl = ["x", "y"]\ni = [7, 9]\nt = [true, false]\n'
+        + 'r = { labels = ["drop", "z"], unknown = { into = "drop" }, missing = "z" }\n'
+        + 'b = { bins = [0, 1.5, inf] }\nc = { bins = [0, 1, 2], labels = ["low", "high"] }\n"odd name" = 1\n'
+        + WORKLOAD
+    )
+    assert domain_of_spec(spec) == Domain(
+        {
+            "n": 3,
+            "m": Attribute("m", 4, missing="drop"),
+            "l": ["x", "y"],
+            "i": [7, 9],
+            "t": [True, False],
+            "r": Attribute("r", labels=["drop", "z"], unknown=Into("drop"), missing="z"),
+            "b": Bins([0, 1.5, float("inf")]),
+            "c": Bins([0, 1, 2], labels=["low", "high"]),
+            "odd name": 1,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ('{ zcdp = "0.1" }', zcdp("0.1")),
+        ("{ zcdp = 0.1 }", zcdp(0.1)),
+        ("{ gdp = 1 }", gdp(1)),
+        ('{ pcost = "1/3" }', pcost(Fraction(1, 3))),
+        ('{ approx_dp = { epsilon = "1", delta = "1e-9" } }', approx_dp("1", "1e-9")),
+    ],
+)
+def test_a_budget_is_the_librarys_own(read, text, budget):
+    assert budget_of_spec(read(f"budget = {text}\n{DOMAIN}{WORKLOAD}")).pcost_exact == budget.pcost_exact
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"),
+    [('"sum"', "cells"), ('{ sum = "equal" }', "equal"), ('{ sum = "sqrt" }', "sqrt")],
+)
+def test_a_sum_is_the_librarys_own(read, text, weights):
+    loss = read(f"loss = {text}\n{BUDGET}{DOMAIN}{WORKLOAD}").loss
+    assert isinstance(loss, SumOfVariances)
+    assert loss.weights == weights
+
+
+def test_the_maximum_is_the_librarys_own(read):
+    assert isinstance(read(f'loss = "max"\n{BUDGET}{DOMAIN}{WORKLOAD}').loss, MaxVariance)
+
+
+def test_tables_of_several_entries_are_joined_with_their_weights(read):
+    spec = read(
+        BUDGET + DOMAIN + '[[workload]]\nqueries = [["b", "a"]]\nweight = 3\n[[workload]]\nup_to = 1\nweight = 0.5\n'
+    )
+    domain = domain_of_spec(spec)
+    expected = Workload(domain, [("a", "b")], [3]) + Workload(domain, [(), ("a",), ("b",)], [0.5] * 3)
+    workload = workload_of_spec(spec, domain)
+    assert list(workload) == list(expected)
+    assert workload.weights.tolist() == expected.weights.tolist()
+
+
+@pytest.mark.parametrize(
+    ("entry", "family"),
+    [("order = 1", {"order": 1}), ("max_cells = 3", {"max_cells": 3}), ("up_to = 2\nmax_cells = 5", {"up_to": 2})],
+)
+def test_families_are_the_librarys_own(read, entry, family):
+    spec = read(f"{BUDGET}{DOMAIN}[[workload]]\n{entry}\n")
+    domain = domain_of_spec(spec)
+    if "\n" in entry:
+        family = {**family, "max_cells": 5}
+    assert list(workload_of_spec(spec, domain)) == list(marginals(domain, **family))
+
+
+def test_a_plan_of_a_spec_is_what_select_gives(read):
+    domain = Domain({"a": 3, "b": 2})
+    expected = select(marginals(domain, up_to=1), at_most=2.0, loss="max")
+    plan = plan_of_spec(spec := read(f'at_most = 2\nloss = "max"\n{DOMAIN}{WORKLOAD}'), workload_of_spec(spec, domain))
+    np.testing.assert_array_equal(plan.noise_array, expected.noise_array)
+
+
+GOOD = BUDGET + DOMAIN + WORKLOAD
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("budget = { zcdp = 1 }\n[domain\n", r"is not TOML: .*line 2.*texts need quotes"),
+        ("budget = zcdp\n", "is not TOML: .*line 1"),
+        ("a = 1\na = 2\n", "is not TOML: .*line 2"),
+        (f"x = {'[' * 5000}", "is not TOML"),
+        (f"x = {'9' * 5000}", "is not TOML"),
+        ("a." * 200_000 + "a = 1", "has a name or text with more than 100 dots"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+        ("#" * (SIZE_LIMIT + 1), "is too large: the limit is 1,048,576 bytes"),
+        ("", r"the table \[domain\] is missing"),
+        (DOMAIN + WORKLOAD, r"give exactly one of budget = \{ zcdp = \"0.5\" \} and at_most"),
+        ("at_most = 1\n" + GOOD, r"give exactly one of budget = \{ zcdp = \"0.5\" \} and at_most"),
+        (BUDGET + WORKLOAD, r"the table \[domain\] is missing"),
+        (BUDGET + DOMAIN, r"a table \[\[workload\]\] is missing; .* up_to = 2"),
+        ("budgt = 1\n" + GOOD, "unknown field 'budgt'; did you mean 'budget'"),
+        ("xyz = 1\n" + GOOD, "unknown field 'xyz'; the fields here are budget, at_most, loss"),
+        ("budget = 1\n" + DOMAIN + WORKLOAD, "budget: expected a table, got 1"),
+        ("budget = { zdp = 1 }\n" + DOMAIN + WORKLOAD, "budget: unknown field 'zdp'; did you mean 'zcdp'"),
+        ("budget = { zcdp = 1, gdp = 1 }\n" + DOMAIN + WORKLOAD, "budget: give exactly one of zcdp, gdp"),
+        ("budget = { zcdp = true }\n" + DOMAIN + WORKLOAD, "budget, zcdp: expected a number, .*got True"),
+        ("budget = { approx_dp = { epsilon = 1 } }\n" + DOMAIN + WORKLOAD, "budget, approx_dp: 'delta' is missing"),
+        ("at_most = '5'\n" + DOMAIN + WORKLOAD, "at_most: expected a number without quotes, got '5'"),
+        ("loss = 'mx'\n" + GOOD, 'loss: expected "sum", "max" or .*, got \'mx\''),
+        ("loss = { sum = 'cell' }\n" + GOOD, "loss: expected .*, got {'sum': 'cell'}"),
+        ("loss = { sum = ['cells'] }\n" + GOOD, "loss: expected"),
+        ("neighbors = 'replace'\n" + GOOD, "neighbors: expected 'add-remove', got 'replace'"),
+        ("noise = 'discrete'\n" + GOOD, "noise: expected 'gaussian', got 'discrete'"),
+        (BUDGET + "[domain]\na = 0\n" + WORKLOAD, r"\[domain\] a, size: expected a number that is at least 1, got 0"),
+        (BUDGET + "[domain]\na = true\n" + WORKLOAD, r"\[domain\] a: expected a size, a list of labels, or a table"),
+        (BUDGET + "[domain]\na = 1.5\n" + WORKLOAD, r"\[domain\] a: expected a size, a list of labels, or a table"),
+        (BUDGET + "[domain]\na = 'x'\n" + WORKLOAD, r"\[domain\] a: expected a size, .*got 'x'"),
+        (BUDGET + "[domain]\na = []\n" + WORKLOAD, r"\[domain\] a, labels: the list is too short"),
+        (BUDGET + "[domain]\na = ['x', 1.5]\n" + WORKLOAD, r"\[domain\] a, labels, entry 2: expected a text"),
+        (BUDGET + "[domain]\na = { siz = 3 }\n" + WORKLOAD, r"\[domain\] a: unknown field 'siz'; did you mean 'size'"),
+        (BUDGET + "[domain]\na = { missing = 'drop' }\n" + WORKLOAD, r"\[domain\] a: give exactly one of size, labels"),
+        (BUDGET + "[domain]\na = { size = 2, bins = [0, 1] }\n" + WORKLOAD, r"\[domain\] a: give exactly one of size"),
+        (BUDGET + "[domain]\na = { bins = [0, '1'] }\n" + WORKLOAD, r"\[domain\] a, bins, entry 2: expected a number"),
+        (
+            BUDGET + "[domain]\na = { size = 2, unknown = 1.5 }\n" + WORKLOAD,
+            r"\[domain\] a, unknown: expected \"error\"",
+        ),
+        (GOOD + "up_too = 1\n", r"\[\[workload\]\] number 1: unknown field 'up_too'; did you mean 'up_to'"),
+        (GOOD + "order = 1\n", r"\[\[workload\]\] number 1: give order or up_to, not both"),
+        (GOOD + "[[workload]]\nweight = 1\n", r"\[\[workload\]\] number 2: give queries"),
+        (GOOD + "[[workload]]\nqueries = [['a', 1]]\n", r"number 2, queries, entry 1, entry 2: expected a text"),
+        (GOOD + "[[workload]]\nqueries = ['a']\n", r"number 2, queries, entry 1: expected a list in \[brackets\]"),
+        (GOOD + "[[workload]]\norder = '1'\n", r"number 2, order: expected a whole number without quotes, got '1'"),
+        (BUDGET + DOMAIN + 1001 * WORKLOAD, "workload: the list is too long"),
+        (GOOD + "[output]\nformat = 'xls'\n", r"\[output\] format: expected 'parquet' or 'csv', got 'xls'"),
+        (GOOD + "[output]\nlevel = 95\n", r"\[output\] level: expected a number between 0 and 1, got 95"),
+        (GOOD + "[output]\nlevel = nan\n", r"\[output\] level: expected a number between 0 and 1, got nan"),
+    ],
+)
+def test_a_wrong_spec_is_refused_with_its_place(read, text, message):
+    with pytest.raises(FileFormatError, match=message):
+        read(text)
+
+
+def test_everything_that_is_wrong_is_told_a_line_each(read):
+    with pytest.raises(FileFormatError) as told:
+        read("loss = 'mx'\nbudgt = 1\n" + DOMAIN + "c = 'x'\n" + WORKLOAD)
+    assert len(str(told.value).splitlines()) == 3
+    assert all("spec.toml: " in line for line in str(told.value).splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (BUDGET + "[domain]\na = '?'\nb = 2\nc = '?'\n" + WORKLOAD, DomainError, "still to be declared: a, c; write"),
+        (BUDGET + "[domain]\na = ['x', 'x']\n" + WORKLOAD, DomainError, "'a' has a label twice"),
+        (BUDGET + "[domain]\na = { bins = [1, 0] }\n" + WORKLOAD, DomainError, r"\[domain\] a: bin edges must be"),
+        (BUDGET + "[domain]\na = { size = 2, unknown = 7 }\n" + WORKLOAD, DomainError, "'a' has unknown=7; write"),
+        (BUDGET + DOMAIN + "[[workload]]\nqueries = [['z']]\n", DomainError, r"unknown attributes \['z'\]"),
+        (BUDGET + DOMAIN + "[[workload]]\norder = 3\n", WorkloadError, "only 2 attributes"),
+        (BUDGET + DOMAIN + "[[workload]]\nup_to = 1\nweight = -1\n", WorkloadError, "weights must be finite and at"),
+        (BUDGET + DOMAIN + "[[workload]]\nup_to = 1\nweight = nan\n", WorkloadError, "weights must be finite and at"),
+        ("budget = { zcdp = 0 }\n" + DOMAIN + WORKLOAD, BudgetError, "rho must be positive and finite"),
+        ("budget = { zcdp = nan }\n" + DOMAIN + WORKLOAD, BudgetError, "rho must be positive and finite"),
+        ("budget = { zcdp = 'much' }\n" + DOMAIN + WORKLOAD, BudgetError, "rho must be positive and finite"),
+        ("budget = { gdp = inf }\n" + DOMAIN + WORKLOAD, BudgetError, "mu must be positive and finite"),
+        ("budget = { approx_dp = { epsilon = 1, delta = 1 } }\n" + DOMAIN + WORKLOAD, BudgetError, "delta"),
+        ("at_most = -1\n" + DOMAIN + WORKLOAD, BudgetError, "at_most must be positive and finite"),
+        ("gap = nan\n" + GOOD, BudgetError, "gap must be positive and finite"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(read, text, error, message):
+    spec = read(text)
+    with pytest.raises(error, match=message):
+        plan_of_spec(spec, workload_of_spec(spec, domain_of_spec(spec)))
+
+
+def test_the_schema_names_every_field_and_resolves_its_references():
+    schema = spec_schema()
+    assert {"budget", "at_most", "loss", "domain", "workload", "output"} <= set(schema["properties"])
+    assert schema["additionalProperties"] is False
+    references = _references(schema)
+    assert references
+    assert {reference.removeprefix("#/$defs/") for reference in references} <= set(schema["$defs"])
+
+
+def _references(value):
+    if isinstance(value, dict):
+        found = {value["$ref"]} if "$ref" in value else set()
+        return found.union(*map(_references, value.values()))
+    return set().union(*map(_references, value)) if isinstance(value, list) else set()

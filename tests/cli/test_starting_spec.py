@@ -1,0 +1,169 @@
+"""A starting spec says again what it was made of, and takes from records nothing but the names of their columns."""
+
+import gzip
+import json
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from residualplanner.cli.spec_file import read_spec
+from residualplanner.cli.spec_objects import budget_of_spec, domain_of_spec
+from residualplanner.cli.starting_spec import spec_text, starting_spec
+from residualplanner.domain import Attribute, Bins, Domain, Into
+from residualplanner.errors import DomainError, FileFormatError
+from residualplanner.privacy import zcdp
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+names = texts.filter(bool)
+
+
+@st.composite
+def attributes(draw, name):
+    kind = draw(st.sampled_from(["size", "text", "integer", "truth", "bins"]))
+    if kind == "size":
+        return Attribute(name, draw(st.integers(1, 2**62)), missing=draw(st.sampled_from(["error", "drop"])))
+    if kind == "bins":
+        numbers = st.floats(allow_nan=False) | st.integers(-(10**20), 10**20).map(float)
+        edges = sorted(draw(st.lists(numbers, min_size=2, max_size=5, unique=True)))
+        return Attribute(name, bins=Bins(edges))
+    if kind == "truth":
+        return Attribute(name, labels=[True, False], unknown="drop")
+    one = texts if kind == "text" else st.integers(-(2**63), 2**63 - 1)
+    labels = draw(st.lists(one, min_size=1, max_size=40, unique=True))
+    rules = st.sampled_from(["error", "drop", *map(Into, labels)])
+    return Attribute(name, labels=labels, unknown=draw(rules), missing=draw(rules))
+
+
+@st.composite
+def domains(draw):
+    chosen = draw(st.lists(names, max_size=4, unique=True))
+    return Domain({name: draw(attributes(name)) for name in chosen})
+
+
+@given(domain=domains())
+def test_the_domain_of_a_starting_spec_is_the_one_it_was_made_of(domain, tmp_path_factory):
+    path = tmp_path_factory.mktemp("spec") / "spec.toml"
+    path.write_text(spec_text(domain, up_to=1), encoding="utf-8", newline="\n")
+    assert domain_of_spec(read_spec(path)) == domain
+
+
+def test_words_that_are_rules_are_told_from_labels(tmp_path):
+    domain = Domain({"a": Attribute("a", labels=["drop", "error"], unknown=Into("drop"), missing="drop")})
+    (tmp_path / "spec.toml").write_text(spec_text(domain))
+    assert domain_of_spec(read_spec(tmp_path / "spec.toml")) == domain
+
+
+def test_infinite_edges_survive(tmp_path):
+    domain = Domain({"a": Bins([-math.inf, 0, math.inf])})
+    (tmp_path / "spec.toml").write_text(spec_text(domain))
+    assert domain_of_spec(read_spec(tmp_path / "spec.toml")) == domain
+
+
+def test_a_starting_spec_states_a_budget_and_what_is_asked_of_it(tmp_path):
+    path = tmp_path / "spec.toml"
+    path.write_text(spec_text(Domain({"a": 2}), up_to=3, max_cells=100))
+    spec = read_spec(path)
+    assert budget_of_spec(spec) == zcdp("0.5")
+    assert [table.up_to for table in spec.workload] == [3]
+    assert [table.max_cells for table in spec.workload] == [100]
+
+
+@pytest.mark.parametrize(
+    "value", [{"age": 85, "sex": ["F", "M"]}, Domain({"age": 85, "sex": ["F", "M"]}).to_json(), {"attributes": 7}]
+)
+def test_a_json_schema_gives_its_domain(tmp_path, value):
+    (tmp_path / "domain.json").write_text(json.dumps(value))
+    text, is_complete = starting_spec(tmp_path / "domain.json")
+    (tmp_path / "spec.toml").write_text(text)
+    expected = Domain({"attributes": 7} if value == {"attributes": 7} else {"age": 85, "sex": ["F", "M"]})
+    assert is_complete
+    assert domain_of_spec(read_spec(tmp_path / "spec.toml")) == expected
+
+
+def test_another_spec_gives_its_domain(tmp_path):
+    domain = Domain({"age": Bins([0, 18, 65]), "sex": ["F", "M"]})
+    (tmp_path / "spec.toml").write_text(spec_text(domain, up_to=1))
+    text, is_complete = starting_spec(tmp_path / "spec.toml")
+    assert is_complete
+    assert text == spec_text(domain)
+
+
+CANARY = "canary-7c1e"
+
+
+def _csv(path):
+    path.write_text(f'age,"odd, name"\n{CANARY},{CANARY}\n')
+
+
+def _gzipped(path):
+    path.write_bytes(gzip.compress(f'\ufeffage,"odd, name"\r\n{CANARY},{CANARY}\r\n'.encode()))
+
+
+def _parquet(path):
+    table = pa.table({"age": [CANARY], "odd, name": pa.array([CANARY]).dictionary_encode()})
+    pq.write_table(table, path)
+
+
+@pytest.mark.parametrize(("name", "write"), [("r.csv", _csv), ("r.csv.gz", _gzipped), ("r.PARQUET", _parquet)])
+def test_of_records_only_the_names_of_columns_are_taken(tmp_path, name, write):
+    write(tmp_path / name)
+    text, is_complete = starting_spec(tmp_path / name)
+    (tmp_path / "spec.toml").write_text(text)
+    assert not is_complete
+    assert CANARY not in text
+    with pytest.raises(DomainError, match="still to be declared: age, odd, name; write"):
+        domain_of_spec(read_spec(tmp_path / "spec.toml"))
+
+
+@pytest.mark.parametrize("other", ["1,2\n3,4\n" * 500, "", "only the header"])
+def test_a_starting_spec_does_not_depend_on_the_records(tmp_path, other):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "b.csv").write_text("x,y\n" + other)
+    assert starting_spec(tmp_path / "a.csv") == starting_spec(tmp_path / "b.csv")
+
+
+@pytest.mark.parametrize("first", [f"{CANARY},39", f"{CANARY},{CANARY}", f"{CANARY},", "", f'"{CANARY}', "nan,b"])
+def test_a_first_line_that_is_no_header_is_refused_and_not_shown(tmp_path, first):
+    (tmp_path / "records.csv").write_text(f"{first}\n")
+    with pytest.raises(FileFormatError, match="first line") as told:
+        starting_spec(tmp_path / "records.csv")
+    assert CANARY not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", b"x", r"a schema \(.json or .toml\) or records \(.csv, .csv.gz or .parquet\) are needed"),
+        ("a.json", b"[1]", "expected an object from attribute name to size"),
+        ("a.json", b'{"a": 1, "a": 2}', "the name 'a' stands twice"),
+        ("a.json", b"{", "not valid JSON"),
+        ("a.csv", b"\xff\n", "first line is not a line of column names"),
+        ("a.csv.gz", b"x,y\n", "first line is not a line of column names"),
+        ("a.parquet", b"PAR1", "this is no Parquet file, or it is damaged"),
+        ("a.toml", b"x", "is not TOML"),
+    ],
+)
+def test_what_is_neither_schema_nor_records_is_refused(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FileFormatError, match=message):
+        starting_spec(tmp_path / name)
+
+
+def test_parquet_columns_of_one_name_are_refused(tmp_path):
+    pq.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
+    with pytest.raises(FileFormatError, match="its columns must have names, all different"):
+        starting_spec(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [({"a": 0}, "at least 1 value"), ({"a": "x"}, "'a' needs"), ({"a": None}, "'a' needs"), ({"a": 1.5}, "'a' needs")],
+)
+def test_a_json_schema_that_cannot_be_is_refused(tmp_path, value, message):
+    (tmp_path / "domain.json").write_text(json.dumps(value))
+    with pytest.raises(DomainError, match=f"domain.json: .*{message}"):
+        starting_spec(tmp_path / "domain.json")

@@ -1,0 +1,157 @@
+"""The definitions of the mathematics with explicit matrices, slow on purpose and free of the package.
+
+A domain is a tuple of sizes, an attribute set a tuple of positions in ascending order.  Equation numbers are those of
+the mathematics page.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+Sizes = Sequence[int]
+Members = tuple[int, ...]
+
+
+def product(factors: Iterable[Matrix]) -> Matrix:
+    """The Kronecker product of matrices from left to right; of none, the 1 x 1 identity."""
+    return reduce(np.kron, factors, np.ones((1, 1)))
+
+
+def marginal(sizes: Sizes, members: Members) -> Matrix:
+    """Q_A over the whole domain, eq. (1)."""
+    return product(np.eye(n) if i in members else np.ones((1, n)) for i, n in enumerate(sizes))
+
+
+def subtraction(size: int) -> Matrix:
+    """Sub_m, (m-1, m): a first column of ones, and -1 at (j, j+1)."""
+    return np.hstack([np.ones((size - 1, 1)), -np.eye(size - 1)])
+
+
+def subtraction_inverse(size: int) -> Matrix:
+    """The pseudo-inverse of Sub_m as written in eq. (9), (m, m-1)."""
+    one = np.ones((size - 1, 1))
+    return np.vstack([one.T, one @ one.T - size * np.eye(size - 1)]) / size
+
+
+def residual(sizes: Sizes, members: Members) -> Matrix:
+    """R_A over the whole domain, eq. (5)."""
+    return product(subtraction(n) if i in members else np.ones((1, n)) for i, n in enumerate(sizes))
+
+
+def residual_covariance(sizes: Sizes, members: Members) -> Matrix:
+    """Sigma_A, eq. (5)."""
+    return product(subtraction(sizes[i]) @ subtraction(sizes[i]).T for i in members)
+
+
+def subsets(members: Iterable[int]) -> list[Members]:
+    """All subsets, smallest first."""
+    pool = sorted(members)
+    return [chosen for order in range(len(pool) + 1) for chosen in itertools.combinations(pool, order)]
+
+
+def closure(queries: Iterable[Iterable[int]]) -> list[Members]:
+    """All subsets of all queries, each once, by order and then lexicographically."""
+    found = {chosen for members in queries for chosen in subsets(members)}
+    return sorted(found, key=lambda members: (len(members), members))
+
+
+def mechanism(sizes: Sizes, noise: Mapping[Members, float]) -> tuple[Matrix, Matrix]:
+    """B and Sigma of all base mechanisms (6) stacked, one for each set of ``noise``."""
+    rows = [residual(sizes, members) for members in noise]
+    covariance = np.zeros((sum(map(len, rows)),) * 2)
+    start = 0
+    for members, block in zip(noise, rows, strict=True):
+        part = slice(start, start + len(block))
+        covariance[part, part] = noise[members] * residual_covariance(sizes, members) if len(block) else 0.0
+        start += len(block)
+    return np.vstack(rows), covariance
+
+
+def privacy_cost(queries: Matrix, covariance: Matrix) -> float:
+    """The largest diagonal entry of B' Sigma^-1 B, eq. (2)."""
+    return float(np.diag(queries.T @ np.linalg.solve(covariance, queries)).max())
+
+
+def least_squares(queries: Matrix, covariance: Matrix, wanted: Matrix) -> Matrix:
+    """The linear map from noisy answers to the generalized least squares estimate of ``wanted`` times the data."""
+    whiten = np.linalg.inv(np.linalg.cholesky(covariance))
+    return wanted @ np.linalg.pinv(whiten @ queries, rcond=1e-11) @ whiten
+
+
+def least_squares_covariance(queries: Matrix, covariance: Matrix, wanted: Matrix) -> Matrix:
+    """The covariance of that estimate."""
+    estimator = least_squares(queries, covariance, wanted)
+    return estimator @ covariance @ estimator.T
+
+
+def reconstruction(sizes: Sizes, members: Members, part: Members) -> Matrix:
+    """The matrix that eq. (10) applies to the residual answers of ``part``."""
+    return product(
+        subtraction_inverse(sizes[i]) if i in part else np.full((sizes[i], 1), 1 / sizes[i]) for i in members
+    )
+
+
+def covariance_share(sizes: Sizes, members: Members, part: Members) -> Matrix:
+    """What eq. (12) multiplies by the noise variance of ``part`` in the covariance of the marginal on ``members``."""
+    factors = []
+    for i in members:
+        mean = np.ones((sizes[i], sizes[i])) / sizes[i]
+        factors.append(np.eye(sizes[i]) - mean if i in part else mean / sizes[i])
+    return product(factors)
+
+
+def marginal_covariance(sizes: Sizes, members: Members, noise: Mapping[Members, float]) -> Matrix:
+    """Cov of the marginal on ``members``, eq. (12); ``noise`` may leave out sets with an attribute of size 1."""
+    shape = (math.prod(sizes[i] for i in members),) * 2
+    total = np.zeros(shape)
+    for part in subsets(members):
+        if all(sizes[i] > 1 for i in part):
+            total += noise[part] * covariance_share(sizes, members, part)
+    return total
+
+
+def cell_variance(sizes: Sizes, members: Members, noise: Mapping[Members, float]) -> float:
+    """Var_A of every cell, eq. (11), set by set; for tables too large for matrices."""
+    total = 0.0
+    for part in subsets(members):
+        if all(sizes[i] > 1 for i in part):
+            present = math.prod((sizes[i] - 1) / sizes[i] for i in part)
+            absent = math.prod(1 / sizes[i] ** 2 for i in members if i not in part)
+            total += noise[part] * present * absent
+    return total
+
+
+def variance_coefficients(sizes: Sizes, queries: Sequence[Members], sets: Sequence[Members]) -> Matrix:
+    """M of section 3, (queries, sets): what the average cell of each query takes of each set's noise, by eq. (12)."""
+    table = np.zeros((len(queries), len(sets)))
+    for row, members in enumerate(queries):
+        for column, part in enumerate(sets):
+            if set(part) <= set(members):
+                share = covariance_share(sizes, members, part)
+                table[row, column] = np.trace(share) / len(share)
+    return table
+
+
+def cost_coefficients(sizes: Sizes, sets: Sequence[Members]) -> NDArray[np.float64]:
+    """p_A of each set as the cost of its base mechanism alone at unit noise, from its own explicit matrices."""
+    return np.array([_unit_cost(sizes, members) for members in sets])
+
+
+def _unit_cost(sizes: Sizes, members: Members) -> float:
+    within = [sizes[i] for i in members]
+    everything = tuple(range(len(within)))
+    return privacy_cost(residual(within, everything), residual_covariance(within, everything))
+
+
+def exact_cost(sizes: Sizes, noise: Mapping[Members, float]) -> Fraction:
+    """The total of eq. (8) in exact arithmetic, for noise variances as the floats they are."""
+    total = Fraction(0)
+    for members, variance in noise.items():
+        total += math.prod((Fraction(sizes[i] - 1, sizes[i]) for i in members), start=Fraction(1)) / Fraction(variance)
+    return total

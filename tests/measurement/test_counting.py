@@ -1,0 +1,74 @@
+"""Every table is counted exactly, and only those are counted that no other holds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dense
+from residualplanner.domain import Domain
+from residualplanner.measurement.counting import count_tables, parents, require_cells
+from residualplanner.sources import open_source
+from residualplanner.workload import marginals, shape_groups
+from strategies import Case, cases
+
+
+class Spy:
+    """A source that remembers what it was asked."""
+
+    def __init__(self, source):
+        self.source, self.asked = source, []
+
+    def count(self, groups, *, progress=None):
+        self.asked += [tuple(row) for rows in groups for row in rows.tolist()]
+        return self.source.count(groups, progress=progress)
+
+
+def random_codes(case: Case, records: int):
+    return np.random.default_rng(7).integers(0, case.sizes, (records, len(case.sizes)))
+
+
+def counted(case: Case, codes):
+    spy = Spy(open_source(codes, case.domain))
+    closure = case.workload.closure
+    groups = shape_groups(closure, case.sizes)
+    return count_tables(spy, closure, groups, parents(closure)), groups, spy
+
+
+@given(case=cases(), records=st.integers(0, 30))
+def test_tables_are_the_marginals_of_eq_1(case, records):
+    codes = random_codes(case, records)
+    tables, groups, _ = counted(case, codes)
+    data = np.zeros(case.sizes, dtype=np.int64)
+    np.add.at(data, tuple(codes.T), 1)
+    for number, members in enumerate(case.workload.closure):
+        table = tables[groups.group[number]][groups.row[number]]
+        assert table.dtype == np.int64
+        assert (table.ravel() == dense.marginal(case.sizes, members) @ data.ravel()).all()
+
+
+@given(case=cases())
+def test_only_sets_that_are_part_of_no_other_are_counted(case):
+    _, _, spy = counted(case, random_codes(case, 3))
+    closure = [set(members) for members in case.workload.closure]
+    maximal = [members for members in closure if not any(members < other for other in closure)]
+    assert sorted(spy.asked) == sorted(tuple(sorted(members)) for members in maximal)
+
+
+@given(case=cases())
+def test_a_parent_is_the_set_and_the_attribute_at_its_axis(case):
+    closure = case.workload.closure
+    family, sets = parents(closure), list(closure)
+    for members, parent, axis in zip(sets, family.parent, family.axis, strict=True):
+        if parent >= 0:
+            larger = sets[parent]
+            assert larger[:axis] + larger[axis + 1 :] == members
+        else:
+            assert axis == -1
+
+
+def test_tables_beyond_the_limit_are_refused():
+    domain = Domain({f"a{i}": 1000 for i in range(5)})
+    closure = marginals(domain, order=4).closure
+    with pytest.raises(Exception, match=r"too large: the tables to measure have 5,010,010,005,001 cells, the limit is"):
+        require_cells(shape_groups(closure, domain.sizes))

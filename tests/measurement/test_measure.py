@@ -1,0 +1,218 @@
+"""What leaves the gate is the residuals of the data plus the plan's noise, and nothing else about the records."""
+
+import importlib
+import traceback
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+import dense
+from residualplanner.domain import Domain
+from residualplanner.errors import BudgetError, DataError, WorkloadError
+from residualplanner.kron import tables_of_residuals
+from residualplanner.measurement import measure
+from residualplanner.measurement.counting import count_tables, parents
+from residualplanner.measurement.gaussian import gaussian_mechanism, generator_of_entropy, release_generator
+from residualplanner.measurement.measure import residual_values
+from residualplanner.measurement.measurement import ResidualAnswers, groups_of_plan
+from residualplanner.plan import select
+from residualplanner.privacy import pcost
+from residualplanner.sources import open_source
+from residualplanner.workload import Workload, marginals
+from strategies import cases
+
+gate = importlib.import_module("residualplanner.measurement.measure")
+
+DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"], "d": 3})
+PLAN = select(marginals(DOMAIN, up_to=2), budget=pcost(1))
+CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 5))
+
+
+def answers(plan, codes, noise_variance, generator):
+    groups = groups_of_plan(plan)
+    tables = count_tables(open_source(codes, plan.domain), plan.closure, groups, parents(plan.closure))
+    values = residual_values(gaussian_mechanism(generator), tables, groups, noise_variance)
+    return ResidualAnswers(groups, values)
+
+
+@given(case=cases(), records=st.integers(0, 20))
+def test_without_noise_the_answers_are_the_residuals_of_eq_5(case, records):
+    plan = select(case.workload, budget=pcost(1))
+    codes = np.random.default_rng(7).integers(0, case.sizes, (records, len(case.sizes)))
+    data = np.zeros(case.sizes)
+    np.add.at(data, tuple(codes.T), 1)
+    found = answers(plan, codes, np.zeros(len(plan.closure)), np.random.default_rng(1))
+    for number, members in enumerate(plan.closure):
+        block = found.block(found.groups.group[number])[found.groups.row[number]]
+        assert (block.ravel() == dense.residual(case.sizes, members) @ data.ravel()).all()
+
+
+def test_noise_has_the_covariance_of_eq_6_and_is_independent_between_sets():
+    """Whitened answers of 4,000 repetitions: chi-square tests of each set, and of all, reject a wrong plan.
+
+    False alarms: 1e-6 each.  Power: a set whose variance is off by 15% is found with probability above 0.99.
+    """
+    # Sets of one shape, and of different ones.
+    sets = [(), (0,), (4,), (0, 2), (2, 3)]
+    closure = list(PLAN.closure)
+    generator = generator_of_entropy(2024)
+    noise = PLAN.noise_variance.array
+    draws = {members: [] for members in sets}
+    clean = answers(PLAN, CODES, np.zeros(len(noise)), generator)
+    for _ in range(4000):
+        found = answers_of_counts(noise, generator)
+        for members in sets:
+            number = closure.index(members)
+            place = clean.groups.group[number], clean.groups.row[number]
+            difference = found.block(place[0])[place[1]] - clean.block(place[0])[place[1]]
+            covariance = noise[number] * dense.residual_covariance(DOMAIN.sizes, members)
+            draws[members].append(np.linalg.solve(np.linalg.cholesky(covariance), difference.ravel()))
+    for members, white in draws.items():
+        squares = (np.array(white) ** 2).sum()
+        degrees = np.array(white).size
+        assert chi2.ppf(5e-7, degrees) < squares < chi2.isf(5e-7, degrees), members
+    together = np.hstack([np.array(white) for white in draws.values()])
+    correlation = together.T @ together / len(together)
+    limit = 6 / np.sqrt(len(together))
+    assert np.abs(correlation - np.eye(len(correlation)))[~np.eye(len(correlation), dtype=bool)].max() < limit
+
+
+GROUPS = groups_of_plan(PLAN)
+COUNTS = count_tables(open_source(CODES, DOMAIN), PLAN.closure, GROUPS, parents(PLAN.closure))
+
+
+def answers_of_counts(noise_variance, generator):
+    values = residual_values(gaussian_mechanism(generator), list(COUNTS), GROUPS, noise_variance)
+    return ResidualAnswers(GROUPS, values)
+
+
+def test_the_noise_of_a_release_comes_from_the_operating_system(monkeypatch):
+    asked = []
+
+    def urandom(count):
+        asked.append(count)
+        return bytes(range(count))
+
+    monkeypatch.setattr(np.random, "default_rng", None)
+    first = measure(PLAN, CODES)
+    assert (first.noise.seed, first.noise.randomness) == (None, "operating system")
+    assert (measure(PLAN, CODES).residuals.values != first.residuals.values).all()
+    monkeypatch.setattr("os.urandom", urandom)
+    release_generator()
+    assert asked == [32]
+
+
+def test_a_system_without_randomness_gives_no_release(monkeypatch):
+    def broken(_count):
+        raise OSError("no entropy")
+
+    monkeypatch.setattr("os.urandom", broken)
+    with pytest.raises(OSError, match="no entropy"):
+        measure(PLAN, CODES)
+
+
+def test_every_bit_of_the_seed_matters():
+    first = generator_of_entropy(0).standard_normal(4)
+    for bit in range(256):
+        assert (generator_of_entropy(1 << bit).standard_normal(4) != first).all()
+
+
+def test_a_seeded_measurement_can_be_repeated_and_says_so():
+    one, two = measure(PLAN, CODES, seed=3), measure(PLAN, CODES, seed=np.int64(3))
+    assert (one.residuals.values == two.residuals.values).all()
+    assert (one.noise.seed, one.noise.randomness) == (3, "seeded, not private")
+    assert one.noise.guarantee.startswith("none")
+    assert "seeded, not private" in repr(one)
+    assert (measure(PLAN, CODES, seed=4).residuals.values != one.residuals.values).all()
+
+
+def test_batches_do_not_change_what_is_drawn(monkeypatch):
+    one = measure(PLAN, CODES, seed=3)
+    monkeypatch.setattr(gate, "BATCH_CELLS", 1)
+    assert (measure(PLAN, CODES, seed=3).residuals.values == one.residuals.values).all()
+
+
+def test_the_order_of_the_records_does_not_matter():
+    assert (measure(PLAN, CODES[::-1], seed=3).residuals.values == measure(PLAN, CODES, seed=3).residuals.values).all()
+
+
+def test_what_was_measured_cannot_be_changed():
+    measurement = measure(PLAN, CODES)
+    assert not measurement.residuals.values.flags.writeable
+    assert not measurement.residuals.block(0).flags.writeable
+
+
+@pytest.mark.parametrize("workload", [[()], [("one",)], [("one", "a")], [("a",), ("c", "b", "one")]])
+def test_totals_and_attributes_of_one_value_are_measured(workload):
+    plan = select(Workload(DOMAIN, workload), budget=pcost(1))
+    found = answers(plan, CODES, np.zeros(len(plan.closure)), np.random.default_rng(1))
+    total = tables_of_residuals([found.block(0)], np.zeros((1, 1), dtype=np.int64))
+    assert total.tolist() == [40.0]
+
+
+def steps(plan, codes):
+    seen = []
+    measure(plan, codes, progress=lambda done, total: seen.append((done, total)))
+    return seen
+
+
+def test_progress_tells_of_the_plan_alone():
+    seen = steps(PLAN, CODES)
+    assert seen == steps(PLAN, CODES[:1]) == steps(PLAN, np.tile(CODES, (5000, 1)))
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    # Six pairs are counted; noise goes to them, to the four attributes and to the total.
+    assert seen[-1] == (17, 17)
+    assert {total for _, total in seen} == {17}
+
+
+def no_noise(_generator):
+    raise AssertionError("noise was drawn")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"noise": "discrete"}, "noise must be \"gaussian\", got 'discrete'"),
+        ({"noise": None}, 'noise must be "gaussian", got None'),
+        ({"seed": -1}, "seed must be a whole number, at least 0"),
+        ({"seed": 1.0}, "seed must be a whole number, at least 0"),
+        ({"seed": True}, "seed must be a whole number, at least 0"),
+        ({"seed": "1"}, "seed must be a whole number, at least 0"),
+    ],
+)
+def test_bad_options_are_refused_before_records_are_read(monkeypatch, options, reason):
+    monkeypatch.setattr(gate, "open_source", no_noise)
+    with pytest.raises(BudgetError, match=reason):
+        measure(PLAN, CODES, **options)
+
+
+def test_too_many_cells_are_refused_before_records_are_read(monkeypatch):
+    monkeypatch.setattr(gate, "open_source", no_noise)
+    monkeypatch.setattr("residualplanner.measurement.counting.CELL_LIMIT", 10)
+    with pytest.raises(WorkloadError, match="too large: the tables to measure have 66 cells"):
+        measure(PLAN, CODES)
+
+
+def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(monkeypatch):
+    monkeypatch.setattr(gate, "gaussian_mechanism", no_noise)
+    bad = CODES.copy()
+    bad[17, 3] = 987_654
+    with pytest.raises(DataError) as caught:
+        measure(PLAN, bad)
+    error = caught.value
+    assert error.column == "c"
+    assert "987" not in str(error)
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    frames = [
+        frame for frame, _ in traceback.walk_tb(error.__traceback__) if "residualplanner" in frame.f_code.co_filename
+    ]
+    assert frames
+    for frame in frames:
+        if "/tests/" not in frame.f_code.co_filename:
+            assert not any(
+                isinstance(value, np.ndarray) and value.shape == bad.shape for value in frame.f_locals.values()
+            )

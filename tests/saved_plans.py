@@ -1,0 +1,101 @@
+"""A plan to save, and the tools of a forger: files that are well formed and whose hashes agree with their content."""
+
+import copy
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from residualplanner.domain import Bins, Domain
+from residualplanner.plan import Plan, select
+from residualplanner.privacy import zcdp
+from residualplanner.workload import marginals
+
+DOMAIN = Domain({"age": Bins([0, 18, 65, 120]), "sex": ["F", "M"], "region": 4})
+
+
+def small_plan() -> Plan:
+    return select(marginals(DOMAIN, up_to=2), budget=zcdp("0.5"))
+
+
+def require_equal(left: Plan, right: Plan) -> None:
+    """The two plans agree in every field, arrays to the bit."""
+    assert left.domain == right.domain
+    assert list(left.workload) == list(right.workload)
+    assert left.workload.kinds == right.workload.kinds
+    for mine, theirs in zip(left.workload.blocks, right.workload.blocks, strict=False):
+        for name in ("attributes", "kinds", "weights"):
+            one, other = getattr(mine, name), getattr(theirs, name)
+            assert one.dtype == other.dtype
+            assert one.tobytes() == other.tobytes()
+    assert left.noise_array.tobytes() == right.noise_array.tobytes()
+    for name in ("budget", "pcost", "loss", "loss_value", "gap", "status", "neighbors"):
+        assert getattr(left, name) == getattr(right, name)
+
+
+def write(path: Path, header: Mapping[str, Any], members: Mapping[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("header.json", json.dumps(header))
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    return json.loads(members.pop("header.json")), members
+
+
+def packed(array: np.ndarray) -> tuple[bytes, dict[str, Any]]:
+    """An array as the bytes of a member and the header's words for it, hash included."""
+    array = np.ascontiguousarray(array)
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, version=(1, 0))
+    told = {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": hashlib.sha256(array.tobytes()).hexdigest()}
+    return file.getvalue(), told
+
+
+def forge(path: Path, plan: Plan, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Path:
+    """The plan's file with another content and other arrays, all hashes recomputed."""
+    plan.save(path)
+    whole, _ = read(path)
+    pieces = {name: packed(array) for name, array in arrays.items()}
+    whole["content"] = dict(header)
+    whole["arrays"] = {name: told for name, (_, told) in pieces.items()}
+    return write(path, whole, {f"{name}.npy": content for name, (content, _) in pieces.items()})
+
+
+def changes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any]]:
+    """Every place in JSON values."""
+    found = [(path, value)]
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in inner:
+        found += changes(part, (*path, key))
+    return found
+
+
+def placed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """A copy with the value at ``path`` replaced."""
+    if not path:
+        return new
+    changed = copy.deepcopy(value)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = new
+    return changed
+
+
+def removed(value: Any, path: tuple[Any, ...]) -> Any:
+    changed = copy.deepcopy(value)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    del place[path[-1]]
+    return changed

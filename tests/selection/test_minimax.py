@@ -1,0 +1,171 @@
+"""The least maximum of variances, with a bound below every other noise and an honest gap."""
+
+import math
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import dense
+from residualplanner.domain import Domain
+from residualplanner.errors import BudgetError
+from residualplanner.plan import select
+from residualplanner.privacy import pcost as budget_of
+from residualplanner.selection import NoiseChoice, minimize_maximum_variance
+from residualplanner.workload import Workload, marginals
+from strategies import cases, positions_of
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, float]:
+    """Costs, a matrix with no empty column, and a cost to spend; small, and not those of any workload."""
+    queries, sets = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    matrix = rng.exponential(size=(queries, sets)) ** 2 * (rng.random((queries, sets)) < 0.6)
+    matrix[rng.integers(queries, size=sets), np.arange(sets)] += 0.1
+    return rng.uniform(0.1, 2, size=sets), matrix, draw(st.floats(0.01, 100))
+
+
+def solved_by_cvxpy(p: np.ndarray, matrix: np.ndarray, pcost: float) -> float:
+    """The optimum of (15) at this cost, by a conic solver, in units of the loss of equal noise."""
+    start = np.full(p.size, p.sum() / pcost)
+    size = (matrix @ start).max()
+    unit = cvxpy.Variable(p.size)
+    cost = cvxpy.sum(cvxpy.multiply(p / start / pcost, cvxpy.inv_pos(unit)))
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.max((matrix * start / size) @ unit)), [cost <= 1])
+    problem.solve(solver="CLARABEL")
+    return float(problem.value) * size
+
+
+def require_honest(choice: NoiseChoice, p: np.ndarray, matrix: np.ndarray, pcost: float) -> None:
+    assert (p / choice.noise_variance).sum() == pytest.approx(pcost, rel=1e-12)
+    assert choice.loss == pytest.approx((matrix @ choice.noise_variance).max(), rel=1e-12)
+    assert choice.bound <= choice.loss * (1 + 1e-14)
+    assert choice.gap == pytest.approx(max(0.0, choice.loss / choice.bound - 1), abs=1e-14)
+
+
+@given(problem=problems(), gap=st.sampled_from([1e-2, 1e-4, 1e-8]))
+def test_the_gap_asked_for_is_reached_and_proved(problem, gap):
+    p, matrix, pcost = problem
+    choice = minimize_maximum_variance(p, sparse.csr_array(matrix), pcost=pcost, gap=gap)
+    require_honest(choice, p, matrix, pcost)
+    assert choice.gap <= gap
+    assert choice.status == "certified"
+
+
+@given(problem=problems(), steps=st.integers(0, 30))
+def test_a_search_cut_short_gives_its_true_gap_and_says_so(problem, steps):
+    p, matrix, pcost = problem
+    choice = minimize_maximum_variance(p, sparse.csr_array(matrix), pcost=pcost, gap=1e-13, steps=steps)
+    require_honest(choice, p, matrix, pcost)
+    if choice.gap > 1e-12:
+        assert choice.status == f"stopped after {steps} steps"
+    exact = minimize_maximum_variance(p, sparse.csr_array(matrix), pcost=pcost, gap=1e-9)
+    assert choice.bound <= exact.loss * (1 + 1e-12)
+    assert choice.loss >= exact.bound * (1 - 1e-12)
+
+
+def test_one_step_is_not_enough_for_a_lopsided_problem():
+    matrix = sparse.csr_array([[1.0, 0.0], [0.01, 5.0]])
+    choice = minimize_maximum_variance([1.0, 1.0], matrix, pcost=1.0, steps=1)
+    assert choice.status == "stopped after 1 steps"
+    assert choice.gap > 1e-6
+
+
+@settings(max_examples=25)
+@given(problem=problems())
+def test_a_convex_solver_agrees_and_the_bound_is_never_above_it(problem):
+    p, matrix, pcost = problem
+    optimum = solved_by_cvxpy(p, matrix, pcost)
+    choice = minimize_maximum_variance(p, sparse.csr_array(matrix), pcost=pcost, gap=1e-8)
+    assert choice.loss == pytest.approx(optimum, rel=1e-5)
+    for steps in (0, 1, 3, 10):
+        rough = minimize_maximum_variance(p, sparse.csr_array(matrix), pcost=pcost, gap=1e-8, steps=steps)
+        assert rough.bound <= optimum * (1 + 1e-6)
+        assert rough.loss >= optimum * (1 - 1e-6)
+
+
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([1e-3, 0.1, 1.0]))
+def test_no_other_noise_of_the_same_cost_is_below_the_bound(problem, seed, spread):
+    p, matrix, pcost = problem
+    choice = minimize_maximum_variance(p, sparse.csr_array(matrix), pcost=pcost, gap=1e-6)
+    tilts = np.random.default_rng(seed).normal(scale=spread, size=(200, p.size))
+    others = choice.noise_variance * np.exp(tilts)
+    others *= (p / others).sum(axis=1, keepdims=True) / pcost
+    assert (others @ matrix.T).max(axis=1).min() >= choice.bound * (1 - 1e-12)
+
+
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1))
+def test_every_start_leads_to_the_same_optimum(problem, seed):
+    p, matrix, pcost = problem
+    start = np.random.default_rng(seed).uniform(1e-3, 1, size=len(matrix))
+    left = minimize_maximum_variance(p, sparse.csr_array(matrix), pcost=pcost, gap=1e-7)
+    right = minimize_maximum_variance(p, sparse.csr_array(matrix), pcost=pcost, gap=1e-7, start=start)
+    assert right.loss == pytest.approx(left.loss, rel=2e-7)
+
+
+@given(case=cases(weighted=False))
+def test_the_optimum_over_orbits_is_the_optimum_over_all_sets(case):
+    plan = select(case.workload, budget=budget_of(1), loss="max", gap=1e-8)
+    sets = list(plan.closure)
+    matrix = dense.variance_coefficients(case.sizes, case.distinct, sets)
+    full = minimize_maximum_variance(
+        dense.cost_coefficients(case.sizes, sets), sparse.csr_array(matrix), pcost=1.0, gap=1e-8
+    )
+    assert plan.max_variance == pytest.approx(full.loss, rel=3e-8)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "up_to", "extra"),
+    [((3,) * 6, 2, []), ((2,) * 7, 3, []), ((2, 3, 2, 3, 2, 3), 2, []), ((3,) * 5, 2, [("x0", "x1", "x2")])],
+)
+def test_symmetry_changes_the_work_and_not_the_optimum(sizes, up_to, extra):
+    domain = Domain({f"x{i}": size for i, size in enumerate(sizes)})
+    workload = marginals(domain, up_to=up_to)
+    workload = workload + Workload(domain, extra) if extra else workload
+    plan = select(workload, budget=budget_of(1), loss="max", gap=1e-8)
+    sets = list(plan.closure)
+    queries = [tuple(domain.names.index(name) for name in query) for query in workload]
+    full = minimize_maximum_variance(
+        dense.cost_coefficients(sizes, sets),
+        sparse.csr_array(dense.variance_coefficients(sizes, queries, sets)),
+        pcost=1.0,
+        gap=1e-8,
+    )
+    assert plan.loss_value == pytest.approx(full.loss, rel=3e-8)
+    assert plan.gap <= 1e-8
+
+
+@pytest.mark.parametrize("number", [0.0, -1.0, math.nan, math.inf, None])
+def test_bad_numbers_are_refused(number):
+    matrix = sparse.csr_array([[1.0]])
+    with pytest.raises(BudgetError, match="pcost must be positive and finite"):
+        minimize_maximum_variance([1.0], matrix, pcost=number)
+    with pytest.raises(BudgetError, match="gap must be positive and finite"):
+        minimize_maximum_variance([1.0], matrix, pcost=1.0, gap=number)
+
+
+@pytest.mark.parametrize(
+    ("p", "matrix", "start", "message"),
+    [
+        ([1.0], [[1.0, 1.0]], None, r"variance_coefficient must be \(q, 1\) with q >= 1, got \(1, 2\)"),
+        ([1.0], np.empty((0, 1)), None, "with q >= 1"),
+        ([0.0], [[1.0]], None, "pcost_coefficient must be positive"),
+        ([1.0], [[-1.0]], None, "at least 0 in every entry"),
+        ([1.0], [[math.nan]], None, "at least 0 in every entry"),
+        ([1.0, 1.0], [[1.0, 0.0]], None, "every base mechanism must matter to some query"),
+        ([1.0], [[1.0]], [0.0], "start must hold 1 positive weights"),
+        ([1.0], [[1.0]], [1.0, 1.0], "start must hold 1 positive weights"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(p, matrix, start, message):
+    with pytest.raises(ValueError, match=message):
+        minimize_maximum_variance(p, sparse.csr_array(matrix), pcost=1.0, start=start)
+
+
+def test_workload_positions_are_those_of_the_dense_matrices():
+    workload = Workload(Domain({"a": 2, "b": 3}), [("b", "a"), ("b",)])
+    assert [positions_of(query) for query in workload] == [(1,), (0, 1)]

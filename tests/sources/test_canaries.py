@@ -1,0 +1,222 @@
+"""Marked records, valid and invalid, stay in: no error, history, frame, warning, log or print holds them."""
+
+import io
+import logging
+import types
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from residualplanner.domain import Attribute, Bins, Domain
+from residualplanner.errors import DataError
+from residualplanner.sources import open_source
+
+TEXT, NUMBER = "canary-4f1c", 918273645
+DOMAIN = Domain({"name": ["x", TEXT + "-valid"], "code": 3, "amount": Bins([0, 10])})
+GROUPS = [np.array([[0, 1]]), np.empty((1, 0), dtype=int)]
+VALID = {"name": ["x", TEXT + "-valid", "x"], "code": [0, 1, 2], "amount": [1.0, 2.0, 3.0]}
+SPOILED = [
+    {"name": ["x", TEXT, "x"]},
+    {"name": ["x", TEXT + "-valid", None]},
+    {"code": [0, NUMBER, 1]},
+    {"code": [0, None, NUMBER]},
+    {"code": ["0", "1", TEXT]},
+    {"amount": [0.5, float(NUMBER), float("nan")]},
+    {"amount": ["1", TEXT, None]},
+]
+CASES = {
+    f"{container.__module__.partition('.')[0]} {container.__name__} {i}": lambda container=container, spoiled=spoiled: (
+        container(VALID | spoiled)
+    )
+    for i, spoiled in enumerate(SPOILED)
+    for container in (pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table)
+}
+MIXED = pd.DataFrame(VALID | {"name": pd.Series([TEXT, NUMBER, [TEXT]], dtype=object)})
+
+
+def duckdb_cast():
+    """A relation that fails while it is read, with the value in DuckDB's message."""
+    table = pa.table({"name": ["x", "x"], "code": ["1", TEXT], "amount": [1.0, 2.0]})
+    relation = duckdb.connect().from_arrow(table)
+    return relation.select("name, code::int as code, amount")
+
+
+def polars_cast():
+    """A frame that fails while it is read, with the value in Polars' message."""
+    return pl.LazyFrame(VALID | {"code": ["1", TEXT, "2"]}).with_columns(pl.col("code").cast(pl.Int64))
+
+
+def failing_reader():
+    batch = pa.RecordBatch.from_pydict(VALID)
+
+    def batches():
+        yield batch
+        raise RuntimeError(f"{TEXT} {NUMBER}")
+
+    return pa.RecordBatchReader.from_batches(batch.schema, batches())
+
+
+class Unreadable:
+    """An object whose every use quotes a record."""
+
+    def __hash__(self):
+        raise RuntimeError(TEXT)
+
+    def __eq__(self, other):
+        raise RuntimeError(TEXT)
+
+
+class Huge:
+    """An object too large to look at."""
+
+    def __hash__(self):
+        raise MemoryError(TEXT)
+
+
+CASES |= {
+    "no memory": lambda: pd.DataFrame(VALID | {"name": pd.Series([Huge()] * 3, dtype=object)}),
+    "duckdb cast": duckdb_cast,
+    "polars cast": polars_cast,
+    "failing reader": failing_reader,
+    "mixed objects": lambda: MIXED,
+    "unreadable object": lambda: pd.DataFrame(VALID | {"name": pd.Series([Unreadable()] * 3, dtype=object)}),
+    "code matrix": lambda: np.array([[0, 1, 0], [NUMBER, 0, 0]]),
+    "negative codes": lambda: np.array([[0, 1, 0], [-NUMBER, 0, 0]]),
+    "matrix of floats": lambda: np.full((3, 3), float(NUMBER)),
+    "list": lambda: [[TEXT, NUMBER]],
+    "header that is a record": lambda: pd.DataFrame([[TEXT, 1, 1]], columns=[TEXT, str(NUMBER), "amount"]),
+    "negative counts": lambda: {("code",): np.array([NUMBER, -NUMBER, 1])},
+    "huge counts": lambda: {("code",): np.array([NUMBER * 2**33, NUMBER * 2**33, 1])},
+    "contradicting counts": lambda: {("code",): np.array([NUMBER, 1, 1]), ("name",): np.array([NUMBER, 1])},
+    "counts of too little": lambda: {("code",): np.array([NUMBER, 1, 1])},
+}
+
+
+def csv_file(tmp_path, text):
+    (tmp_path / "records.csv").write_bytes(text)
+    return tmp_path / "records.csv"
+
+
+BROKEN_FILES = {
+    "unknown value": f"name,code,amount\nx,1,1\n{TEXT},1,1\n".encode(),
+    "too many fields": f"name,code,amount\nx,1,1\n{TEXT},1,1,{NUMBER}\n".encode(),
+    "too few fields": f"name,code,amount\nx,1,1\n{TEXT},{NUMBER}\n".encode(),
+    "an open quote": f'name,code,amount\nx,1,1\n"{TEXT},1,{NUMBER}\n'.encode(),
+    "not Unicode": f"name,code,amount\nx,1,1\n{TEXT},1,".encode() + b"\xff\xfe\n",
+    "no header": f"{TEXT},{NUMBER},1\nx,1,1\n".encode(),
+}
+
+
+def reachable(root):
+    """Everything an error reporter could print: values, attributes, items, closures, suspended generators."""
+    seen, waiting = {}, [root]
+    while waiting:
+        found = waiting.pop()
+        if id(found) in seen or isinstance(found, type | types.ModuleType | Domain):
+            continue
+        seen[id(found)] = found
+        yield found
+        if isinstance(found, dict):
+            waiting += [*found.keys(), *found.values()]
+        elif isinstance(found, list | tuple | set | frozenset):
+            waiting += found
+        elif isinstance(found, types.FunctionType):
+            waiting += [cell.cell_contents for cell in found.__closure__ or ()]
+        elif isinstance(found, types.MethodType):
+            waiting.append(found.__self__)
+        elif isinstance(found, types.GeneratorType) and found.gi_frame is not None:
+            waiting.append(dict(found.gi_frame.f_locals))
+        elif isinstance(found, BaseException):
+            waiting += [found.args, found.__cause__, found.__context__, getattr(found, "__notes__", None)]
+        if hasattr(found, "__dict__"):
+            waiting.append(vars(found))
+
+
+def holds_data(root, data):
+    for found in reachable(root):
+        if found is data or isinstance(found, pd.DataFrame | pl.DataFrame | pl.LazyFrame | pa.Table | pa.RecordBatch):
+            return True
+        if TEXT in (text := repr(found)) or str(NUMBER) in text:
+            return True
+    return False
+
+
+def assert_silent(action, data, capfd, caplog, recwarn):
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(DataError) as caught:
+        action(data)
+    error = caught.value
+    assert TEXT not in str(error)
+    assert str(NUMBER) not in str(error)
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    assert not holds_data(error, data)
+    frames, traceback = [], error.__traceback__
+    while traceback is not None:
+        if "residualplanner" in traceback.tb_frame.f_globals["__name__"]:
+            frames.append(traceback.tb_frame)
+        traceback = traceback.tb_next
+    assert frames
+    assert not any(holds_data(dict(frame.f_locals), data) for frame in frames)
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err, caplog.text, list(recwarn)) == ("", "", "", [])
+
+
+def count(data):
+    open_source(data, DOMAIN).count(GROUPS)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_failing_count_says_and_keeps_nothing_of_the_records(case, capfd, caplog, recwarn):
+    assert_silent(count, CASES[case](), capfd, caplog, recwarn)
+
+
+@pytest.mark.parametrize("case", BROKEN_FILES)
+def test_a_failing_file_says_and_keeps_nothing_of_the_records(case, tmp_path, capfd, caplog, recwarn):
+    assert_silent(count, csv_file(tmp_path, BROKEN_FILES[case]), capfd, caplog, recwarn)
+
+
+def test_a_truncated_parquet_file_says_and_keeps_nothing(tmp_path, capfd, caplog, recwarn):
+    buffer = io.BytesIO()
+    pd.DataFrame(VALID).to_parquet(buffer)
+    (tmp_path / "records.parquet").write_bytes(buffer.getvalue()[:-200])
+    assert_silent(count, tmp_path / "records.parquet", capfd, caplog, recwarn)
+
+
+@pytest.mark.parametrize("unknown", ["drop", "x"])
+def test_records_that_are_dropped_or_recoded_leave_no_word(unknown, capfd, caplog, recwarn):
+    rules = {"unknown": unknown, "missing": unknown}
+    domain = Domain({"name": Attribute("name", labels=["x", "y"], **rules)})
+    for container in (pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table):
+        source = open_source(container({"name": ["y", TEXT, None, "x"]}), domain)
+        assert source.count([np.array([[0]])])[0].tolist() == [[1 if unknown == "drop" else 3, 1]]
+        assert TEXT not in repr(source)
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err, caplog.text, list(recwarn)) == ("", "", "", [])
+
+
+def leak_by_message(data):
+    raise DataError(f"what is {data['name'][1]}?")
+
+
+def leak_by_context(data):
+    try:
+        int(data["name"][1])
+    except ValueError:
+        raise DataError("a fixed text")  # noqa: B904 - the leak is the point
+
+
+def leak_by_local(data):
+    kept = [lambda: data]
+    raise DataError("a fixed text", column=str(len(kept)))
+
+
+@pytest.mark.parametrize("leak", [leak_by_message, leak_by_context, leak_by_local])
+def test_the_checks_above_see_a_leak(leak, capfd, caplog, recwarn, monkeypatch):
+    monkeypatch.setitem(leak.__globals__, "__name__", "residualplanner.planted")
+    with pytest.raises(AssertionError):
+        assert_silent(leak, pd.DataFrame(VALID | SPOILED[0]), capfd, caplog, recwarn)

@@ -1,0 +1,90 @@
+"""Counting coded records, against collections.Counter."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from residualplanner.sources import count_groups
+from residualplanner.sources import counting as module
+
+reproducible = settings(derandomize=True, deadline=None)
+
+
+def tables_by_counter(records, sizes, rows):
+    """The tables over each row of attribute positions, cell by cell."""
+    tables = []
+    for row in rows:
+        counter = Counter(tuple(record[i] for i in row) for record in records)
+        shape = [sizes[i] for i in row]
+        tables.append(np.array([counter[cell] for cell in product(*map(range, shape))], dtype=int).reshape(shape))
+    return np.array(tables)
+
+
+def groups_of_equal_shape(sizes, rows):
+    shapes = {}
+    for row in rows:
+        shapes.setdefault(tuple(sizes[i] for i in row), []).append(row)
+    return [np.array(same, dtype=int).reshape(len(same), len(shape)) for shape, same in shapes.items()]
+
+
+@st.composite
+def problems(draw):
+    sizes = draw(st.lists(st.integers(1, 5), max_size=5))
+    records = draw(st.lists(st.tuples(*(st.integers(0, size - 1) for size in sizes)), max_size=40))
+    sets = st.sets(st.sampled_from(range(len(sizes)))) if sizes else st.just(set())
+    rows = draw(st.lists(sets.map(sorted), min_size=1, max_size=12))
+    return sizes, records, groups_of_equal_shape(sizes, rows)
+
+
+@given(
+    problem=problems(),
+    dtype=st.sampled_from([np.uint8, np.uint16, np.uint32, np.int64]),
+    block=st.sampled_from([1, 3, 99]),
+)
+@reproducible
+def test_tables_are_those_of_a_counter(problem, dtype, block):
+    sizes, records, groups = problem
+    codes = np.array(records, dtype=dtype).reshape(len(records), len(sizes)).T
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BLOCK", block)
+        stacks = count_groups(codes, sizes, groups)
+    for rows, stack in zip(groups, stacks, strict=True):
+        expected = tables_by_counter(records, sizes, rows.tolist())
+        assert stack.dtype == np.int64
+        assert stack.shape == expected.shape
+        assert (stack == expected).all()
+
+
+@pytest.mark.parametrize("size", [10, 500])  # a hundred records: many and few for the cells of a table of pairs
+def test_sparse_and_dense_tables_are_counted_alike(size):
+    codes = np.random.default_rng(7).integers(0, size, (3, 100)).astype(np.uint16)
+    codes[:, 50:] = codes[:, :50]
+    (stack,) = count_groups(codes, (size,) * 3, [np.array([[0, 1], [1, 2]])])
+    for table, (i, j) in zip(stack, [(0, 1), (1, 2)], strict=True):
+        expected = Counter(zip(codes[i].tolist(), codes[j].tolist(), strict=True))
+        cells = np.argwhere(table)
+        assert {tuple(cell): table[tuple(cell)] for cell in cells.tolist()} == expected
+
+
+def test_codes_in_narrow_types_do_not_wrap():
+    codes = np.full((4, 300), 255, dtype=np.uint8)
+    (stack,) = count_groups(codes, (256,) * 4, [np.array([[0, 1, 2]])])
+    assert stack[0, 255, 255, 255] == 300
+    assert stack.sum() == 300
+
+
+def test_an_attribute_of_one_value_and_no_attribute_leave_the_total():
+    codes = np.zeros((2, 5), dtype=np.uint8)
+    single, total = count_groups(codes, (1, 3), [np.array([[0]]), np.empty((2, 0), dtype=int)])
+    assert single.tolist() == [[5]]
+    assert total.tolist() == [5, 5]
+
+
+@pytest.mark.parametrize("group", [np.array([[0], [1]]), np.empty((0, 2), dtype=int)])
+def test_a_group_of_different_shapes_or_of_nothing_is_refused(group):
+    with pytest.raises(ValueError, match="all of the same shape"):
+        count_groups(np.zeros((2, 1), dtype=np.uint8), (2, 3), [group])

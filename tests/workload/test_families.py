@@ -1,0 +1,130 @@
+"""Families of marginals are the ones itertools lists, however large their domain."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from residualplanner.domain import Domain
+from residualplanner.errors import DomainError, WorkloadError
+from residualplanner.plan import select
+from residualplanner.privacy import pcost
+from residualplanner.queries import Identity
+from residualplanner.workload import marginals
+from strategies import NAMES
+
+shapes = st.lists(st.integers(1, 6), max_size=6)
+
+
+def domain_of(sizes) -> Domain:
+    return Domain(dict(zip(NAMES, sizes, strict=False)))
+
+
+def listed(domain: Domain, orders, most_cells: float = math.inf) -> list[tuple[str, ...]]:
+    return [
+        names
+        for order in orders
+        for names in itertools.combinations(domain.names, order)
+        if domain.cells(names) <= most_cells
+    ]
+
+
+@given(sizes=shapes, order=st.integers(0, 6))
+def test_marginals_of_an_order_are_all_combinations(sizes, order):
+    domain = domain_of(sizes)
+    if order > len(domain):
+        with pytest.raises(WorkloadError, match=f"order={order}, but the domain has only {len(domain)} attributes"):
+            marginals(domain, order=order)
+        return
+    workload = marginals(domain, order=order)
+    assert list(workload) == listed(domain, [order])
+    assert set(workload.weights) == {1.0}
+    assert workload.cells.tolist() == [domain.cells(names) for names in workload]
+    assert workload.orders.tolist() == [order] * len(workload)
+
+
+@given(sizes=shapes, up_to=st.integers(0, 8))
+def test_marginals_up_to_an_order_start_with_the_total(sizes, up_to):
+    domain = domain_of(sizes)
+    assert list(marginals(domain, up_to=up_to)) == listed(domain, range(up_to + 1))
+
+
+@given(sizes=shapes, most_cells=st.integers(1, 300), orders=st.none() | st.integers(0, 6), exact=st.booleans())
+def test_marginals_of_few_cells_are_those_and_no_others(sizes, most_cells, orders, exact):
+    domain = domain_of(sizes)
+    if orders is None:
+        chosen, asked = range(len(sizes) + 1), {}
+    elif exact:
+        chosen, asked = [min(orders, len(sizes))], {"order": min(orders, len(sizes))}
+    else:
+        chosen, asked = range(orders + 1), {"up_to": orders}
+    expected = listed(domain, chosen, most_cells)
+    if not expected:
+        with pytest.raises(WorkloadError, match=f"no table of the asked orders has at most {most_cells} cells"):
+            marginals(domain, max_cells=most_cells, **asked)
+        return
+    assert list(marginals(domain, max_cells=most_cells, **asked)) == expected
+
+
+def test_kinds_may_be_given_by_name():
+    domain = domain_of([2, 3])
+    assert list(marginals(domain, order=1, kinds={"b": Identity()})) == [("a",), ("b",)]
+    with pytest.raises(DomainError, match=r"unknown attributes \['z'\]"):
+        marginals(domain, order=1, kinds={"z": Identity()})
+
+
+def test_a_domain_of_ten_to_the_forty_cells_is_planned_like_any_other():
+    domain = Domain({f"x{i}": 10 for i in range(40)})
+    assert domain.cells() == 10**40
+    plan = select(marginals(domain, up_to=2), budget=pcost(1))
+    assert len(plan.workload) == 1 + 40 + 780
+    assert plan.pcost == pytest.approx(1, rel=1e-9)
+    assert math.isfinite(plan.rmse)
+
+
+def test_all_pairs_of_200_attributes_are_there():
+    domain = Domain({f"x{i}": 2 + i % 7 for i in range(200)})
+    workload = marginals(domain, up_to=2)
+    assert list(workload) == listed(domain, range(3))
+    assert list(workload.closure) == [()] + [
+        pair for order in (1, 2) for pair in itertools.combinations(range(200), order)
+    ]
+
+
+def test_counts_of_cells_beyond_64_bits_are_kept_as_floats():
+    domain = Domain({f"x{i}": 2**40 for i in range(3)})
+    workload = marginals(domain, order=3)
+    assert workload.cells.tolist() == [2.0**120]
+    assert select(workload, budget=pcost(1)).errors()["cells"].tolist() == [2.0**120]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({}, "say which marginals: order=, up_to= or max_cells="),
+        ({"order": 1, "up_to": 2}, "give order= or up_to=, not both"),
+        ({"order": -1}, "order must be a whole number, at least 0, got -1"),
+        ({"up_to": 1.5}, "up_to must be a whole number, at least 0, got 1.5"),
+        ({"order": True}, "order must be a whole number, at least 0, got True"),
+        ({"max_cells": 0}, "max_cells must be a whole number, at least 1, got 0"),
+        ({"max_cells": float("nan")}, "max_cells must be a whole number"),
+        ({"order": "2"}, "order must be a whole number"),
+    ],
+)
+def test_a_family_that_is_not_one_is_refused(asked, message):
+    with pytest.raises(WorkloadError, match=message):
+        marginals(domain_of([2, 3, 4]), **asked)
+
+
+@pytest.mark.parametrize("asked", [{"order": 6}, {"up_to": 6}, {"order": 100}, {"max_cells": 10**9}])
+def test_families_too_large_to_plan_for_are_refused_before_they_are_made(asked):
+    domain = Domain({f"x{i}": 10 for i in range(200)})
+    with pytest.raises(WorkloadError, match=r"too large: .*the limit is 20,000,000"):
+        marginals(domain, **asked)
+
+
+def test_numpy_integers_are_whole_numbers():
+    assert len(marginals(domain_of([2, 3, 4]), order=np.int64(2))) == 3
