@@ -113,6 +113,7 @@ def test_the_empty_closure_finds_nothing():
     closure = downward_closure(AttributeSets.of([], attribute_count=3))
     assert len(closure) == 0
     assert closure.positions_of(np.array([[0, 1], [0, 2]])).tolist() == [-1, -1]
+    assert closure.positions_of(np.empty((1, 0), dtype=np.int32)).tolist() == [-1]
 
 
 @given(collections(), st.data())
