@@ -4,16 +4,12 @@ Reads: a workload, a loss, neighbors.  Gives: NoiseChoice.
 Source: spec eqs. (18) and (37).
 """
 
-from dataclasses import replace
-
 import numpy as np
-from scipy import sparse
 
-from residualplanner._checks import FloatArray, frozen
+from residualplanner._checks import FloatArray
 from residualplanner.bases import ResidualNumbers
 from residualplanner.plan.losses import ConvexLoss
-from residualplanner.plan.neighbor_costs import corner_rows, occurring, safe_row
-from residualplanner.plan.unit_noise import FREE
+from residualplanner.plan.neighbor_costs import corner_rows, occurring, safe_row, with_token_cost
 from residualplanner.plan.variances import variance_matrix
 from residualplanner.privacy import Neighbors
 from residualplanner.selection import NoiseChoice, minimize_convex_loss, minimize_privacy_cost
@@ -28,11 +24,7 @@ def least_convex(
 ) -> NoiseChoice:
     """The noise of privacy cost ``pcost`` with the least loss.  Source: spec eq. (18)."""
     rows, matrix = _rows(workload, numbers, neighbors), variance_matrix(workload, workload.closure, numbers)
-    paid = rows.sum(axis=0) > 0
-    choice = minimize_convex_loss(
-        rows[:, paid], sparse.csr_array(matrix[:, paid]), loss.function, pcost=pcost, solver=loss.solver
-    )
-    return replace(choice, noise_variance=_with_free(choice.noise_variance, paid))
+    return minimize_convex_loss(rows, matrix, loss.function, pcost=pcost, solver=loss.solver)
 
 
 def least_cost(
@@ -40,13 +32,7 @@ def least_cost(
 ) -> NoiseChoice:
     """The noise of the least privacy cost whose loss is at most ``at_most``.  Source: spec eq. (18)."""
     rows, matrix = _rows(workload, numbers, neighbors), variance_matrix(workload, workload.closure, numbers)
-    paid = rows.sum(axis=0) > 0
-    choice = minimize_privacy_cost(
-        rows[:, paid], sparse.csr_array(matrix[:, paid]), loss.function, at_most=at_most, solver=loss.solver
-    )
-    # The little noise of free sets must not lift the loss above its limit.
-    room = 1.0 if paid.all() else 1 - 4 * FREE
-    return replace(choice, noise_variance=_with_free(choice.noise_variance * room, paid))
+    return minimize_privacy_cost(rows, matrix, loss.function, at_most=at_most, solver=loss.solver)
 
 
 def _rows(workload: Workload, numbers: ResidualNumbers, neighbors: Neighbors) -> FloatArray:
@@ -58,12 +44,4 @@ def _rows(workload: Workload, numbers: ResidualNumbers, neighbors: Neighbors) ->
         rows = corner_rows(closure, numbers.sizes, np.arange(1, 1 << len(occurring(closure))))
     else:
         rows = safe_row(closure, numbers.sizes)[None, :]
-    scaled: FloatArray = rows * neighbors.cost_factor
-    return scaled
-
-
-def _with_free(noise_variance: FloatArray, paid: FloatArray) -> FloatArray:
-    """The noise of all sets: next to none where it costs nothing."""
-    whole = np.full(len(paid), FREE * float(noise_variance.min()))
-    whole[paid] = noise_variance
-    return frozen(whole)
+    return with_token_cost(rows * neighbors.cost_factor)

@@ -6,6 +6,8 @@ Source: spec eqs. (8), (28) and (37).
 
 import math
 
+import numpy as np
+
 from residualplanner._checks import FloatArray
 from residualplanner.bases import ResidualNumbers
 from residualplanner.plan.neighbor_costs import CORNER_LIMIT, corner_costs, occurring, safe_row
@@ -31,15 +33,29 @@ def cost_upper_bound(
         rounding is bounded by that of the sum of absolute values.
     Source: spec eqs. (8) and (37).
     """
-    roundings = 2 * len(closure.blocks) + 8
-    if neighbors.notion == "add-remove":
-        cost = math.fsum(closure.products(numbers.pcost) / noise_variance)
-    elif len(occurring(closure)) > CORNER_LIMIT:
-        cost = math.fsum(safe_row(closure, numbers.sizes) / noise_variance)
-    else:
-        # Every corner is a sum of terms of both signs, each at most the set's precision.
+    with np.errstate(over="ignore", under="ignore"):
         precision = 1 / noise_variance
-        precision[: int(closure.offsets[1])] = 0.0
-        cost = float(corner_costs(closure, numbers.sizes, precision).max())
-        cost += 4 * (len(occurring(closure)) + 4) * _ULP * math.fsum(precision)
-    return cost * (1 + roundings * _ULP) * neighbors.cost_factor * (1 + 2 * _ULP)
+        cost = _corner_bound(closure, numbers, precision) if is_enumerated(closure, neighbors) else None
+        row = safe_row(closure, numbers.sizes) if neighbors.notion == "replace" else closure.products(numbers.pcost)
+        terms = row / noise_variance
+    try:
+        cost = math.fsum(terms) if cost is None else cost
+    except OverflowError:
+        return math.inf
+    roundings = 2 * len(closure.blocks) + 10
+    return (cost * (1 + roundings * _ULP) + len(closure) * math.ulp(0.0)) * neighbors.cost_factor * (1 + 2 * _ULP)
+
+
+def is_enumerated(closure: Closure, neighbors: Neighbors) -> bool:
+    """Whether the cost is the largest over all ways in which two records may differ."""
+    return neighbors.notion == "replace" and len(occurring(closure)) <= CORNER_LIMIT
+
+
+def _corner_bound(closure: Closure, numbers: ResidualNumbers, precision: FloatArray) -> float:
+    """The largest corner cost and all it may have lost by rounding: its terms are at most the precisions."""
+    paid = precision.copy()
+    paid[: int(closure.offsets[1])] = 0.0
+    if not np.isfinite(paid).all():
+        return math.inf
+    lost = 4 * (len(occurring(closure)) + 4) * _ULP * float(paid.sum())
+    return float(corner_costs(closure, numbers.sizes, paid).max()) + lost

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.workload import Closure
 
+#: What a set that costs nothing is taken to cost, relative to the cheapest other: its share of a budget is then about
+#: the root of this, too little to matter, and its noise is positive.
+_TOKEN = 2.0**-60
 #: Up to this many attributes that occur in the closure, all ways to differ are tried; above it a bound is used.
 CORNER_LIMIT = 20
 
@@ -54,7 +57,8 @@ def corner_costs(closure: Closure, sizes: FloatArray, precision: FloatArray) -> 
         without, within = pairs[:, 0].copy(), pairs[:, 1].copy()
         pairs[:, 0] = without + (1 - 1 / sizes[attribute]) * within
         pairs[:, 1] = without - within / sizes[attribute]
-    return 2 * (values[0] - values)
+    costs: FloatArray = 2 * (values[0] - values)
+    return costs
 
 
 def corner_rows(closure: Closure, sizes: FloatArray, corners: NDArray[np.int64]) -> FloatArray:
@@ -97,3 +101,15 @@ def safe_row(closure: Closure, sizes: FloatArray) -> FloatArray:
         fewest = n.min(axis=1)
         costs.append(2 * (1 - 1 / n).prod(axis=1) * fewest / (fewest - 1))
     return np.concatenate(costs)
+
+
+def with_token_cost(rows: FloatArray) -> FloatArray:
+    """``rows`` (c, m) where sets that cost nothing in any row cost next to nothing instead.
+
+    Example:
+        >>> with_token_cost(np.array([[0.0, 1.0]])).tolist() == [[2.0**-60, 1.0]]
+        True
+    """
+    costs = rows.copy()
+    costs[:, costs.max(axis=0) <= 0] = _TOKEN * costs[costs > 0].min()
+    return costs

@@ -133,7 +133,7 @@ def _plan(
 
 
 def _least_budget(workload: Workload, neighbors: Neighbors, noise_variance: FloatArray) -> Budget:
-    """A budget that covers this noise; one float more, since a budget reads the decimal spelling where it is smaller."""
+    """A budget that covers this noise; a float more, as a budget reads the decimal spelling where that is smaller."""
     numbers = subtraction_numbers(workload.domain.sizes)
     return pcost(math.nextafter(cost_upper_bound(workload.closure, numbers, noise_variance, neighbors), math.inf))
 

@@ -13,14 +13,19 @@ from scipy import sparse
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.bases import ResidualNumbers
 from residualplanner.errors import WorkloadError
-from residualplanner.plan.neighbor_costs import CORNER_LIMIT, corner_costs, corner_rows, occurring, safe_row
+from residualplanner.plan.neighbor_costs import (
+    CORNER_LIMIT,
+    corner_costs,
+    corner_rows,
+    occurring,
+    safe_row,
+    with_token_cost,
+)
 from residualplanner.plan.variances import variance_matrix, variance_weights
 from residualplanner.privacy import Neighbors
 from residualplanner.selection import NoiseChoice, minimize_maximum_variance, minimize_weighted_variance
 from residualplanner.workload import Workload, workload_orbits
 
-#: Noise of sets that cost nothing, relative to the least of the others: such an answer is as good as exact.
-FREE = 2.0**-30
 #: How many rounds of adding ways to differ, and how many are added at a time.
 _ROUNDS = 60
 _ADDED = 16
@@ -111,8 +116,8 @@ def _least_over_corners(
 ) -> NoiseChoice:
     """Solve for a few ways to differ, add those that cost more, and repeat until none does.
 
-    A problem with fewer ways to differ bounds the whole one from below; the noise found, scaled to the largest cost over
-    all of them, bounds it from above.
+    A problem with fewer ways to differ bounds the whole one from below; the noise found, scaled to the largest cost
+    over all of them, bounds it from above.
     """
     closure, factor = workload.closure, neighbors.cost_factor
     count = len(occurring(closure))
@@ -120,7 +125,9 @@ def _least_over_corners(
     best = None
     for _ in range(_ROUNDS):
         choice = _solved(problem, corner_rows(closure, numbers.sizes, corners) * factor, gap / 4)
-        costs = corner_costs(closure, numbers.sizes, 1 / choice.noise_variance) * factor
+        precision = 1 / choice.noise_variance
+        precision[: int(closure.offsets[1])] = 0.0
+        costs = corner_costs(closure, numbers.sizes, precision) * factor
         worst = float(costs.max())
         bound = choice.bound if best is None else max(best.bound, choice.bound)
         scaled = replace(choice, noise_variance=frozen(choice.noise_variance * worst), loss=choice.loss * worst)
@@ -137,16 +144,11 @@ def _least_over_corners(
 
 
 def _solved(problem: _Problem, rows: FloatArray, gap: float) -> NoiseChoice:
-    """Solve for costs ``rows`` (c, m); sets that cost nothing get next to no noise."""
-    costs = problem.summed(rows)
-    paid = costs.sum(axis=0) > 0
+    """Solve for costs ``rows`` (c, m)."""
     choice = minimize_maximum_variance(
-        costs[:, paid], sparse.csr_array(problem.variance[:, paid]), pcost=1.0, gap=gap, start=problem.start
+        problem.summed(with_token_cost(rows)), problem.variance, pcost=1.0, gap=gap, start=problem.start
     )
-    noise_variance = np.full(len(paid), FREE * float(choice.noise_variance.min()))
-    noise_variance[paid] = choice.noise_variance
-    loss = float((problem.variance @ noise_variance).max())
-    return replace(choice, noise_variance=frozen(noise_variance[problem.member]), loss=loss)
+    return replace(choice, noise_variance=frozen(choice.noise_variance[problem.member]))
 
 
 def require_limited(workload: Workload, weights: FloatArray) -> None:

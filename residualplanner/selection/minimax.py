@@ -6,8 +6,8 @@ Source: spec eqs. (15) to (17) and (37).
 With M s the variances and N (1/s) the costs, the product of the largest variance and the largest cost does not change
 when all noise is scaled, so the best noise at any budget minimizes it.  For query weights lambda and cost weights mu,
 both at least 0 with sum 1, Cauchy and Schwarz give ``(lambda M s) (mu N (1/s)) >= g**2`` with
-``g = sum_A sqrt((mu N)_A (lambda M)_A)``, and equality for ``s = sqrt(mu N / lambda M)``: every pair of weights bounds the
-optimum from below and proposes noise, which bounds it from above.  g is concave in both together.
+``g = sum_A sqrt((mu N)_A (lambda M)_A)``, and equality for ``s = sqrt(mu N / lambda M)``: every pair of weights bounds
+the optimum from below and proposes noise, which bounds it from above.  g is concave in both together.
 
 The weights are found by a multiplicative update, as for optimal designs of experiments: a query whose variance is above
 the current level gains weight, one below loses it, and so do costs.  With an exponent of at most 2 the update never
@@ -72,15 +72,13 @@ def minimize_maximum_variance(
     matrix = sparse.csr_array(variance_coefficient)
     problem = _problem(pcost_coefficient, matrix)
     here = problem.at(_start(start, matrix.shape[0]), _start(None, len(problem.cost_rows)))
-    best, bound, boost = here, here.value, 1.0
+    best, bound, query_boost, cost_boost = here, here.value, 1.0, 1.0
     for _ in range(steps):
         if best.maximum - bound <= gap * bound:
             break
-        there = problem.moved(here, boost)
-        boost = min(boost * _GROWTH, _LARGEST_BOOST)
-        if not there.value >= here.value:
-            there, boost = problem.moved(here, 1.0), 1.0
-        here = there
+        here, query_boost = problem.move_queries(here, query_boost)
+        if len(problem.cost_rows) > 1:
+            here, cost_boost = problem.move_costs(here, cost_boost)
         best = min(best, here, key=lambda point: point.maximum)
         bound = max(bound, here.value)
     status = "certified" if best.maximum - bound <= gap * bound else f"stopped after {steps} steps"
@@ -120,16 +118,26 @@ class _Problem:
         value, maximum = root_sum**2, root_sum * float(variance_ratio.max()) * cost
         return _Point(query_weights, cost_weights, noise_variance * cost, variance_ratio, cost_ratio, value, maximum)
 
-    def moved(self, point: _Point, boost: float) -> _Point:
-        """One step: query weights, then cost weights; with ``boost`` 1 it never lowers the value."""
-        point = self.at(_moved(point.query_weights, point.variance_ratio, boost), point.cost_weights)
-        if len(self.cost_rows) == 1:
-            return point
-        return self.at(point.query_weights, _moved(point.cost_weights, point.cost_ratio, boost))
+    def move_queries(self, point: _Point, boost: float) -> tuple[_Point, float]:
+        """One step of the query weights, which never lowers the value, and the boost for the next one."""
+        exponent = np.where(point.variance_ratio < 1, 2 * boost, 2.0)
+        moved = self.at(_reweighted(point.query_weights, point.variance_ratio, exponent), point.cost_weights)
+        if moved.value >= point.value:
+            return moved, min(boost * _GROWTH, _LARGEST_BOOST)
+        return self.at(_reweighted(point.query_weights, point.variance_ratio, 2.0), point.cost_weights), 1.0
+
+    def move_costs(self, point: _Point, boost: float) -> tuple[_Point, float]:
+        """One step of the cost weights, likewise.  Costs have most sets in common, so that all exponents grow."""
+        while True:
+            moved = self.at(point.query_weights, _reweighted(point.cost_weights, point.cost_ratio, 2 * boost))
+            if moved.value >= point.value or boost <= 1:
+                return moved, boost * _GROWTH
+            boost = max(1.0, boost / 4)
 
 
-def _moved(weights: FloatArray, ratio: FloatArray, boost: float) -> FloatArray:
-    raised = np.maximum(weights * ratio ** np.where(ratio < 1, 2 * boost, 2.0), _LEAST_WEIGHT)
+def _reweighted(weights: FloatArray, ratio: FloatArray, exponent: FloatArray | float) -> FloatArray:
+    with np.errstate(over="ignore"):
+        raised = np.clip(weights * ratio**exponent, _LEAST_WEIGHT, 1 / _LEAST_WEIGHT)
     moved: FloatArray = raised / raised.sum()
     return moved
 
