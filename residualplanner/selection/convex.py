@@ -231,9 +231,10 @@ def _noise(model: _Model) -> FloatArray:
 
 def _slope(model: _Model) -> FloatArray:
     """The slopes of the loss at the solver's answer, one per query; NaN where the loss falls as a variance grows."""
-    slope: FloatArray = np.asarray(model.link.dual_value, dtype=np.float64) / model.size
-    tolerance = 1e-6 * float(np.abs(slope).max())
-    return np.where(slope < -tolerance, np.nan, np.maximum(slope, 0.0))
+    relative = np.asarray(model.link.dual_value, dtype=np.float64)
+    tolerance = 1e-6 * float(np.abs(relative).max())
+    slope: FloatArray = np.where(relative < -tolerance, np.nan, np.maximum(relative, 0.0) / model.size)
+    return slope
 
 
 def _cost(model: _Model, noise_variance: FloatArray) -> float:
