@@ -4,12 +4,14 @@ Reads: a workload, a loss, neighbors.  Gives: NoiseChoice.
 Source: spec eqs. (18) and (37).
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner.bases import ResidualNumbers
 from residualplanner.plan.losses import ConvexLoss
-from residualplanner.plan.neighbor_costs import corner_rows, occurring, safe_row, with_token_cost
+from residualplanner.plan.neighbor_costs import FOR_THE_BOUND, corner_rows, occurring, safe_row, with_token_cost
 from residualplanner.plan.variances import variance_matrix
 from residualplanner.privacy import Neighbors
 from residualplanner.selection import NoiseChoice, minimize_convex_loss, minimize_privacy_cost
@@ -24,7 +26,8 @@ def least_convex(
 ) -> NoiseChoice:
     """The noise of privacy cost ``pcost`` with the least loss.  Source: spec eq. (18)."""
     rows, matrix = _rows(workload, numbers, neighbors), variance_matrix(workload, workload.closure, numbers)
-    return minimize_convex_loss(rows, matrix, loss.function, pcost=pcost, solver=loss.solver)
+    choice = minimize_convex_loss(rows, matrix, loss.function, pcost=pcost, solver=loss.solver)
+    return _labeled(choice, workload, neighbors)
 
 
 def least_cost(
@@ -32,7 +35,17 @@ def least_cost(
 ) -> NoiseChoice:
     """The noise of the least privacy cost whose loss is at most ``at_most``.  Source: spec eq. (18)."""
     rows, matrix = _rows(workload, numbers, neighbors), variance_matrix(workload, workload.closure, numbers)
-    return minimize_privacy_cost(rows, matrix, loss.function, at_most=at_most, solver=loss.solver)
+    choice = minimize_privacy_cost(rows, matrix, loss.function, at_most=at_most, solver=loss.solver)
+    return _labeled(choice, workload, neighbors)
+
+
+def _is_bounded(workload: Workload, neighbors: Neighbors) -> bool:
+    """Whether a safe bound takes the place of the cost."""
+    return neighbors.notion == "replace" and 1 << len(occurring(workload.closure)) > _CORNERS
+
+
+def _labeled(choice: NoiseChoice, workload: Workload, neighbors: Neighbors) -> NoiseChoice:
+    return replace(choice, status=f"{choice.status} {FOR_THE_BOUND}") if _is_bounded(workload, neighbors) else choice
 
 
 def _rows(workload: Workload, numbers: ResidualNumbers, neighbors: Neighbors) -> FloatArray:
@@ -40,8 +53,8 @@ def _rows(workload: Workload, numbers: ResidualNumbers, neighbors: Neighbors) ->
     closure = workload.closure
     if neighbors.notion == "add-remove":
         rows = closure.products(numbers.pcost)[None, :]
-    elif 1 << len(occurring(closure)) <= _CORNERS:
-        rows = corner_rows(closure, numbers.sizes, np.arange(1, 1 << len(occurring(closure))))
-    else:
+    elif _is_bounded(workload, neighbors):
         rows = safe_row(closure, numbers.sizes)[None, :]
+    else:
+        rows = corner_rows(closure, numbers.sizes, np.arange(1, 1 << len(occurring(closure))))
     return with_token_cost(rows * neighbors.cost_factor)

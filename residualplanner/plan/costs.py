@@ -1,7 +1,7 @@
 """The privacy cost of noise, rounded up, for either notion of neighbors.
 
 Reads: a closure, attribute sizes, noise variances, neighbors.  Gives: numbers that are never less than the exact cost.
-Source: spec eqs. (8), (28) and (37).
+Source: spec eqs. (8) and (37).
 """
 
 import math
@@ -10,6 +10,8 @@ import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner.bases import ResidualNumbers
+from residualplanner.domain import Domain
+from residualplanner.errors import BudgetError
 from residualplanner.plan.neighbor_costs import CORNER_LIMIT, corner_costs, occurring, safe_row
 from residualplanner.privacy import Neighbors
 from residualplanner.workload import Closure
@@ -29,11 +31,11 @@ def cost_upper_bound(
         neighbors: who must not be told apart.  For "replace" the cost is exact where at most `CORNER_LIMIT` attributes
             occur, else a safe bound.
 
-    Guarantees: each term is a product and quotient of at most 2k + 4 rounded numbers; sums are rounded once, or their
-        rounding is bounded by that of the sum of absolute values.
+    Guarantees: each term is a product and quotient of at most 2k + 4 rounded numbers; the sum of terms is rounded once.
+        Over all ways to differ, rounding is bounded by that of the sum of absolute values.
     Source: spec eqs. (8) and (37).
     """
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         precision = 1 / noise_variance
         cost = _corner_bound(closure, numbers, precision) if is_enumerated(closure, neighbors) else None
         row = safe_row(closure, numbers.sizes) if neighbors.notion == "replace" else closure.products(numbers.pcost)
@@ -51,11 +53,36 @@ def is_enumerated(closure: Closure, neighbors: Neighbors) -> bool:
     return neighbors.notion == "replace" and len(occurring(closure)) <= CORNER_LIMIT
 
 
+def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
+    """Refuse to drop records where their number is taken to be public.
+
+    A record that is replaced by one that is dropped changes the number of records in the tables, which is measured as
+    if it never changed.
+
+    Raises:
+        BudgetError: records are replaced, and an attribute drops records.
+    """
+    if neighbors.notion != "replace":
+        return
+    dropping = [each.name for each in domain.attributes if "drop" in (each.unknown, each.missing)]
+    if dropping:
+        raise BudgetError(
+            f'when records are replaced their number is public, so none may be dropped: {dropping} have "drop" as '
+            'rule; count such records under a label, or write neighbors="add-remove"'
+        )
+
+
 def _corner_bound(closure: Closure, numbers: ResidualNumbers, precision: FloatArray) -> float:
-    """The largest corner cost and all it may have lost by rounding: its terms are at most the precisions."""
+    """The largest corner cost, and all that it may have lost by rounding.
+
+    The terms of a corner are at most those of the corner where nothing differs, which add up to ``size``.  A term has
+    at most d factors of a relative error of 1.5 roundings, and takes part in at most 2 d operations; a cost is twice
+    the difference of two corners.
+    """
     paid = precision.copy()
     paid[: int(closure.offsets[1])] = 0.0
-    if not np.isfinite(paid).all():
-        return math.inf
-    lost = 4 * (len(occurring(closure)) + 4) * _ULP * float(paid.sum())
-    return float(corner_costs(closure, numbers.sizes, paid).max()) + lost
+    count = len(occurring(closure))
+    size = float(closure.products(numbers.pcost) @ paid)
+    lost = 8 * (count + 4) * _ULP * size + 2.0 ** (count + 3) * math.ulp(0.0)
+    worst = float(corner_costs(closure, numbers.sizes, paid).max()) + lost
+    return worst if math.isfinite(worst) else math.inf

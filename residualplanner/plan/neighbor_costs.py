@@ -21,6 +21,10 @@ _TOKEN = 2.0**-60
 CORNER_LIMIT = 20
 
 
+#: What a status says where noise was chosen for the safe bound.
+FOR_THE_BOUND = "for a safe bound of the cost"
+
+
 def occurring(closure: Closure) -> NDArray[np.int64]:
     """The attributes that occur in a set of the closure, ascending."""
     singles = closure.blocks[1][:, 0] if len(closure.blocks) > 1 else np.empty(0, dtype=np.int32)
@@ -42,7 +46,7 @@ def corner_costs(closure: Closure, sizes: FloatArray, precision: FloatArray) -> 
         >>> from residualplanner.workload import AttributeSets, downward_closure
         >>> pair = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
         >>> corner_costs(pair, np.array([2.0, 2.0]), np.ones(4))
-        array([0. , 2., 2., 2.])
+        array([0., 3., 3., 4.])
     """
     attributes = occurring(closure)
     values = np.zeros(1 << len(attributes))

@@ -18,7 +18,7 @@ from residualplanner._whole import PathLike
 from residualplanner.bases import ResidualNumbers, subtraction_numbers
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.plan.costs import cost_upper_bound
+from residualplanner.plan.costs import cost_upper_bound, require_public_total
 from residualplanner.plan.covariance import dense_covariance, quadratic_form
 from residualplanner.plan.error_table import error_table
 from residualplanner.plan.variances import average_variances
@@ -75,11 +75,12 @@ class Plan:
         loss: what was made small, in words.
         loss_value: the loss that this plan reaches.
         gap: the loss (or, for a given loss, the cost) is proved to be within this fraction of the best possible.
-        status: how the noise was found.
+        status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
         neighbors: which data sets count as neighbors.
 
     Raises:
-        BudgetError: noise is missing, not positive or not finite, or costs more than the budget.
+        BudgetError: noise is missing, not positive or not finite, or costs more than the budget; records are replaced
+            and the domain drops some.
 
     Guarantees: ``pcost``, recomputed from the noise and rounded up, is at most the budget.
     Source: spec eqs. (8), (11), (12); paper Theorems 4.3 and 4.4.
@@ -95,6 +96,7 @@ class Plan:
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
+        require_public_total(self.domain, self.neighbors)
         noise = frozen(np.array(self.noise_array, dtype=np.float64))
         object.__setattr__(self, "noise_array", noise)
         if noise.shape != (len(self.closure),):

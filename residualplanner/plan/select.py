@@ -11,7 +11,7 @@ from residualplanner._checks import FloatArray, require_positive
 from residualplanner.bases import ResidualNumbers, subtraction_numbers
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.convex_noise import least_convex, least_cost
-from residualplanner.plan.costs import cost_upper_bound
+from residualplanner.plan.costs import cost_upper_bound, require_public_total
 from residualplanner.plan.losses import (
     ConvexLoss,
     Loss,
@@ -49,7 +49,7 @@ def select(
         at_most: the largest loss allowed, in counts squared for the built-in losses; the plan spends the least it can.
         loss: "sum" (of all cell variances), "max" (the largest cell variance), `SumOfVariances`, `MaxVariance`, or a
             function from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
-        gap: for "max", how close to the optimum is close enough, as a fraction.
+        gap: how close to the optimum is close enough, as a fraction; for "max", and for "sum" where records are replaced.
         neighbors: "add-remove": data sets are neighbors if one has a record more; "replace": if a record has other
             values, the number of records being public.
         records_per_person: the most records one person contributes, all of which may change; a promise about the data.
@@ -59,7 +59,8 @@ def select(
 
     Raises:
         BudgetError: both or neither of ``budget`` and ``at_most``; a number is not positive and finite; no noise
-            reaches ``at_most``; the budget is too small or large for floating point; ``neighbors`` is another notion.
+            reaches ``at_most``; the budget is too small or large for floating point; ``neighbors`` is another notion;
+            records are replaced, and an attribute drops some or there is nothing but their number to protect.
         WorkloadError: weights do not fit, or leave noise that no query limits; the closure is too large.
         SolverError: the convex solver gave no usable answer.
 
@@ -79,6 +80,7 @@ def select(
     notion = Neighbors(neighbors, records_per_person)
     if not isinstance(workload, Workload):
         raise WorkloadError(f"select plans for a Workload, got {type(workload).__name__}; make one with marginals()")
+    require_public_total(workload.domain, notion)
     if notion.notion == "replace" and len(workload.closure) == 1:
         raise BudgetError("when records are replaced their number is public: this workload has nothing to protect")
     asked, numbers = read_loss(loss), subtraction_numbers(workload.domain.sizes)

@@ -15,6 +15,7 @@ from residualplanner.bases import ResidualNumbers
 from residualplanner.errors import WorkloadError
 from residualplanner.plan.neighbor_costs import (
     CORNER_LIMIT,
+    FOR_THE_BOUND,
     corner_costs,
     corner_rows,
     occurring,
@@ -103,12 +104,11 @@ def _least_maximum(
 ) -> NoiseChoice:
     closure = workload.closure
     if neighbors.notion == "add-remove":
-        rows = closure.products(numbers.pcost)[None, :]
-    elif len(occurring(closure)) > CORNER_LIMIT:
-        rows = safe_row(closure, numbers.sizes)[None, :]
-    else:
+        return _solved(problem, closure.products(numbers.pcost)[None, :] * neighbors.cost_factor, gap)
+    if len(occurring(closure)) <= CORNER_LIMIT:
         return _least_over_corners(workload, numbers, problem, neighbors, gap)
-    return _solved(problem, rows * neighbors.cost_factor, gap)
+    choice = _solved(problem, safe_row(closure, numbers.sizes)[None, :] * neighbors.cost_factor, gap)
+    return replace(choice, status=f"{choice.status} {FOR_THE_BOUND}")
 
 
 def _least_over_corners(

@@ -187,6 +187,7 @@ def _manifest(release: "Release", file_format: str, level: float, hashes: Mappin
             "pcost": plan.pcost,
             "neighbors": plan.neighbors.notion,
             "records_per_person": plan.neighbors.records_per_person,
+            "protected_change": plan.neighbors.words,
             "loss": plan.loss,
             "loss_value": plan.loss_value,
             "gap": plan.gap if math.isfinite(plan.gap) else None,
