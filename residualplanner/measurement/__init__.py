@@ -1,12 +1,16 @@
 """The gate between records and releases: counts, noise, and the files that hold what was measured."""
 
 from residualplanner.measurement.files import load_measurement
+from residualplanner.measurement.ledger import Ledger
+from residualplanner.measurement.ledger_lines import LedgerEntry
 from residualplanner.measurement.measure import BATCH_CELLS, measure
 from residualplanner.measurement.measurement import Measurement, NoiseRecord, ResidualAnswers
 from residualplanner.sources import Progress
 
 __all__ = [
     "BATCH_CELLS",
+    "Ledger",
+    "LedgerEntry",
     "Measurement",
     "NoiseRecord",
     "Progress",

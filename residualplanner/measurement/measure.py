@@ -4,6 +4,7 @@ Reads: a plan, confidential records.  Gives: Measurement.
 """
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,7 @@ from residualplanner.measurement.gaussian import (
     generator_of_entropy,
     release_generator,
 )
+from residualplanner.measurement.ledger import Ledger, charge_plan
 from residualplanner.measurement.measurement import (
     Measurement,
     NoiseRecord,
@@ -38,6 +40,7 @@ def measure(
     *,
     noise: str = "gaussian",
     seed: int | None = None,
+    ledger: Ledger | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
     """Count the records and add the plan's noise: every call spends the plan's privacy budget once more.
@@ -47,6 +50,7 @@ def measure(
         data: the records: code array, data frame, path to CSV or Parquet, or ready counts.
         noise: "gaussian": continuous noise in floating point, for research.
         seed: of the noise, for research: the result is marked as not private.
+        ledger: what the cost is charged to, before the first record is read; a failure after that keeps the charge.
         progress: called with the number of steps done and their total, which the plan alone decides: one for each table
             that is counted, one for each that gets noise.
 
@@ -54,7 +58,8 @@ def measure(
         The noisy answers.  They hold neither the number of records nor where these came from.
 
     Raises:
-        BudgetError: ``noise`` or ``seed`` is not what it can be.
+        BudgetError: ``noise`` or ``seed`` is not what it can be, or the ledger has not enough left.
+        FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         WorkloadError: the tables are too large to hold.
         DataError: the records do not fit the schema; no noise has been drawn.
 
@@ -65,6 +70,8 @@ def measure(
     groups = groups_of_plan(plan)
     require_cells(groups)
     family = parents(plan.closure)
+    if ledger is not None:
+        charge_plan(ledger, plan, Fraction(plan.pcost))
     counted, total = int(family.is_maximal.sum()), len(plan.closure)
     outcome = _counts(plan, data, groups, family, progress=_shifted(progress, 0, counted + total))
     del data  # the traceback of what is raised here must not lead to the records
