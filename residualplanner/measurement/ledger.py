@@ -197,7 +197,7 @@ class Ledger:
             OSError: the file cannot be locked or written; the charge may count all the same.
 
         Guarantees: the charges of all processes and threads together never exceed the budget.
-        Cost: reads the file; some ten microseconds an entry, and one forced write.
+        Cost: reads the file; some fifty microseconds an entry, and one forced write.
         """
         exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
         require_notion(neighbors, records_per_person)

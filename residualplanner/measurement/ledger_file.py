@@ -1,15 +1,21 @@
 """A file to which lines are appended, one process at a time, each forced to the disk.
 
 Reads: a path.  Gives: the bytes of the file, under a lock; OSError where the system cannot lock or write.
+POSIX's home: on a system without its locks, the first use says so.
 """
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from residualplanner.errors import BudgetError, FileFormatError
+
+#: The largest file, in bytes.
+SIZE_LIMIT = 2**26
 _CHUNK = 2**20
 
 
@@ -29,7 +35,13 @@ class LockedFile:
         """Write ``line`` at the end and force it to the disk: when this returns, it is there to stay.
 
         If the system refuses to write all of it, what it has written is taken back.
+
+        Raises:
+            BudgetError: the file would become too large.
+            OSError: it cannot be written, or not be forced to the disk.
         """
+        if len(self.content) + len(line) > SIZE_LIMIT:
+            raise BudgetError(f"the ledger is full: a file of {SIZE_LIMIT:,} bytes; begin another with what remains")
         written = 0
         try:
             while written < len(line):
@@ -46,8 +58,11 @@ def locked_file(path: Path, *, exclusive: bool) -> Iterator[LockedFile]:
 
     Raises:
         FileNotFoundError: there is no such file.
+        FileFormatError: it is a folder, a device or the like.
         OSError: it cannot be opened, read, or locked; or another file took its place meanwhile.
     """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise FileFormatError("it is no ordinary file")
     handle = os.open(path, (os.O_RDWR | os.O_APPEND if exclusive else os.O_RDONLY) | _CLOSED_ON_EXEC)
     try:
         _lock(handle, path, exclusive=exclusive)
@@ -109,10 +124,11 @@ def _unlock(handle: int) -> None:
 
 
 def _content(handle: int) -> bytes:
-    pieces = []
-    while piece := os.read(handle, _CHUNK):
-        pieces.append(piece)
-    return b"".join(pieces)
+    """All of a file, or a byte more than the largest may have."""
+    content = bytearray()
+    while len(content) <= SIZE_LIMIT and (piece := os.read(handle, min(_CHUNK, SIZE_LIMIT + 1 - len(content)))):
+        content += piece
+    return bytes(content)
 
 
 def _sync_folder(folder: Path) -> None:

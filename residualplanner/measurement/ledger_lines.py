@@ -18,10 +18,11 @@ from typing import Any, Literal, get_args
 
 from residualplanner._json import json_text, parse_json
 from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.measurement.ledger_file import SIZE_LIMIT
 from residualplanner.privacy import Budget
 
-#: The largest ledger, and its longest line, in bytes.
-SIZE_LIMIT, LINE_LIMIT = 2**26, 2**15
+#: The longest line, in bytes.
+LINE_LIMIT = 2**15
 #: Numerators and denominators of more bits are rounded up to `KEPT_BITS` that count.
 LONG_BITS, KEPT_BITS = 8192, 1024
 #: The longest label, reason or name of a data set, in characters.
@@ -159,7 +160,7 @@ def read_account(content: bytes) -> LedgerAccount:
         FileFormatError: it is too large, a line is not the one that was written, or the budget is overspent.
     """
     if len(content) > SIZE_LIMIT:
-        raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; begin another with what remains")
+        raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this is none")
     *lines, torn = content.split(b"\n")
     if not lines:
         raise FileFormatError("line 1 is not whole: no ledger, or one to which nothing was charged; create it again")

