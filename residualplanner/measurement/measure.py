@@ -4,6 +4,7 @@ Reads: a plan, confidential records.  Gives: Measurement.
 """
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -21,11 +22,11 @@ from residualplanner.measurement.gaussian import (
     generator_of_entropy,
     release_generator,
 )
+from residualplanner.measurement.ledger import Ledger, charge_plan
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.precision import (
     measured_cost,
-    neighbor_words,
     precision_of,
     require_affordable,
     require_drawable,
@@ -44,6 +45,7 @@ def measure(
     *,
     noise: str = "discrete",
     seed: int | None = None,
+    ledger: Ledger | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
     """Count the records and add the plan's noise: every call spends the plan's privacy budget once more.
@@ -54,6 +56,7 @@ def measure(
         noise: "discrete": discrete Gaussian noise, exact in distribution, from the operating system's random bits;
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.
+        ledger: what the cost is charged to, before the first record is read; a failure after that keeps the charge.
         progress: called with the number of steps done and their total, which the plan alone decides: one for each table
             that is counted, one for each that gets noise.
 
@@ -61,7 +64,9 @@ def measure(
         The noisy answers.  They hold neither the number of records nor where these came from.
 
     Raises:
-        BudgetError: ``noise`` or ``seed`` is not what it can be; the exact cost of the noise exceeds the budget.
+        BudgetError: ``noise`` or ``seed`` is not what it can be; the exact cost of the noise exceeds the budget, or
+            the ledger has not enough left.
+        FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         WorkloadError: the tables are too large to hold.
         DataError: the records do not fit the schema; no noise has been drawn.
         NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
@@ -72,8 +77,10 @@ def measure(
     """
     _require_options(noise, seed)
     if noise == "discrete":
-        return measure_with_bits(plan, data, OperatingSystemBits(), progress=progress)
+        return measure_with_bits(plan, data, OperatingSystemBits(), ledger=ledger, progress=progress)
     groups, family = _groups(plan)
+    if ledger is not None:
+        charge_plan(ledger, plan, Fraction(plan.pcost))
     steps = _Steps.of(family, progress)
     tables = _tables_or_error(plan, data, groups, family, progress=steps.counting)
     del data  # the traceback of what is raised here must not lead to the records
@@ -82,24 +89,28 @@ def measure(
     generator = release_generator() if seed is None else generator_of_entropy(int(seed))
     variances = plan.noise_variance.array
     values = residual_values(gaussian_mechanism(generator), tables, groups, variances, progress=steps.answering)
-    record = NoiseRecord("gaussian", None if seed is None else int(seed), neighbors=neighbor_words(plan))
+    record = NoiseRecord("gaussian", None if seed is None else int(seed), neighbors=plan.neighbors.words)
     return Measurement(plan, ResidualAnswers(groups, frozen(values)), record)
 
 
-def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
+def measure_with_bits(
+    plan: Plan, data: object, source: ByteSource, *, ledger: Ledger | None = None, progress: Progress | None = None
+) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     groups, family = _groups(plan)
     precision = precision_of(plan.noise_variance.array)
     cost = measured_cost(plan, precision)
     require_affordable(plan, cost)
     require_drawable(groups, precision)
+    if ledger is not None:
+        charge_plan(ledger, plan, cost)
     steps = _Steps.of(family, progress)
     tables = _tables_or_error(plan, data, groups, family, progress=steps.counting)
     del data  # the traceback of what is raised here must not lead to the records
     if isinstance(tables, DataError):
         raise tables
     answers = integer_answers(tables, groups, precision, source, progress=steps.answering)
-    return Measurement(plan, answers, NoiseRecord("discrete", None, source.mark, cost, neighbor_words(plan)))
+    return Measurement(plan, answers, NoiseRecord("discrete", None, source.mark, cost, plan.neighbors.words))
 
 
 def residual_values(

@@ -13,11 +13,10 @@ import dense
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, WorkloadError
 from residualplanner.kron import tables_of_residuals
-from residualplanner.measurement import measure
+from residualplanner.measurement import ResidualAnswers, measure
 from residualplanner.measurement.counting import count_tables, parents
 from residualplanner.measurement.gaussian import gaussian_mechanism, generator_of_entropy, release_generator
 from residualplanner.measurement.measure import residual_values
-from residualplanner.measurement import ResidualAnswers
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
