@@ -220,6 +220,19 @@ def test_a_charge_is_forced_to_the_disk_while_the_file_is_locked(tmp_path, monke
     assert order == ["open", exclusive, "read", "read", "write", "fsync", unlock, "close"]
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors have names on Linux")
+def test_a_new_ledger_is_forced_to_the_disk_and_so_is_its_name(tmp_path, monkeypatch):
+    forced = []
+
+    def fsync(handle):
+        forced.append(os.readlink(f"/proc/self/fd/{handle}"))
+        os.fsync(handle)
+
+    monkeypatch.setattr(ledger_file, "os", SimpleNamespace(**{**vars(os), "fsync": fsync}))
+    Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
+    assert forced == [str(tmp_path / "ledger"), str(tmp_path)]
+
+
 def test_a_file_system_without_locks_is_refused(tmp_path, monkeypatch):
     ledger = Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
 
