@@ -7,6 +7,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, FileFormatError
 from residualplanner.measurement import Ledger, measure
-from residualplanner.measurement.ledger_lines import LONG_BITS, shortened
+from residualplanner.measurement.ledger_lines import LONG_BITS, LedgerAccount, shortened
 from residualplanner.plan import plan_hash, select
 from residualplanner.privacy import approx_dp, pcost, zcdp
 from residualplanner.workload import marginals
@@ -301,6 +302,23 @@ def test_threads_share_a_ledger(make):
     for thread in threads:
         thread.join()
     assert (ledger.spent, len(ledger.entries), len(refused)) == (1, 20, 20)
+
+
+def test_threads_take_turns_with_a_ledger_in_memory(monkeypatch):
+    ledger, next_entry = Ledger(pcost(1)), LedgerAccount.next_entry
+
+    def slowly(account, *arguments):
+        entry = next_entry(account, *arguments)
+        time.sleep(0.02)
+        return entry
+
+    monkeypatch.setattr(LedgerAccount, "next_entry", slowly)
+    threads = [threading.Thread(target=attempt, args=(ledger, Fraction(2, 3))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ledger.entries) == 1
 
 
 def in_a_fork(action):
