@@ -401,7 +401,9 @@ def try_fault(fault: Fault | None) -> Verdict:
         if (conftest := ROOT / "tests" / "conftest.py").exists():
             shutil.copy(conftest, copy / "tests")
         tests = fault.tests if fault else QUICK
-        if tests == QUICK:
+        if fault and (own := f"test_{fault.file}") in tests:
+            tests = (own, *(name for name in tests if name != own))
+        if tests != GOLDEN:
             _change(copy, Fault("", "selftest.py", "if golden_digest() != _GOLDEN:", "if False:"))
         if fault:
             _change(copy, fault)

@@ -6,9 +6,11 @@ from random import Random
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sampler_oracles import Script, decode, exp_interval, name_of, probability_interval, sized, slow_attempt
 
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits, Scales, attempts
+from residualplanner.measurement.discrete_gaussian import InsecureTestBits, Scales, attempts, batches
 from residualplanner.measurement.discrete_gaussian.batches import Batch
 from residualplanner.measurement.discrete_gaussian.bits import CheckedBits
 from residualplanner.measurement.discrete_gaussian.drawing import draw_flat
@@ -211,6 +213,12 @@ def test_the_hostile_places_do_put_floats_to_the_test():
     assert close > 30
 
 
+def test_trying_again_gives_nothing_even_where_u_is_zero():
+    one = envelope(40)
+    pick = int(np.flatnonzero(one.cells == one.right_tail + 2)[0])
+    assert attempts.decide(attempts.Attempt(one, 100, 1, 0, pick, 0, 0), Script(b"", [], 0)) is None
+
+
 def always_exact(monkeypatch):
     monkeypatch.setattr(attempts, "SLACK", 2.0**23)  # in units of 2**-21: further than any two probabilities differ
 
@@ -221,6 +229,22 @@ def test_floats_decide_nothing_differently_from_exact_arithmetic(gamma2, monkeyp
     always_exact(monkeypatch)
     slow = draw_flat(Scales.of_fractions([gamma2]), [sized(4000, 100_000)], InsecureTestBits(21))
     np.testing.assert_array_equal(fast, slow)
+
+
+@given(
+    gamma2=st.one_of(
+        st.fractions(min_value=Fraction(1, 2**60), max_value=2**16),
+        st.builds(Fraction, st.integers(2**20, 2**1200), st.integers(1, 2**1100)).filter(
+            lambda g: 2**-60 <= g < 2**110
+        ),
+    )
+)
+def test_floats_decide_nothing_differently_at_any_scale(gamma2):
+    scales = Scales.of_fractions([gamma2])
+    fast = draw_flat(scales, [200], InsecureTestBits(24))
+    with pytest.MonkeyPatch.context() as patch:
+        always_exact(patch)
+        np.testing.assert_array_equal(fast, draw_flat(scales, [200], InsecureTestBits(24)))
 
 
 def test_floats_decide_nothing_differently_in_a_vector_of_many_scales(monkeypatch):
@@ -237,6 +261,25 @@ def test_floats_decide_nothing_differently_at_large_scales(monkeypatch):
         with monkeypatch.context() as patch:
             always_exact(patch)
             np.testing.assert_array_equal(fast, scale.draw(1000, CheckedBits(InsecureTestBits(23))))
+
+
+def test_how_draws_are_cut_into_vectors_changes_nothing(monkeypatch):
+    chosen, sizes = Scales.of_fractions(INT64_SCALES), [7000, 1, 12_000, 0, 300, 20_000, 1, 1, 8192, 5, 6000, 9000, 2]
+    cut = draw_flat(chosen, sizes, InsecureTestBits(6))
+    monkeypatch.setattr(batches, "VECTOR", 1 << 17)
+    np.testing.assert_array_equal(cut, draw_flat(chosen, sizes, InsecureTestBits(6)))
+
+
+def test_every_draw_of_a_batch_has_its_own_scale_at_every_attempt():
+    """Scales so far apart that a draw tells which of the three it has; a chance of 1e-9 for a false alarm."""
+    gamma2 = [Fraction(1, 100), Fraction(10**18), Fraction(10**30, 7)]
+    order = [0, 1, 2, 1, 0, 2, 0, 1]
+    sizes = [3, 9000, 700, 8192, 1000, 5000, 20_000, 13]
+    values = draw_flat(Scales.of_fractions([gamma2[k] for k in order]), sizes, InsecureTestBits(25))
+    for kind, part in zip(order, np.split(np.abs(values), np.cumsum(sizes)[:-1]), strict=True):
+        assert (part == 0).all() if kind == 0 else (part > 0).all()
+        assert kind < 1 or np.median(part) < [0, 2 * 10**9, 10**15][kind]
+        assert kind < 2 or np.median(part) > 10**14
 
 
 def test_floats_may_not_decide_within_64_times_their_error():

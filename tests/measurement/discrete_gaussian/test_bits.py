@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -15,10 +16,13 @@ from residualplanner.measurement.discrete_gaussian import (
     InsecureTestBits,
     NoiseError,
     OperatingSystemBits,
+    Scales,
     discrete_gaussian,
     discrete_gaussian_flat,
 )
 from residualplanner.measurement.discrete_gaussian.bits import CheckedBits
+from residualplanner.measurement.discrete_gaussian.drawing import draw_flat
+from residualplanner.measurement.discrete_gaussian.envelope import envelope, shelf
 
 SCALES = [Fraction(5), Fraction(10**20, 3), Fraction(2**120)]
 TRUE_URANDOM = os.urandom
@@ -157,6 +161,17 @@ def test_forked_processes_draw_different_noise():
     lines = done.stdout.splitlines()
     assert len(lines) == len(set(lines)) == 9
     assert len({number for line in lines for number in line.split()}) == 36
+
+
+def test_threads_that_draw_at_once_do_not_disturb_each_other():
+    scales = Scales.of_fractions([Fraction(3, 7), Fraction(10**7), Fraction(10**20, 3)])
+    sizes = [20_000, 20_000, 20_000]
+    alone = [draw_flat(scales, sizes, InsecureTestBits(seed)) for seed in range(8)]
+    envelope.cache_clear()
+    shelf.cache_clear()
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda seed: draw_flat(scales, sizes, InsecureTestBits(seed)), range(8)))
+    np.testing.assert_array_equal(alone, together)
 
 
 def test_the_public_functions_take_no_seed_and_no_source():

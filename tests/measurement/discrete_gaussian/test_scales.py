@@ -12,11 +12,20 @@ from hypothesis import strategies as st
 from sampler_oracles import sized
 
 from residualplanner.errors import BudgetError
-from residualplanner.measurement.discrete_gaussian import Scales, discrete_gaussian, discrete_gaussian_flat, fits_int64
+from residualplanner.measurement.discrete_gaussian import (
+    Scales,
+    attempts,
+    discrete_gaussian,
+    discrete_gaussian_flat,
+    fits_int64,
+)
 from residualplanner.measurement.discrete_gaussian.batches import Batch
+from residualplanner.measurement.discrete_gaussian.bits import CheckedBits
+from residualplanner.measurement.discrete_gaussian.drawing import draw_flat
 from residualplanner.measurement.discrete_gaussian.envelope import envelope, radius_of_table
 from residualplanner.measurement.discrete_gaussian.large import LargeScale
 from residualplanner.measurement.discrete_gaussian.scales import level_of_ratio
+from residualplanner.measurement.discrete_gaussian.selftest import require_sound_platform
 
 #: All squares of radius * 2**m that a scale can be rounded up to, in ascending order.
 LADDER = [Fraction(1, 16)]
@@ -103,33 +112,28 @@ def test_scales_around_the_limits_of_machine_numbers_have_the_right_spread(expon
         assert all(type(value) is int for value in values) if values.dtype == object else values.dtype == np.int64
 
 
-def test_a_draw_that_does_not_fit_int64_is_not_wrapped():
-    """Such a draw takes about 2**255 heads in a row; here the coins are forged."""
-    far = 2**63 + 5
-    batch = Batch(Scales.of_ratios([1], [1]), np.array([3]))
+def test_a_draw_that_does_not_fit_int64_is_not_wrapped(monkeypatch):
+    """Such a draw takes about 2**57 coins of one side in a row; here the coins are forged and one tail is hit."""
+    far, one = 2**63 + 5, envelope(int(Scales.of_ratios([1], [1]).tables[0]))
 
     class Forged:
-        calls = 0
+        is_secure, mark, calls = False, "forged", 0
 
         def read(self, count):
             self.calls += 1
-            words = np.full(count // 8, batch._shelf.envelopes[0].reach << 53, dtype="<u8")
+            words = (one.reach << 53) + np.arange(count // 8, dtype="<u8") % 1000  # block 0, kept; no two blocks alike
             if self.calls == 1:
-                words[1] = batch._shelf.envelopes[0].right_tail << 53
-            return memoryview(words.tobytes())
+                words[1] = one.right_tail << 53
+            return words.tobytes()
 
-    def forged_tail(block_bits, bits):
-        return far, 0
-
-    from residualplanner.measurement.discrete_gaussian import attempts
-
-    saved = attempts.tail_distance, attempts.is_below
-    try:
-        attempts.tail_distance, attempts.is_below = forged_tail, lambda *_: True
-        batch.fill(Forged())
-    finally:
-        attempts.tail_distance, attempts.is_below = saved
-    assert batch.beyond == {1: far + batch._shelf.envelopes[0].reach}
+    require_sound_platform()
+    monkeypatch.setattr(attempts, "tail_distance", lambda block_bits, bits: (far, 0))
+    monkeypatch.setattr(attempts, "is_below", lambda *_: True)
+    values = draw_flat(Scales.of_ratios([1], [1]), [3], Forged())
+    assert values.tolist() == [0, far + one.reach, 0]
+    batch = Batch(Scales.of_ratios([1], [1]), np.array([3]))
+    batch.fill(CheckedBits(Forged()))
+    assert batch.beyond == {1: far + one.reach}
 
 
 def test_a_hundred_thousand_scales_are_read_in_little_time():

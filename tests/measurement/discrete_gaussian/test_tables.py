@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sampler_oracles import exp_interval
 
+from residualplanner.measurement.discrete_gaussian import alias
 from residualplanner.measurement.discrete_gaussian.alias import alias_table
 from residualplanner.measurement.discrete_gaussian.attempts import HEAD_BITS, PLACE_BITS
 from residualplanner.measurement.discrete_gaussian.envelope import TABLES, envelope, shelf
@@ -145,3 +146,9 @@ def test_the_tables_do_not_depend_on_the_decimal_context_of_the_caller():
 def test_weights_that_do_not_fill_the_columns_are_refused(weights):
     with pytest.raises(ValueError, match="must be at least 0 and sum to 2 x 4"):
         alias_table(weights, columns=2, capacity=4)
+
+
+def test_a_table_that_counts_wrong_is_refused(monkeypatch):
+    monkeypatch.setattr(alias, "masses", lambda table, capacity: [1, 6])
+    with pytest.raises(ValueError, match="does not give every cell its weight"):
+        alias_table([1, 5], columns=2, capacity=3)
