@@ -49,7 +49,8 @@ def select(
         at_most: the largest loss allowed, in counts squared for the built-in losses; the plan spends the least it can.
         loss: "sum" (of all cell variances), "max" (the largest cell variance), `SumOfVariances`, `MaxVariance`, or a
             function from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
-        gap: how close to the optimum is close enough, as a fraction; for "max", and for "sum" where records are replaced.
+        gap: how close to the optimum is close enough, as a fraction; for "max", and where records are replaced for all
+            built-in losses.
         neighbors: "add-remove": data sets are neighbors if one has a record more; "replace": if a record has other
             values, the number of records being public.
         records_per_person: the most records one person contributes, all of which may change; a promise about the data.
