@@ -65,7 +65,7 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
         precision (m,): of every set of the closure, in its order.
 
     Returns:
-        The exact cost; where records are replaced the plan's own cost, rounded up: it is that of ``1 / noise_variance``,
+        The exact cost; where records are replaced the plan's own, rounded up: it is that of ``1 / noise_variance``,
         which no precision exceeds, and costs grow with every precision.
 
     Cost: about a second for a million sets.
