@@ -60,6 +60,8 @@ def least_sum(
 ) -> NoiseChoice:
     """The least sum of average cell variances weighted by ``importance`` (q,), at privacy cost 1.
 
+    It is a closed form, or where records are replaced a search like that of `least_maximum`, over one row.
+
     Raises:
         WorkloadError: some noise matters to no query of positive importance.
 
@@ -70,7 +72,11 @@ def least_sum(
     if neighbors.notion == "add-remove":
         cost = workload.closure.products(numbers.pcost) * neighbors.cost_factor
         return minimize_weighted_variance(cost, weights, pcost=1.0)
-    problem = _Problem(sparse.csr_array(weights[None, :]), np.ones(1), np.arange(len(weights)))
+    orbits = workload_orbits(workload, workload.domain.sizes, importance)
+    row, member = sparse.csr_array(weights[None, :]), np.arange(len(weights))
+    if orbits is not None:
+        row, member = row @ _indicator(orbits.member), orbits.member
+    problem = _Problem(row, np.ones(1), member)
     return _least_maximum(workload, numbers, problem, neighbors, gap)
 
 

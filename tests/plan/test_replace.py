@@ -200,16 +200,19 @@ def test_convex_losses_have_the_twin_too(solver, function):
 
 @pytest.mark.parametrize("sizes", [(3, 3, 3), (2, 2, 2, 2), (4, 4, 4, 2, 2), (3, 3, 3, 3, 3)], ids=str)
 @pytest.mark.parametrize("up_to", [1, 2, 3])
-def test_symmetric_workloads_are_planned_like_the_unreduced_problem(sizes, up_to):
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_symmetric_workloads_are_planned_like_the_unreduced_problem(sizes, up_to, loss):
     domain = Domain({f"x{i}": n for i, n in enumerate(sizes)})
-    plan = select(marginals(domain, up_to=up_to), budget=pcost(1), loss="max", neighbors="replace", gap=1e-8)
+    plan = select(marginals(domain, up_to=up_to), budget=pcost(1), loss=loss, neighbors="replace", gap=1e-8)
     sets = list(plan.closure)
     ways = [set(way) for way in dense.subsets(range(len(sizes))) if way]
     rows = np.array([cost_row(sizes, sets, way) for way in ways])
     rows[:, 0] = 1e-18
     queries = [members for members in sets if len(members) <= up_to]
-    matrix = sparse.csr_array(dense.variance_coefficients(sizes, queries, sets))
-    full = minimize_maximum_variance(rows, matrix, pcost=1.0, gap=1e-7)
+    matrix = dense.variance_coefficients(sizes, queries, sets)
+    if loss == "sum":
+        matrix = np.array([[math.prod(sizes[i] for i in members) for members in queries]]) @ matrix
+    full = minimize_maximum_variance(rows, sparse.csr_array(matrix), pcost=1.0, gap=1e-7)
     assert full.status == "certified"
     assert plan.loss_value == pytest.approx(full.loss, rel=2e-7)
     by_orbit = {}
