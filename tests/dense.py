@@ -79,7 +79,7 @@ def privacy_cost(queries: Matrix, covariance: Matrix) -> float:
 
 
 def replacement_costs(sizes: Sizes, members: Members) -> Matrix:
-    """(e_r - e_s)' B' Sigma^-1 B (e_r - e_s) for all pairs of cells (cells, cells), of one mechanism at unit noise."""
+    """(e_r - e_s)' B' Sigma^-1 B (e_r - e_s) for all pairs of cells, (cells, cells), at unit noise."""
     queries, covariance = residual(sizes, members), residual_covariance(sizes, members)
     cells = queries.shape[1]
     information = queries.T @ np.linalg.solve(covariance, queries)

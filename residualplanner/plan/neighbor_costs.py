@@ -16,7 +16,7 @@ from residualplanner.workload import Closure
 
 #: What a set that costs nothing is taken to cost, relative to the cheapest other: its share of a budget is then about
 #: the root of this, too little to matter, and its noise is positive.
-_TOKEN = 2.0**-60
+_TOKEN = 2.0**-80
 #: Up to this many attributes that occur in the closure, all ways to differ are tried; above it a bound is used.
 CORNER_LIMIT = 20
 
@@ -111,7 +111,7 @@ def with_token_cost(rows: FloatArray) -> FloatArray:
     """``rows`` (c, m) where sets that cost nothing in any row cost next to nothing instead.
 
     Example:
-        >>> with_token_cost(np.array([[0.0, 1.0]])).tolist() == [[2.0**-60, 1.0]]
+        >>> with_token_cost(np.array([[0.0, 1.0]])).tolist() == [[2.0**-80, 1.0]]
         True
     """
     costs = rows.copy()

@@ -4,6 +4,7 @@ Reads: a workload, the importance of its queries, neighbors.  Gives: NoiseChoice
 Source: spec eqs. (14) to (17) and (37).
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,6 +60,8 @@ def least_sum(
 ) -> NoiseChoice:
     """The least sum of average cell variances weighted by ``importance`` (q,), at privacy cost 1.
 
+    It is a closed form, or where records are replaced a search like that of `least_maximum`, over one row.
+
     Raises:
         WorkloadError: some noise matters to no query of positive importance.
 
@@ -69,7 +72,11 @@ def least_sum(
     if neighbors.notion == "add-remove":
         cost = workload.closure.products(numbers.pcost) * neighbors.cost_factor
         return minimize_weighted_variance(cost, weights, pcost=1.0)
-    problem = _Problem(sparse.csr_array(weights[None, :]), np.ones(1), np.arange(len(weights)))
+    orbits = workload_orbits(workload, workload.domain.sizes, importance)
+    row, member = sparse.csr_array(weights[None, :]), np.arange(len(weights))
+    if orbits is not None:
+        row, member = row @ _indicator(orbits.member), orbits.member
+    problem = _Problem(row, np.ones(1), member)
     return _least_maximum(workload, numbers, problem, neighbors, gap)
 
 
@@ -144,11 +151,16 @@ def _least_over_corners(
 
 
 def _solved(problem: _Problem, rows: FloatArray, gap: float) -> NoiseChoice:
-    """Solve for costs ``rows`` (c, m)."""
-    choice = minimize_maximum_variance(
-        problem.summed(with_token_cost(rows)), problem.variance, pcost=1.0, gap=gap, start=problem.start
-    )
-    return replace(choice, noise_variance=frozen(choice.noise_variance[problem.member]))
+    """Solve for costs ``rows`` (c, m).
+
+    The bound is one for free noise being free: the root sum loses at most the shares of the token costs.
+    """
+    costs = problem.summed(with_token_cost(rows))
+    choice = minimize_maximum_variance(costs, problem.variance, pcost=1.0, gap=gap, start=problem.start)
+    free = np.flatnonzero(problem.summed(rows).max(axis=0) <= 0)
+    token = np.sqrt(costs[:, free].max(axis=0) * problem.variance[:, free].max(axis=0).toarray()).sum()
+    bound = max(math.sqrt(choice.bound) - float(token), 0.0) ** 2
+    return replace(choice, noise_variance=frozen(choice.noise_variance[problem.member]), bound=bound)
 
 
 def require_limited(workload: Workload, weights: FloatArray) -> None:

@@ -29,6 +29,8 @@ ConvexFunction = Callable[[Any], Any]
 _USABLE = ("optimal", "optimal_inaccurate")
 #: Where on a ray the tangent is compared with the loss, 1 being the noise of the allowed cost.
 _FACTORS = (0.5, 0.9, 1.0, 1.1, 2.0)
+#: Variances are measured in units of this part of the largest one, or more; solvers fail on far smaller units.
+_LEAST_SIZE = 1e-6
 
 
 def minimize_convex_loss(
@@ -168,6 +170,7 @@ def _model(pcost_coefficient: ArrayLike, variance_coefficient: sparse.csr_array,
         raise ValueError("pcost_coefficient must be positive, and every base mechanism must matter to some query")
     scale = np.sqrt(p / v) * float(np.sqrt(p * v).sum()) / pcost
     size = M @ scale
+    size = np.maximum(size, _LEAST_SIZE * size.max())
     relative = sparse.csr_array(sparse.diags_array(1 / size) @ M @ sparse.diags_array(scale))
     unit, share = cvxpy.Variable(p.size), cvxpy.Variable(M.shape[0])
     return _Model(rows, M, scale, size, unit, cvxpy.multiply(size, share), relative @ unit == share)
