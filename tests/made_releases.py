@@ -3,7 +3,8 @@
 import numpy as np
 
 from residualplanner.measurement import Measurement, NoiseRecord, ResidualAnswers
-from residualplanner.measurement.measurement import groups_of_plan, residual_count
+from residualplanner.measurement.answers import residual_count
+from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.reconstruction import reconstruct
 
 

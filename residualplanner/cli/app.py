@@ -154,9 +154,6 @@ def measure(
     plan: Annotated[Path, typer.Argument(help="A plan, as the command plan writes it.", metavar="PLAN")],
     data: Data,
     path: Annotated[Path, typer.Option("-o", "--output", help="The measurement to write.", metavar="FILE")],
-    noise: Annotated[
-        Literal["gaussian"], typer.Option(help="The kind of noise: continuous Gaussian, in floating point.")
-    ] = "gaussian",
     quiet: Quiet = False,
 ) -> None:
     """Read the records and add the plan's noise: the only step that sees them.
@@ -172,7 +169,7 @@ def measure(
 
     output = Output(quiet)
     loaded = load_plan(plan)
-    measurement = steps.measure_records(loaded, data, noise=noise, output=output)
+    measurement = steps.measure_records(loaded, data, output=output)
     measurement.save(path)
     say_spending(measurement, output)
     output.say(f"Wrote {path}: the noisy answers, and nothing else of the records.")
@@ -231,7 +228,7 @@ def release(
     output, asked = Output(quiet), read_spec(spec)
     with naming(spec):
         made = steps.make_plan(asked, output)
-    measurement = steps.measure_records(made, data, noise=asked.noise, output=output)
+    measurement = steps.measure_records(made, data, output=output)
     say_spending(measurement, output)
     if kept is not None:
         measurement.save(kept)

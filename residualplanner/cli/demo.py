@@ -67,7 +67,7 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
         _say_expected(plan, output)
 
         _heading("2. Measure: count the records, and add the noise.  The only step that sees them.", output)
-        measurement = measure_records(plan, data, noise=spec.noise, output=output)
+        measurement = measure_records(plan, data, output=output)
         say_spending(measurement, output)
 
         _heading("3. Reconstruct: tables that are unbiased, agree with one another, and know their errors.", output)

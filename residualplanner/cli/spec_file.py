@@ -128,7 +128,7 @@ class SpecFile(_Table):
     loss: Loss = Field(SumOfVariances(), description="What is made as small as possible.")
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
     neighbors: Literal["add-remove"] = Field("add-remove", description="Neighbors: one record more or less.")
-    noise: Literal["gaussian"] = Field("gaussian", description="The kind of noise.")
+    noise: Literal["discrete"] = Field("discrete", description="The kind of noise: exact discrete Gaussian.")
     domain: dict[str, Attribute] = Field(description="The columns and the values each can take.")
     workload: list[QueriesTable] = Field(min_length=1, max_length=1000, description="The tables to publish.")
     output: OutputTable = Field(OutputTable(), description="What the published tables look like.")

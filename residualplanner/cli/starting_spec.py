@@ -36,8 +36,8 @@ loss = "sum"
 # One record more or less must not show.  If a person has several records, this protects each record, not the person.
 neighbors = "add-remove"
 
-# Continuous Gaussian noise, in floating point.
-noise = "gaussian"
+# Discrete Gaussian noise, exact in distribution, from the operating system's random bits.
+noise = "discrete"
 
 # The tables to publish.  Write [[workload]] again for more, each with weights of its own if some matter more:
 #   order = 2                                    all tables of exactly two attributes

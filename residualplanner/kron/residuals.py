@@ -53,17 +53,25 @@ def tables_of_tensors(tensors: Array, *, scratch: Scratch | None = None) -> Arra
     return _REBUILD.along_all_axes(tensors, scratch=scratch)
 
 
-def tables_of_residuals(blocks: Sequence[Array], rows: NDArray[np.int64], *, scratch: Scratch | None = None) -> Array:
+def tables_of_residuals(
+    blocks: Sequence[Array],
+    rows: NDArray[np.int64],
+    *,
+    divisors: Sequence[int] | None = None,
+    scratch: Scratch | None = None,
+) -> Array:
     """The tables whose residuals are given.
 
     Args:
         blocks (2**k,): block j (g_j, ..) holds residuals of sets of attributes of one shape; its axes after the first
             are n_i - 1 for every i whose bit in j is set (bit 0 is the first attribute).
         rows (b, 2**k): for each table, which rows of the blocks are its own.
+        divisors (2**k,): the blocks are NumPy arrays of whole numbers, and these times the residuals; omitted, they are
+            the residuals.
         scratch: memory to work in.
 
     Returns:
-        The tables, (b, n_1, .., n_k).
+        The tables, (b, n_1, .., n_k), double precision where there are divisors.
 
     Source: spec eqs. (10) and (13).
 
@@ -72,21 +80,36 @@ def tables_of_residuals(blocks: Sequence[Array], rows: NDArray[np.int64], *, scr
         array([[5., 3., 1.]])
     """
     scratch = scratch or Scratch()
-    return tables_of_tensors(tensors_of_residuals(blocks, rows, scratch), scratch=scratch)
+    return tables_of_tensors(tensors_of_residuals(blocks, rows, divisors, scratch), scratch=scratch)
 
 
-def tensors_of_residuals(blocks: Sequence[Array], rows: NDArray[np.int64], scratch: Scratch) -> Array:
+def tensors_of_residuals(
+    blocks: Sequence[Array], rows: NDArray[np.int64], divisors: Sequence[int] | None, scratch: Scratch
+) -> Array:
     """The tensor Z of spec eq. (13) of each table, in slot 0 of ``scratch``; arguments as in `tables_of_residuals`."""
     top = blocks[-1]
-    tensors = scratch.empty(0, (len(rows), *(size + 1 for size in top.shape[1:])), top)
+    shape = (len(rows), *(size + 1 for size in top.shape[1:]))
+    tensors = scratch.empty(0, shape, top if divisors is None else np.empty(0))
+    by = [1] * len(blocks) if divisors is None else divisors
     places = product((0, slice(1, None)), repeat=top.ndim - 1)
-    *lower, last = zip(blocks, places, rows.T, strict=True)
-    for block, place, column in lower:
-        tensors[(slice(None), *reversed(place))] = take(block, column)
+    *lower, last = zip(blocks, by, places, rows.T, strict=True)
+    for block, divisor, place, column in lower:
+        tensors[(slice(None), *reversed(place))] = divided(take(block, column), divisor)
     # Most entries are of the last block, and its rows usually follow one another: then they are not copied twice.
-    block, place, column = last
-    tensors[(slice(None), *place)] = block[_run(column), ...] if _is_run(column) else take(block, column)
+    block, divisor, place, column = last
+    taken = block[_run(column), ...] if _is_run(column) else take(block, column)
+    tensors[(slice(None), *place)] = divided(taken, divisor)
     return tensors
+
+
+def divided(block: Array, divisor: int) -> Array:
+    """``block`` divided by a whole number; itself where that is 1.
+
+    Example:
+        >>> divided(np.array([6, 9]), 2)
+        array([3. , 4.5])
+    """
+    return block if divisor == 1 else block / divisor
 
 
 def _is_run(rows: NDArray[np.int64]) -> bool:

@@ -1,16 +1,20 @@
 """The gate between records and releases: counts, noise, and the files that hold what was measured."""
 
-from residualplanner.measurement.files import load_measurement
+from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
+from residualplanner.measurement.files import load_measurement, noise_to_json
 from residualplanner.measurement.measure import BATCH_CELLS, measure
-from residualplanner.measurement.measurement import Measurement, NoiseRecord, ResidualAnswers
+from residualplanner.measurement.measurement import Measurement
+from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.sources import Progress
 
 __all__ = [
     "BATCH_CELLS",
+    "IntegerAnswers",
     "Measurement",
     "NoiseRecord",
     "Progress",
     "ResidualAnswers",
     "load_measurement",
     "measure",
+    "noise_to_json",
 ]

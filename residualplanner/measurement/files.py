@@ -1,33 +1,55 @@
-"""Measurements as files: the plan, the residual answers, and how the noise was drawn.  What a file says is checked.
+"""Measurements as files: the plan, the noisy answers, and how the noise was drawn.  What a file says is checked.
 
 Reads: a measurement, or a file somebody hands over.  Gives: a file, or a Measurement that fits its plan.
 """
 
+import re
 from collections.abc import Mapping
+from typing import Any
 
 from residualplanner._archive import content_hash, read_archive, write_archive
+from residualplanner._checks import IntArray
 from residualplanner._whole import PathLike
-from residualplanner.errors import FileFormatError
-from residualplanner.measurement.measurement import Measurement, NoiseRecord, ResidualAnswers, groups_of_plan
-from residualplanner.plan import plan_from_archive, plan_to_archive
+from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
+from residualplanner.measurement.discrete_gaussian import InsecureTestBits, OperatingSystemBits
+from residualplanner.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.measurement.noise_record import NoiseRecord, fraction_text, package_versions
+from residualplanner.measurement.precision import (
+    PRECISION_RULE,
+    measured_cost,
+    neighbor_words,
+    precision_of,
+    require_affordable,
+)
+from residualplanner.measurement.wide_integers import wide_from_words, wide_to_words
+from residualplanner.plan import Plan, plan_from_archive, plan_to_archive
+from residualplanner.workload import ShapeGroups
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _FIELDS = {"plan", "plan_sha256", "noise"}
 _PLAN = "plan/"
+_ANSWERS = {"discrete": {"integers", "wide_groups", "wide_integers"}, "gaussian": {"residuals"}}
+_SOURCES = {"discrete": (OperatingSystemBits.mark, InsecureTestBits.mark), "gaussian": (OperatingSystemBits.mark,)}
+_VERSION = re.compile(r"[0-9]+(\.[0-9A-Za-z+]+)+", re.ASCII)
 
 
 def save_measurement(measurement: Measurement, path: PathLike) -> None:
     """Write ``measurement`` and its plan to one file, whole or not at all."""
     plan, plan_arrays = plan_to_archive(measurement.plan)
-    noise = measurement.noise
     header = {
         "plan": plan,
         "plan_sha256": content_hash(plan, plan_arrays),
-        "noise": {"kind": noise.kind, "randomness": noise.randomness, "seed": noise.seed, "guarantee": noise.guarantee},
+        "noise": noise_to_json(measurement.noise),
     }
     arrays = {_PLAN + name: array for name, array in plan_arrays.items()}
-    arrays["residuals"] = measurement.residuals.values
+    residuals = measurement.residuals
+    if isinstance(residuals, IntegerAnswers):
+        arrays["integers"] = residuals.integers
+        arrays["wide_groups"], arrays["wide_integers"] = wide_to_words(residuals.wide)
+    else:
+        arrays["residuals"] = residuals.values
     write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
 
 
@@ -35,29 +57,83 @@ def load_measurement(path: PathLike) -> Measurement:
     """Read a measurement that `Measurement.save` wrote, and check it.
 
     Raises:
-        FileFormatError: the file is not a measurement, truncated, altered, too new, or does not fit together.
-        BudgetError: the noise of its plan costs more than its budget.
+        FileFormatError: the file is not a measurement, truncated, altered, of another version, or does not fit.
+        BudgetError: the noise of its plan costs more than its budget, or another amount than the file states.
         OSError: the file cannot be opened.
+
+    Guarantees: the exact cost is computed anew from the plan.
     """
     header, arrays = read_archive(path, kind="measurement", version=FORMAT_VERSION)
     if set(header) != _FIELDS or not isinstance(header["plan"], dict):
         raise FileFormatError(f"a measurement must have the fields {sorted(_FIELDS)}")
     plan_arrays = {name.removeprefix(_PLAN): array for name, array in arrays.items() if name.startswith(_PLAN)}
-    if set(arrays) != {"residuals", *(_PLAN + name for name in plan_arrays)}:
-        raise FileFormatError("a measurement must have residuals and the arrays of its plan, and no others")
     if content_hash(header["plan"], plan_arrays) != header["plan_sha256"]:
         raise FileFormatError("the plan in this measurement is not the one that was measured; measure again")
     plan = plan_from_archive(header["plan"], plan_arrays)
-    return Measurement(plan, ResidualAnswers(groups_of_plan(plan), arrays["residuals"]), _noise(header["noise"]))
+    noise = _noise(header["noise"], plan)
+    if set(arrays) != _ANSWERS[noise.kind] | {_PLAN + name for name in plan_arrays}:
+        raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
+    return Measurement(plan, _answers(groups_of_plan(plan), arrays, noise), noise)
 
 
-def _noise(told: object) -> NoiseRecord:
-    if not isinstance(told, Mapping) or set(told) != {"kind", "randomness", "seed", "guarantee"}:
+def noise_to_json(noise: NoiseRecord) -> dict[str, Any]:
+    """All that is said of the noise, as JSON values."""
+    cost = None if noise.pcost is None else fraction_text(noise.pcost)
+    return {
+        "kind": noise.kind,
+        "randomness": noise.randomness,
+        "source": noise.source,
+        "seed": noise.seed,
+        "pcost": cost,
+        "precision": None if cost is None else PRECISION_RULE,
+        "neighbors": noise.neighbors,
+        "guarantee": noise.guarantee,
+        "package_versions": dict(noise.versions),
+    }
+
+
+def _answers(groups: ShapeGroups, arrays: Mapping[str, Any], noise: NoiseRecord) -> IntegerAnswers | ResidualAnswers:
+    if noise.kind == "gaussian":
+        return ResidualAnswers(groups, arrays["residuals"])
+    wide = wide_from_words(groups, arrays["wide_groups"], arrays["wide_integers"])
+    integers: IntArray = arrays["integers"]
+    return IntegerAnswers(groups, integers, wide)
+
+
+def _noise(told: object, plan: Plan) -> NoiseRecord:
+    """The record of how the noise was drawn, if every word of it is true of the plan."""
+    if not isinstance(told, Mapping) or set(told) != set(noise_to_json(NoiseRecord())):
         raise FileFormatError("a measurement must say of what kind its noise is, and where it came from")
-    seed = told["seed"]
+    kind, seed, source = told["kind"], told["seed"], told["source"]
     if seed is not None and (type(seed) is not int or seed < 0):
         raise FileFormatError("a seed must be a whole number, at least 0, or absent")
-    record = NoiseRecord("gaussian", seed)
-    if (told["kind"], told["randomness"], told["guarantee"]) != (record.kind, record.randomness, record.guarantee):
+    if (
+        kind not in ("discrete", "gaussian")
+        or source not in _SOURCES[kind]
+        or (kind == "discrete" and seed is not None)
+    ):
+        raise FileFormatError("what a measurement says about its noise contradicts itself; measure again")
+    cost = None
+    if kind == "discrete":
+        cost = measured_cost(plan, precision_of(plan.noise_variance.array))
+        require_affordable(plan, cost)
+        if told["pcost"] != fraction_text(cost):
+            raise BudgetError(
+                f"the measurement states the exact cost {str(told['pcost'])[:80]!r}, but its plan's noise costs "
+                f"{fraction_text(cost)[:80]!r}; measure again"
+            )
+    record = NoiseRecord(kind, seed, source, cost, neighbor_words(plan), _versions(told["package_versions"]))
+    if dict(told) != noise_to_json(record):
         raise FileFormatError("what a measurement says about its noise contradicts itself; measure again")
     return record
+
+
+def _versions(told: object) -> tuple[tuple[str, str], ...]:
+    names = [name for name, _ in package_versions()]
+    if not isinstance(told, Mapping) or set(told) != set(names):
+        raise FileFormatError(f"a measurement must give the versions of {names}")
+    if not all(
+        isinstance(told[name], str) and len(told[name]) <= 50 and _VERSION.fullmatch(told[name]) for name in names
+    ):
+        raise FileFormatError("the versions of packages must be texts such as '1.26.4'")
+    return tuple((name, told[name]) for name in names)

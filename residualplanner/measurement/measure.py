@@ -5,24 +5,30 @@ Reads: a plan, confidential records.  Gives: Measurement.
 
 import math
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.errors import BudgetError, DataError
+from residualplanner.measurement.answers import ResidualAnswers, residual_count
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
+from residualplanner.measurement.discrete import integer_answers
+from residualplanner.measurement.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.measurement.gaussian import (
     Mechanism,
     gaussian_mechanism,
     generator_of_entropy,
     release_generator,
 )
-from residualplanner.measurement.measurement import (
-    Measurement,
-    NoiseRecord,
-    ResidualAnswers,
-    groups_of_plan,
-    residual_count,
+from residualplanner.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.measurement.noise_record import NoiseRecord
+from residualplanner.measurement.precision import (
+    measured_cost,
+    neighbor_words,
+    precision_of,
+    require_affordable,
+    require_drawable,
 )
 from residualplanner.plan import Plan
 from residualplanner.sources import Progress, open_source
@@ -36,7 +42,7 @@ def measure(
     plan: Plan,
     data: object,
     *,
-    noise: str = "gaussian",
+    noise: str = "discrete",
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
@@ -45,8 +51,9 @@ def measure(
     Args:
         plan: what to measure.
         data: the records: code array, data frame, path to CSV or Parquet, or ready counts.
-        noise: "gaussian": continuous noise in floating point, for research.
-        seed: of the noise, for research: the result is marked as not private.
+        noise: "discrete": discrete Gaussian noise, exact in distribution, from the operating system's random bits;
+            "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
+        seed: of continuous noise, for research.
         progress: called with the number of steps done and their total, which the plan alone decides: one for each table
             that is counted, one for each that gets noise.
 
@@ -54,32 +61,45 @@ def measure(
         The noisy answers.  They hold neither the number of records nor where these came from.
 
     Raises:
-        BudgetError: ``noise`` or ``seed`` is not what it can be.
+        BudgetError: ``noise`` or ``seed`` is not what it can be; the exact cost of the noise exceeds the budget.
         WorkloadError: the tables are too large to hold.
         DataError: the records do not fit the schema; no noise has been drawn.
+        NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
 
-    Guarantees: with real numbers for floating-point ones, zCDP at the plan's rho, for neighbors as the plan says.
-    Source: spec eq. (7); paper Algorithm 1.
+    Guarantees: zCDP at half the exact cost that the result states, which is at most the plan's rho, for neighbors as
+        the plan says.
+    Source: spec eqs. (34) and (35), paper Algorithm 3; for "gaussian" eq. (7), Algorithm 1.
     """
-    record = _noise_record(noise, seed)
-    groups = groups_of_plan(plan)
-    require_cells(groups)
-    family = parents(plan.closure)
-    counted, total = int(family.is_maximal.sum()), len(plan.closure)
-    outcome = _counts(plan, data, groups, family, progress=_shifted(progress, 0, counted + total))
+    _require_options(noise, seed)
+    if noise == "discrete":
+        return measure_with_bits(plan, data, OperatingSystemBits(), progress=progress)
+    groups, family = _groups(plan)
+    steps = _Steps.of(family, progress)
+    tables = _tables_or_error(plan, data, groups, family, progress=steps.counting)
     del data  # the traceback of what is raised here must not lead to the records
-    if isinstance(outcome, DataError):
-        raise outcome
-
-    generator = release_generator() if record.seed is None else generator_of_entropy(record.seed)
-    values = residual_values(
-        gaussian_mechanism(generator),
-        outcome,
-        groups,
-        plan.noise_variance.array,
-        progress=_shifted(progress, counted, counted + total),
-    )
+    if isinstance(tables, DataError):
+        raise tables
+    generator = release_generator() if seed is None else generator_of_entropy(int(seed))
+    variances = plan.noise_variance.array
+    values = residual_values(gaussian_mechanism(generator), tables, groups, variances, progress=steps.answering)
+    record = NoiseRecord("gaussian", None if seed is None else int(seed), neighbors=neighbor_words(plan))
     return Measurement(plan, ResidualAnswers(groups, frozen(values)), record)
+
+
+def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
+    """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
+    groups, family = _groups(plan)
+    precision = precision_of(plan.noise_variance.array)
+    cost = measured_cost(plan, precision)
+    require_affordable(plan, cost)
+    require_drawable(groups, precision)
+    steps = _Steps.of(family, progress)
+    tables = _tables_or_error(plan, data, groups, family, progress=steps.counting)
+    del data  # the traceback of what is raised here must not lead to the records
+    if isinstance(tables, DataError):
+        raise tables
+    answers = integer_answers(tables, groups, precision, source, progress=steps.answering)
+    return Measurement(plan, answers, NoiseRecord("discrete", None, source.mark, cost, neighbor_words(plan)))
 
 
 def residual_values(
@@ -116,7 +136,7 @@ def residual_values(
     return values
 
 
-def _counts(
+def _tables_or_error(
     plan: Plan, data: object, groups: ShapeGroups, family: Parents, *, progress: Progress | None
 ) -> list[IntArray] | DataError:
     """The counts of all sets, or what is wrong with the records: not raised, and without history."""
@@ -126,14 +146,35 @@ def _counts(
         return DataError(str(error), column=error.column)
 
 
-def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Report the steps of one part of the work among all."""
-    return None if progress is None else lambda done, _: progress(before + done, total)
+class _Steps(NamedTuple):
+    """How the two parts of the work report their progress: each step counts once."""
+
+    counting: Progress | None
+    answering: Progress | None
+
+    @classmethod
+    def of(cls, family: Parents, progress: Progress | None) -> "_Steps":
+        if progress is None:
+            return cls(None, None)
+        counted, total = int(family.is_maximal.sum()), len(family.parent)
+        return cls(
+            lambda done, _: progress(done, counted + total), lambda done, _: progress(counted + done, counted + total)
+        )
 
 
-def _noise_record(noise: str, seed: int | None) -> NoiseRecord:
-    if noise != "gaussian":
-        raise BudgetError(f'noise must be "gaussian", got {noise!r}')
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+def _groups(plan: Plan) -> tuple[ShapeGroups, Parents]:
+    """What is to be measured, if it can be held."""
+    groups = groups_of_plan(plan)
+    require_cells(groups)
+    return groups, parents(plan.closure)
+
+
+def _require_options(noise: str, seed: int | None) -> None:
+    if noise not in ("discrete", "gaussian"):
+        raise BudgetError(f'noise must be "discrete" or "gaussian", got {noise!r}')
+    if seed is None:
+        return
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise BudgetError(f"seed must be a whole number, at least 0, or None for a release; got {seed!r}")
-    return NoiseRecord("gaussian", None if seed is None else int(seed))
+    if noise == "discrete":
+        raise BudgetError('only noise="gaussian", which is for research, takes a seed; leave it out for a release')

@@ -22,7 +22,7 @@ from residualplanner._version import __version__
 from residualplanner._whole import PathLike, write_whole_folder
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
-from residualplanner.measurement import Progress
+from residualplanner.measurement import Progress, noise_to_json
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.reconstruction.file_names import encoded_names, file_stem
 from residualplanner.reconstruction.table import VALUE_COLUMNS, Table, normal_quantile, require_free_names
@@ -30,7 +30,7 @@ from residualplanner.reconstruction.table import VALUE_COLUMNS, Table, normal_qu
 if TYPE_CHECKING:
     from residualplanner.reconstruction.release import Release
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _FORMATS = ("parquet", "csv")
 
@@ -191,7 +191,7 @@ def _manifest(release: "Release", file_format: str, level: float, hashes: Mappin
             "gap": plan.gap if math.isfinite(plan.gap) else None,
             "status": plan.status,
         },
-        "noise": {"kind": noise.kind, "randomness": noise.randomness, "guarantee": noise.guarantee},
+        "noise": {name: value for name, value in noise_to_json(noise).items() if name != "seed"},
         "tables": {"count": len(release), "format": file_format, "conf_level": level},
         "files": dict(hashes),
     }

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.kron import Scratch, tables_of_residuals
-from residualplanner.measurement import BATCH_CELLS, ResidualAnswers
+from residualplanner.measurement import BATCH_CELLS, IntegerAnswers, ResidualAnswers
 from residualplanner.workload import Closure
 
 
@@ -28,7 +28,7 @@ class Rebuilder:
 
     closure: Closure
     sizes: NDArray[np.int64]
-    residuals: ResidualAnswers
+    residuals: IntegerAnswers | ResidualAnswers
 
     def stacks(self, attributes: NDArray[np.int32], scratch: Scratch) -> Iterator[tuple[NDArray[np.int64], FloatArray]]:
         """The tables over some sets of attributes, stacked by shape.
@@ -56,10 +56,12 @@ class Rebuilder:
         subsets = self.closure.subset_positions(attributes[rows][:, kept])
         group, row = groups.group[subsets], groups.row[subsets]
         for same in _equal(group[:, -1]):
-            blocks = [self.residuals.block(number) for number in group[same[0]].tolist()]
+            numbers = group[same[0]].tolist()
+            blocks = [self.residuals.stored(number) for number in numbers]
+            divisors = [self.residuals.divisor(number) for number in numbers]
             shape = self.sizes[attributes[rows[same[0]]]].tolist()
             for part in np.array_split(same, max(1, round(len(same) * math.prod(shape) / BATCH_CELLS))):
-                tables = tables_of_residuals(blocks, row[part], scratch=scratch)
+                tables = tables_of_residuals(blocks, row[part], divisors=divisors, scratch=scratch)
                 yield rows[part], frozen(tables.reshape(len(part), *shape))
 
 

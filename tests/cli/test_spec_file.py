@@ -139,7 +139,7 @@ GOOD = BUDGET + DOMAIN + WORKLOAD
         ("loss = { sum = 'cell' }\n" + GOOD, "loss: expected .*, got {'sum': 'cell'}"),
         ("loss = { sum = ['cells'] }\n" + GOOD, "loss: expected"),
         ("neighbors = 'replace'\n" + GOOD, "neighbors: expected 'add-remove', got 'replace'"),
-        ("noise = 'discrete'\n" + GOOD, "noise: expected 'gaussian', got 'discrete'"),
+        ("noise = 'gaussian'\n" + GOOD, "noise: expected 'discrete', got 'gaussian'"),
         (BUDGET + "[domain]\na = 0\n" + WORKLOAD, r"\[domain\] a, size: expected a number that is at least 1, got 0"),
         (BUDGET + "[domain]\na = true\n" + WORKLOAD, r"\[domain\] a: expected a size, a list of labels, or a table"),
         (BUDGET + "[domain]\na = 1.5\n" + WORKLOAD, r"\[domain\] a: expected a size, a list of labels, or a table"),

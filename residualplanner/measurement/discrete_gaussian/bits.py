@@ -1,0 +1,119 @@
+"""Where random bits come from, and the checks every byte passes.
+
+Reads: the operating system's generator.  Gives: bytes, straight from the kernel for each request; none outlive a call.
+"""
+
+import hashlib
+import os
+from typing import Protocol
+
+import numpy as np
+
+from residualplanner.errors import ResidualPlannerError
+
+BLOCK_BYTES = 32
+
+
+class NoiseError(ResidualPlannerError, RuntimeError):
+    """Noise cannot be drawn safely: the random bytes or the machine's arithmetic failed a check."""
+
+
+class ByteSource(Protocol):
+    """Something that gives random bytes."""
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether noise made of these bytes may protect people."""
+
+    @property
+    def mark(self) -> str:
+        """What to write beside noise made of these bytes."""
+
+    def read(self, count: int) -> bytes:
+        """Return ``count`` bytes that were never given before."""
+
+
+class OperatingSystemBits:
+    """The operating system's cryptographic generator.  It keeps no state here: nothing to seed, fork or snapshot."""
+
+    is_secure = True
+    mark = "os.urandom"
+
+    def read(self, count: int) -> bytes:
+        """Return ``count`` bytes from ``os.urandom``."""
+        return os.urandom(count)
+
+
+class InsecureTestBits:
+    """Bytes that anyone can foresee, the same on every platform.  For tests only: what is made of them is not private.
+
+    The stream is SHAKE-256 of the seed and a block number, block after block.
+
+    Example:
+        >>> InsecureTestBits(1).read(4) == InsecureTestBits(1).read(4)
+        True
+        >>> InsecureTestBits(1).is_secure
+        False
+    """
+
+    is_secure = False
+    mark = "InsecureTestBits: not private"
+    _block_bytes = 1 << 16
+
+    def __init__(self, seed: int) -> None:
+        self._seed = str(int(seed)).encode()
+        self._number = 0
+        self._left = b""
+
+    def read(self, count: int) -> bytes:
+        """Return the next ``count`` bytes of the stream."""
+        parts, have = [self._left], len(self._left)
+        while have < count:
+            parts.append(hashlib.shake_256(b"%b:%d" % (self._seed, self._number)).digest(self._block_bytes))
+            self._number += 1
+            have += self._block_bytes
+        stream = b"".join(parts)
+        self._left = stream[count:]
+        return stream[:count]
+
+
+class CheckedBits:
+    """One call's view of a byte source: checks the length, and that no 32-byte block equals the one before it.
+
+    Honest bytes repeat a block with probability 2**-256; stuck, zeroed or replayed ones do at once.
+    """
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._last = b""
+
+    def read(self, count: int) -> memoryview:
+        """Return ``count`` fresh bytes.
+
+        Raises:
+            NoiseError: the source failed, gave another number of bytes, or repeated itself.
+        """
+        wanted = max(-(-count // BLOCK_BYTES), 2) * BLOCK_BYTES  # two at least, so that one can be compared
+        data = self._ask(wanted)
+        if not isinstance(data, bytes) or len(data) != wanted:
+            raise NoiseError("the source of random bytes did not give as many as asked; nothing may be released")
+        if data[:BLOCK_BYTES] == self._last or _repeats(data):
+            raise NoiseError("the source of random bytes repeats itself; nothing may be released")
+        self._last = data[-BLOCK_BYTES:]
+        return memoryview(data)[:count]
+
+    def whole_number(self, bits: int) -> int:
+        """Return ``bits`` fresh random bits as a whole number."""
+        return int.from_bytes(self.read(-(-bits // 8)), "little") & ((1 << bits) - 1)
+
+    def _ask(self, count: int) -> bytes | None:
+        try:
+            return self._source.read(count)
+        except (OSError, NotImplementedError):
+            return None  # the caller raises, outside this handler: the error then carries no context
+
+
+def _repeats(data: bytes) -> bool:
+    blocks = np.frombuffer(data, dtype="<u8").reshape(-1, BLOCK_BYTES // 8)
+    suspects = np.flatnonzero(blocks[1:, 0] == blocks[:-1, 0])
+    return bool((blocks[suspects + 1] == blocks[suspects]).all(axis=1).any())

@@ -1,0 +1,129 @@
+"""How much noise each set of attributes gets exactly, and what that costs exactly: from the plan alone.
+
+Reads: noise variances in floating point.  Gives: fractions.  No rounding decides anything here.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner.errors import BudgetError
+from residualplanner.plan import Plan
+from residualplanner.workload import ShapeGroups, shape_groups
+
+#: How the exact noise follows from a plan, for those who want to compute its cost themselves.
+PRECISION_RULE = (
+    "w = nextafter(1 / noise_variance, 0) in float64, read as an exact fraction; "
+    "gamma**2 = cells**2 / w; pcost = sum of w * product of (n - 1) / n"
+)
+_HALF = 27
+
+
+def precision_of(noise_variance: FloatArray) -> FloatArray:
+    """The precision of every set's noise: a float64, which is an exact fraction, at most ``1 / noise_variance``.
+
+    Args:
+        noise_variance (m,): positive, in counts squared.
+
+    Guarantees: ``w <= 1 / noise_variance`` exactly; the exact variance ``1 / w`` is larger by less than ``2**-51``
+        relative as long as ``1 / noise_variance`` is a normal float (from 2e-308 to 2e308).  The rounded quotient errs
+        by at most half a unit in the last place, so one float below it is never above the exact one.
+    Source: spec eq. (34).
+
+    Example:
+        >>> Fraction(float(precision_of(np.array([3.0]))[0])) < Fraction(1, 3)
+        True
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        return frozen(np.nextafter(1 / noise_variance, 0.0))
+
+
+def gamma2_ratio(cells: int, precision: float) -> tuple[int, int]:
+    """The variance parameter of the whole-number noise of a table, as a ratio of whole numbers.
+
+    Args:
+        cells: the product of the n_i.
+        precision: from `precision_of`.
+
+    Source: spec eq. (34).
+
+    Example:
+        >>> gamma2_ratio(6, 0.25)
+        (144, 1)
+    """
+    numerator, denominator = precision.as_integer_ratio()
+    return cells * cells * denominator, numerator
+
+
+def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
+    """The exact privacy cost of measuring every set of a plan's closure with noise of this precision.
+
+    Args:
+        plan: which sets, of what sizes, and who the neighbors are.
+        precision (m,): of every set of the closure, in its order.
+
+    Cost: about a second for a million sets.
+    Source: spec eq. (8) with ``1 / sigma_A**2`` = precision; paper Theorem 5.1.
+    """
+    groups = shape_groups(plan.closure, plan.domain.sizes)
+    wholes, exponent = exact_sums(precision, groups.group)
+    # One denominator for all, so that fractions are reduced once.
+    used = {size for shape in groups.shapes for size in shape}
+    common = math.lcm(*used) ** max(map(len, groups.shapes))
+    total = sum(
+        whole * math.prod(size - 1 for size in shape) * (common // math.prod(shape))
+        for shape, whole in zip(groups.shapes, wholes, strict=True)
+    )
+    return Fraction(total, common) * Fraction(2) ** exponent
+
+
+def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:
+    """Sum positive floats exactly within groups.
+
+    Args:
+        values (m,): positive and finite.
+        group (m,): the group of each, all of 0, 1, .. up to some number.
+
+    Returns:
+        One whole number for each group and an exponent e: the sums are these times ``2**e``.
+
+    Example:
+        >>> exact_sums(np.array([0.5, 3.0, 1.0]), np.array([0, 1, 0]))
+        ([13510798882111488, 27021597764222976], -53)
+    """
+    mantissas, exponents = np.frexp(values)
+    wholes = np.ldexp(mantissas, 53).astype(np.int64)
+    least = int(exponents.min())
+    keys = group * 2**12 + (exponents - least)
+    by_key = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[by_key], prepend=-1))
+    high = np.add.reduceat(wholes[by_key] >> _HALF, starts).tolist()
+    low = np.add.reduceat(wholes[by_key] & (2**_HALF - 1), starts).tolist()
+    sums = [0] * (int(group.max()) + 1)
+    for key, upper, lower in zip(keys[by_key][starts].tolist(), high, low, strict=True):
+        sums[key >> 12] += (upper << _HALF) + lower << (key & 2**12 - 1)
+    return sums, least - 53
+
+
+def neighbor_words(plan: Plan) -> str:
+    """What a person may change, in the words of a privacy statement."""
+    return {"add-remove": "adding or removing one record"}[plan.neighbors]
+
+
+def require_affordable(plan: Plan, cost: Fraction) -> None:
+    """Raise BudgetError unless ``cost`` is within the plan's budget; both are exact."""
+    if not cost <= plan.budget.pcost_exact:
+        raise BudgetError("the exact cost of the noise is more than the plan's budget; plan again")
+
+
+def require_drawable(groups: ShapeGroups, precision: FloatArray) -> None:
+    """Raise BudgetError where so little noise is wanted that none could be told from none."""
+    for shape, members in zip(groups.shapes, groups.members, strict=True):
+        numerator, denominator = gamma2_ratio(math.prod(shape), float(precision[members].max()))
+        if not numerator << 60 >= denominator:
+            raise BudgetError(
+                "a set of attributes has noise of standard deviation below 1e-9; no such noise is drawn, as it would "
+                "protect nobody; choose a smaller budget"
+            )
