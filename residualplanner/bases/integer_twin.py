@@ -1,7 +1,7 @@
 """Whole-number matrices in place of real ones, so that a basis of any kind can be measured with exact noise.
 
 Reads: a basis matrix S.  Gives: IntegerTwin: ``B = round(2**b S)`` and all that follows from B itself.
-Source: spec eqs. (24), (28) and (36).
+Source: spec eq. (36).
 """
 
 import math
@@ -29,7 +29,7 @@ class IntegerTwin:
     Attributes:
         matrix (n-1, n): B, int64: in whole numbers, close to ``2**exponent`` times the matrix that it stands for.
         exponent: b.
-        pcost: the exact cost ``max_j ||B e_j||**2``, spec eq. (28): with noise variance s for the answers ``B x`` the
+        pcost: the exact cost ``max_j ||B e_j||**2``: with noise variance s for the answers ``B x`` the
             privacy cost is ``pcost / s``.
         u (n,): the share of the total that each value is taken to have.
         G (n, n-1): what each answer adds to each value.
@@ -87,7 +87,7 @@ def integer_twin(basis: ArrayLike, *, loss: float = LOSS) -> IntegerTwin:
 def inverse_parts(basis: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
     """The inverse of the row of ones above ``basis`` (n-1, n): its first column u (n,) and the others G (n, n-1).
 
-    Source: spec eq. (24).
+    Source: spec eq. (36).
 
     Example:
         >>> u, G = inverse_parts(np.array([[1.0, -1.0]]))

@@ -4,6 +4,7 @@ Reads: a plan, confidential records.  Gives: Measurement.
 """
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -72,34 +73,20 @@ def measure(
     """
     _require_options(noise, seed)
     if noise == "discrete":
-        return measure_with_bits(plan, data, OperatingSystemBits(), progress=progress)
-    groups, family = _groups(plan)
-    steps = _Steps.of(family, progress)
-    tables = _tables_or_error(plan, data, groups, family, progress=steps.counting)
+        job = _discrete_job(plan, OperatingSystemBits(), progress)
+    else:
+        job = _continuous_job(plan, None if seed is None else int(seed), progress)
+    tables = job.count_records(data)
     del data  # the traceback of what is raised here must not lead to the records
-    if isinstance(tables, DataError):
-        raise tables
-    generator = release_generator() if seed is None else generator_of_entropy(int(seed))
-    variances = plan.noise_variance.array
-    values = residual_values(gaussian_mechanism(generator), tables, groups, variances, progress=steps.answering)
-    record = NoiseRecord("gaussian", None if seed is None else int(seed), neighbors=neighbor_words(plan))
-    return Measurement(plan, ResidualAnswers(groups, frozen(values)), record)
+    return job.finish(tables)
 
 
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
-    groups, family = _groups(plan)
-    precision = precision_of(plan.noise_variance.array)
-    cost = measured_cost(plan, precision)
-    require_affordable(plan, cost)
-    require_drawable(groups, precision)
-    steps = _Steps.of(family, progress)
-    tables = _tables_or_error(plan, data, groups, family, progress=steps.counting)
-    del data  # the traceback of what is raised here must not lead to the records
-    if isinstance(tables, DataError):
-        raise tables
-    answers = integer_answers(tables, groups, precision, source, progress=steps.answering)
-    return Measurement(plan, answers, NoiseRecord("discrete", None, source.mark, cost, neighbor_words(plan)))
+    job = _discrete_job(plan, source, progress)
+    tables = job.count_records(data)
+    del data
+    return job.finish(tables)
 
 
 def residual_values(
@@ -136,30 +123,65 @@ def residual_values(
     return values
 
 
-def _tables_or_error(
-    plan: Plan, data: object, groups: ShapeGroups, family: Parents, *, progress: Progress | None
-) -> list[IntArray] | DataError:
-    """The counts of all sets, or what is wrong with the records: not raised, and without history."""
-    try:
-        return count_tables(open_source(data, plan.domain), plan.closure, groups, family, progress=progress)
-    except DataError as error:
-        return DataError(str(error), column=error.column)
+class _Job(NamedTuple):
+    """Everything that can be decided and checked before a record is read."""
+
+    plan: Plan
+    groups: ShapeGroups
+    family: Parents
+    progress: Progress | None
+    answer: Callable[[list[IntArray], Progress | None], Measurement]
+
+    def count_records(self, data: object) -> list[IntArray] | DataError:
+        """The counts of all sets, or what is wrong with the records: not raised, and without history."""
+        progress = self._progress(0)
+        try:
+            source = open_source(data, self.plan.domain)
+            return count_tables(source, self.plan.closure, self.groups, self.family, progress=progress)
+        except DataError as error:
+            return DataError(str(error), column=error.column)
+
+    def finish(self, tables: list[IntArray] | DataError) -> Measurement:
+        """The noisy answers."""
+        if isinstance(tables, DataError):
+            raise tables
+        return self.answer(tables, self._progress(self._counted))
+
+    @property
+    def _counted(self) -> int:
+        return int(self.family.is_maximal.sum())
+
+    def _progress(self, before: int) -> Progress | None:
+        """Report the steps of one part of the work among all."""
+        report, total = self.progress, self._counted + len(self.plan.closure)
+        return None if report is None else lambda done, _: report(before + done, total)
 
 
-class _Steps(NamedTuple):
-    """How the two parts of the work report their progress: each step counts once."""
+def _discrete_job(plan: Plan, source: ByteSource, progress: Progress | None) -> _Job:
+    groups, family = _groups(plan)
+    precision = precision_of(plan.noise_variance.array)
+    require_drawable(groups, precision)
+    cost = measured_cost(plan, precision)
+    require_affordable(plan, cost)
+    record = NoiseRecord("discrete", None, source.mark, cost, neighbor_words(plan))
 
-    counting: Progress | None
-    answering: Progress | None
+    def answer(tables: list[IntArray], progress: Progress | None) -> Measurement:
+        return Measurement(plan, integer_answers(tables, groups, precision, source, progress=progress), record)
 
-    @classmethod
-    def of(cls, family: Parents, progress: Progress | None) -> "_Steps":
-        if progress is None:
-            return cls(None, None)
-        counted, total = int(family.is_maximal.sum()), len(family.parent)
-        return cls(
-            lambda done, _: progress(done, counted + total), lambda done, _: progress(counted + done, counted + total)
-        )
+    return _Job(plan, groups, family, progress, answer)
+
+
+def _continuous_job(plan: Plan, seed: int | None, progress: Progress | None) -> _Job:
+    groups, family = _groups(plan)
+    record = NoiseRecord("gaussian", seed, neighbors=neighbor_words(plan))
+
+    def answer(tables: list[IntArray], progress: Progress | None) -> Measurement:
+        generator = release_generator() if seed is None else generator_of_entropy(seed)
+        variances = plan.noise_variance.array
+        values = residual_values(gaussian_mechanism(generator), tables, groups, variances, progress=progress)
+        return Measurement(plan, ResidualAnswers(groups, frozen(values)), record)
+
+    return _Job(plan, groups, family, progress, answer)
 
 
 def _groups(plan: Plan) -> tuple[ShapeGroups, Parents]:

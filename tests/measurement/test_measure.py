@@ -13,11 +13,12 @@ import dense
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, WorkloadError
 from residualplanner.kron import tables_of_residuals
-from residualplanner.measurement import measure
+from residualplanner.measurement import ResidualAnswers, measure
 from residualplanner.measurement.counting import count_tables, parents
+from residualplanner.measurement.discrete_gaussian import InsecureTestBits, NoiseError
 from residualplanner.measurement.gaussian import gaussian_mechanism, generator_of_entropy, release_generator
-from residualplanner.measurement.measure import residual_values
-from residualplanner.measurement.measurement import ResidualAnswers, groups_of_plan
+from residualplanner.measurement.measure import measure_with_bits, residual_values
+from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.sources import open_source
@@ -97,9 +98,9 @@ def test_the_noise_of_a_release_comes_from_the_operating_system(monkeypatch):
         return bytes(range(count))
 
     monkeypatch.setattr(np.random, "default_rng", None)
-    first = measure(PLAN, CODES)
+    first = measure(PLAN, CODES, noise="gaussian")
     assert (first.noise.seed, first.noise.randomness) == (None, "operating system")
-    assert (measure(PLAN, CODES).residuals.values != first.residuals.values).all()
+    assert (measure(PLAN, CODES, noise="gaussian").residuals.values != first.residuals.values).all()
     monkeypatch.setattr("os.urandom", urandom)
     release_generator()
     assert asked == [32]
@@ -111,7 +112,13 @@ def test_a_system_without_randomness_gives_no_release(monkeypatch):
 
     monkeypatch.setattr("os.urandom", broken)
     with pytest.raises(OSError, match="no entropy"):
+        measure(PLAN, CODES, noise="gaussian")
+    with pytest.raises(NoiseError, match="nothing may be released"):
         measure(PLAN, CODES)
+
+
+def seeded(seed):
+    return measure(PLAN, CODES, noise="gaussian", seed=seed)
 
 
 def test_every_bit_of_the_seed_matters():
@@ -121,28 +128,34 @@ def test_every_bit_of_the_seed_matters():
 
 
 def test_a_seeded_measurement_can_be_repeated_and_says_so():
-    one, two = measure(PLAN, CODES, seed=3), measure(PLAN, CODES, seed=np.int64(3))
+    one, two = seeded(3), seeded(np.int64(3))
     assert (one.residuals.values == two.residuals.values).all()
     assert (one.noise.seed, one.noise.randomness) == (3, "seeded, not private")
     assert one.noise.guarantee.startswith("none")
     assert "seeded, not private" in repr(one)
-    assert (measure(PLAN, CODES, seed=4).residuals.values != one.residuals.values).all()
+    assert (seeded(4).residuals.values != one.residuals.values).all()
 
 
 def test_batches_do_not_change_what_is_drawn(monkeypatch):
-    one = measure(PLAN, CODES, seed=3)
+    one, exact = seeded(3), measure_with_bits(PLAN, CODES, InsecureTestBits(3))
     monkeypatch.setattr(gate, "BATCH_CELLS", 1)
-    assert (measure(PLAN, CODES, seed=3).residuals.values == one.residuals.values).all()
+    monkeypatch.setattr("residualplanner.measurement.discrete.BATCH_CELLS", 1)
+    assert (seeded(3).residuals.values == one.residuals.values).all()
+    again = measure_with_bits(PLAN, CODES, InsecureTestBits(3))
+    assert (again.residuals.integers == exact.residuals.integers).all()
 
 
 def test_the_order_of_the_records_does_not_matter():
-    assert (measure(PLAN, CODES[::-1], seed=3).residuals.values == measure(PLAN, CODES, seed=3).residuals.values).all()
+    turned = measure_with_bits(PLAN, CODES[::-1], InsecureTestBits(3)).residuals.integers
+    assert (turned == measure_with_bits(PLAN, CODES, InsecureTestBits(3)).residuals.integers).all()
 
 
 def test_what_was_measured_cannot_be_changed():
-    measurement = measure(PLAN, CODES)
-    assert not measurement.residuals.values.flags.writeable
-    assert not measurement.residuals.block(0).flags.writeable
+    for noise in ("discrete", "gaussian"):
+        residuals = measure(PLAN, CODES, noise=noise).residuals
+        assert not residuals.values.flags.writeable
+        assert not residuals.block(0).flags.writeable
+        assert not residuals.stored(0).flags.writeable
 
 
 @pytest.mark.parametrize("workload", [[()], [("one",)], [("one", "a")], [("a",), ("c", "b", "one")]])
@@ -153,30 +166,33 @@ def test_totals_and_attributes_of_one_value_are_measured(workload):
     assert total.tolist() == [40.0]
 
 
-def steps(plan, codes):
+def steps(plan, codes, noise):
     seen = []
-    measure(plan, codes, progress=lambda done, total: seen.append((done, total)))
+    measure(plan, codes, noise=noise, progress=lambda done, total: seen.append((done, total)))
     return seen
 
 
-def test_progress_tells_of_the_plan_alone():
-    seen = steps(PLAN, CODES)
-    assert seen == steps(PLAN, CODES[:1]) == steps(PLAN, np.tile(CODES, (5000, 1)))
+@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
+def test_progress_tells_of_the_plan_alone(noise):
+    seen = steps(PLAN, CODES, noise)
+    assert seen == steps(PLAN, CODES[:1], noise) == steps(PLAN, np.tile(CODES, (5000, 1)), noise)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     # Six pairs are counted; noise goes to them, to the four attributes and to the total.
     assert seen[-1] == (17, 17)
     assert {total for _, total in seen} == {17}
 
 
-def no_noise(_generator):
+def no_noise(*_arguments, **_options):
     raise AssertionError("noise was drawn")
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"noise": "discrete"}, "noise must be \"gaussian\", got 'discrete'"),
-        ({"noise": None}, 'noise must be "gaussian", got None'),
+        ({"noise": "laplace"}, 'noise must be "discrete" or "gaussian", got \'laplace\''),
+        ({"noise": None}, 'noise must be "discrete" or "gaussian", got None'),
+        ({"seed": 1}, 'only noise="gaussian", which is for research, takes a seed'),
+        ({"noise": "discrete", "seed": 0}, "takes a seed; leave it out for a release"),
         ({"seed": -1}, "seed must be a whole number, at least 0"),
         ({"seed": 1.0}, "seed must be a whole number, at least 0"),
         ({"seed": True}, "seed must be a whole number, at least 0"),
@@ -196,12 +212,14 @@ def test_too_many_cells_are_refused_before_records_are_read(monkeypatch):
         measure(PLAN, CODES)
 
 
-def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(monkeypatch):
+@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
+def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(monkeypatch, noise):
     monkeypatch.setattr(gate, "gaussian_mechanism", no_noise)
+    monkeypatch.setattr(gate, "integer_answers", no_noise)
     bad = CODES.copy()
     bad[17, 3] = 987_654
     with pytest.raises(DataError) as caught:
-        measure(PLAN, bad)
+        measure(PLAN, bad, noise=noise)
     error = caught.value
     assert error.column == "c"
     assert "987" not in str(error)

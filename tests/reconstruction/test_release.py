@@ -246,7 +246,9 @@ def test_estimates_spread_as_the_covariance_of_eq_12_says():
     plan = select(Workload(domain, [("a", "b"), ("a",)], weights=[1, 5]), budget=pcost(1))
     codes = np.random.default_rng(4).integers(0, domain.sizes, (30, 2))
     truth = exact_release(plan, codes)["a", "b"].estimate.ravel()
-    draws = np.array([reconstruct(measure(plan, codes, seed=i))["a", "b"].estimate.ravel() for i in range(5000)])
+    draws = np.array(
+        [reconstruct(measure(plan, codes, noise="gaussian", seed=i))["a", "b"].estimate.ravel() for i in range(5000)]
+    )
     covariance = dense.marginal_covariance(domain.sizes, (0, 1), noise_of(plan))
     white = np.linalg.solve(np.linalg.cholesky(covariance), (draws - truth).T).T
     count = len(white)

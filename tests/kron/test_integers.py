@@ -1,0 +1,112 @@
+"""Whole-number maps are the explicit matrices, to the last digit, in int64 and in Python integers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from residualplanner.kron import Scratch, centered_tables, differences_of_tables, integer_products, residuals_of_tables
+
+SHAPES = [(), (2,), (100,), (3, 4), (4, 1, 2), (2, 2, 2, 2), (35, 2, 3)]
+shapes = st.lists(st.integers(1, 6), max_size=4).map(tuple)
+
+
+def center(size):
+    return [[size * (row == column) - 1 for column in range(size)] for row in range(size)]
+
+
+def subtraction(size):
+    return [[int(column == 0) - int(column == row + 1) for column in range(size)] for row in range(size - 1)]
+
+
+def applied(matrices, tables):
+    """The product of the matrices with each table, entry by entry, in Python integers."""
+    result = tables.astype(object)
+    for axis, matrix in enumerate(matrices, start=1):
+        moved = np.moveaxis(result, axis, 0)
+        rows = [sum(entry * moved[j] for j, entry in enumerate(row)) for row in matrix]
+        result = np.moveaxis(np.array(rows, dtype=object).reshape(len(matrix), *moved.shape[1:]), 0, axis)
+    return result
+
+
+def whole_tables(seed, *shape, most=10**6):
+    return np.random.default_rng(seed).integers(-most, most, shape)
+
+
+@given(shape=shapes, batch=st.integers(1, 5), seed=st.integers(0, 99))
+def test_centered_tables_are_the_product_with_xi_of_eq_34(shape, batch, seed):
+    tables = whole_tables(seed, batch, *shape)
+    found = centered_tables(tables)
+    assert found.dtype == np.int64
+    assert (found == applied(map(center, shape), tables)).all()
+
+
+@given(shape=shapes, batch=st.integers(1, 5), seed=st.integers(0, 99))
+def test_differences_are_the_product_with_sub_of_eq_35(shape, batch, seed):
+    tables = whole_tables(seed, batch, *shape)
+    found = differences_of_tables(tables)
+    assert found.dtype == np.int64
+    assert found.shape == (batch, *(size - 1 for size in shape))
+    assert (found == applied(map(subtraction, shape), tables)).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_python_integers_give_what_int64_gives(shape):
+    tables = whole_tables(1, 3, *shape)
+    for function in (centered_tables, differences_of_tables, lambda x: integer_products(x, [None] * len(shape))):
+        narrow, wide = function(tables), function(tables.astype(object))
+        assert wide.dtype == object
+        assert (narrow == wide).all()
+        assert all(type(number) is int for number in wide.ravel().tolist())
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_python_integers_do_not_wrap(shape):
+    tables = whole_tables(1, 2, *shape).astype(object) * 10**40 + 1
+    for function, matrix in ((centered_tables, center), (differences_of_tables, subtraction)):
+        assert (function(tables) == applied(map(matrix, shape), tables)).all()
+
+
+@given(shape=shapes, seed=st.integers(0, 99))
+def test_differences_of_centered_tables_are_differences_times_the_cells(shape, seed):
+    """Sub (n I - 1 1^T) = n Sub: why the noisy answers are residuals plus noise."""
+    tables = whole_tables(seed, 2, *shape)
+    cells = int(np.prod(shape, dtype=np.int64))
+    assert (differences_of_tables(centered_tables(tables)) == cells * differences_of_tables(tables)).all()
+
+
+@given(shape=st.lists(st.integers(2, 40), max_size=3).map(tuple), seed=st.integers(0, 99))
+def test_differences_agree_with_residuals_in_floating_point(shape, seed):
+    tables = whole_tables(seed, 2, *shape)
+    assert (differences_of_tables(tables) == residuals_of_tables(tables.astype(np.float64))).all()
+
+
+@given(shape=st.lists(st.integers(1, 5), max_size=3).map(tuple), seed=st.integers(0, 99), data=st.data())
+def test_integer_products_apply_a_matrix_or_xi_along_each_axis(shape, seed, data):
+    tables = whole_tables(seed, 2, *shape)
+    matrices = [
+        None if data.draw(st.booleans()) else whole_tables(seed + axis, data.draw(st.integers(1, 4)), size, most=9)
+        for axis, size in enumerate(shape)
+    ]
+    expected = applied(
+        [center(size) if matrix is None else matrix.tolist() for size, matrix in zip(shape, matrices, strict=True)],
+        tables,
+    )
+    found = integer_products(tables, matrices)
+    assert found.dtype == np.int64
+    assert (found == expected).all()
+    assert (integer_products(tables.astype(object), matrices) == expected).all()
+
+
+@given(order=st.permutations(SHAPES), wide=st.lists(st.booleans(), min_size=len(SHAPES), max_size=len(SHAPES)))
+def test_memory_used_before_changes_nothing_and_what_is_read_stays(order, wide):
+    scratch = Scratch()
+    for shape, is_wide in zip(order, wide, strict=True):
+        tables = whole_tables(7, 3, *shape).astype(object if is_wide else np.int64)
+        before = tables.copy()
+        place = np.empty((3, *(size - 1 for size in shape)), dtype=tables.dtype)
+        centered = centered_tables(tables, scratch=scratch)
+        assert (centered == centered_tables(before)).all()
+        assert differences_of_tables(centered, scratch=scratch, out=place) is place
+        assert (tables == before).all()
+        assert (place == differences_of_tables(centered_tables(before))).all()
