@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow.csv as pa_csv
@@ -27,7 +27,7 @@ from residualplanner.reconstruction import reconstruct
 
 PACKAGE = str(Path(residualplanner.__file__).parent) + os.sep
 #: What reads records may take more steps for some records than for others; nothing behind it may.
-READING = tuple(PACKAGE + part + os.sep for part in ("sources", "domain"))
+READING = PACKAGE + "sources" + os.sep
 NOISY_COLUMNS = ("estimate", "ci_low", "ci_high")
 
 
@@ -61,26 +61,35 @@ class Seen:
 
 
 class Tracer:
-    """Notes every call of a function of the library, those that read records apart from the others."""
+    """Notes every call of a function of the library, those made while records are read apart from the others."""
 
-    _names: dict[CodeType, tuple[bool, str] | None] = {}
+    _names: ClassVar[dict[CodeType, tuple[bool, str] | None]] = {}
 
     def __init__(self) -> None:
         self.reading: list[str] = []
         self.others: list[str] = []
+        self._reader: FrameType | None = None
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
-        if event != "call":
-            return
-        code = frame.f_code
-        if code not in self._names:
-            name = code.co_filename
-            inside = name.startswith(PACKAGE)
-            called = f"{name.removeprefix(PACKAGE)}:{code.co_qualname}:{code.co_firstlineno}"
-            self._names[code] = (name.startswith(READING), called) if inside else None
-        found = self._names[code]
-        if found is not None:
-            (self.reading if found[0] else self.others).append(found[1])
+        if event == "call":
+            code = frame.f_code
+            if code not in self._names:
+                self._names[code] = _named(code)
+            found = self._names[code]
+            if found is not None:
+                if self._reader is None and found[0]:
+                    self._reader = frame
+                (self.others if self._reader is None else self.reading).append(found[1])
+        elif event == "return" and frame is self._reader:
+            self._reader = None
+
+
+def _named(code: CodeType) -> tuple[bool, str] | None:
+    """Whether a function reads records, and its name; None for functions of other packages."""
+    if not code.co_filename.startswith(PACKAGE):
+        return None
+    name = f"{code.co_filename.removeprefix(PACKAGE)}:{code.co_qualname}:{code.co_firstlineno}"
+    return code.co_filename.startswith(READING), name
 
 
 class _Keeping(logging.Handler):
@@ -96,7 +105,7 @@ class _Keeping(logging.Handler):
 def watched(seen: Seen, *, trace: bool = True) -> Iterator[FrozenRandomness]:
     """Freeze ``os.urandom``, and note what is asked of it, logged, warned of, printed and called."""
     frozen, tracer, handler = FrozenRandomness(), Tracer(), _Keeping()
-    root, real = logging.getLogger(), os.urandom
+    root, real, real_sync, synced = logging.getLogger(), os.urandom, os.fsync, []
     level = root.level
     printed, complained = io.StringIO(), io.StringIO()
     with (
@@ -108,13 +117,15 @@ def watched(seen: Seen, *, trace: bool = True) -> Iterator[FrozenRandomness]:
         root.addHandler(handler)
         root.setLevel(1)
         os.urandom = frozen
+        os.fsync = lambda number: synced.append("fsync")  # thousands of real ones would take minutes
         if trace:
             sys.setprofile(tracer)
         try:
             yield frozen
         finally:
-            sys.setprofile(None)
-            os.urandom = real
+            if trace:
+                sys.setprofile(None)
+            os.urandom, os.fsync = real, real_sync
             root.setLevel(level)
             root.removeHandler(handler)
     seen.reading = tracer.reading
@@ -124,14 +135,24 @@ def watched(seen: Seen, *, trace: bool = True) -> Iterator[FrozenRandomness]:
         "warnings": [(str(warning.message), warning.category) for warning in warned],
         "printed": (printed.getvalue(), complained.getvalue()),
         "calls": tracer.others,
+        "synced": len(synced),
     }
 
 
-def run(plan: Plan, data: object, folder: Path, *, noise: str, release: bool = False, **options: Any) -> Seen:
+def run(
+    plan: Plan,
+    data: object,
+    folder: Path,
+    *,
+    noise: str = "discrete",
+    release: bool = False,
+    trace: bool = True,
+    **options: Any,
+) -> Seen:
     """Measure, save, reconstruct, and if asked save the release: everything that can be seen of it."""
     seen, steps = Seen(), []
     folder.mkdir()
-    with watched(seen):
+    with watched(seen, trace=trace):
         measurement = measure(plan, data, noise=noise, progress=lambda *step: steps.append(step), **options)
         text = (repr(measurement), repr(measurement.residuals))
         measurement.save(folder / "measurement")
@@ -144,7 +165,7 @@ def run(plan: Plan, data: object, folder: Path, *, noise: str, release: bool = F
         "steps": steps,
         "text": text,
         "form": form(measurement),
-        "tables": {names: form(table.estimate) for names, table in tables.items()},
+        "tables": {names: (type(table.estimate), form(np.asarray(table.estimate))) for names, table in tables.items()},
         "files": {str(file.relative_to(folder)): content(file) for file in sorted(folder.rglob("*"))},
     }
     return seen

@@ -95,12 +95,12 @@ def _codes(name: str, size: int, draw: random.Random) -> Column:
 
 
 def _texts(name: str, size: int, draw: random.Random) -> Column:
-    labels = ["", "é", "01", "None", "a b"][:size]
+    labels = ["é", "01", "None", "", "a b"][:size]
     rule = draw.choice(["drop", labels[-1]])
     code = None if rule == "drop" else size - 1
     good = tuple((label, place) for place, label in enumerate(labels) if label)
     bad = (("elsewhere", code), (None, code), ("1", code))
-    return Column(Attribute(name, labels=labels, unknown=rule, missing=rule), good or bad[:1], bad)
+    return Column(Attribute(name, labels=labels, unknown=rule, missing=rule), good, bad)
 
 
 def _numbers(name: str, size: int, draw: random.Random) -> Column:
@@ -147,6 +147,11 @@ def residual_change(sizes: Sequence[int], members: Sequence[int], neighbor: Neig
 
 
 @cache
+def _database() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+@cache
 def _subtraction(size: int) -> np.ndarray:
     return subtraction(size)
 
@@ -185,7 +190,7 @@ _FRAMES: dict[str, Callable[[dict[str, list[Any]], Path], object]] = {
     "lazy": lambda values, path: pl.LazyFrame(values),
     "arrow": lambda values, path: pa.table(values),
     "reader": lambda values, path: pa.table(values).to_reader(),
-    "duckdb": lambda values, path: duckdb.connect().from_arrow(pa.table(values)),
+    "duckdb": lambda values, path: _database().cursor().from_arrow(pa.table(values)),
     "csv": _csv,
     "parquet": _parquet,
 }
