@@ -1,0 +1,392 @@
+"""Noisy answers are whole numbers, exact for counts and noise of every size, and distributed as planned."""
+
+import importlib
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+import dense
+from residualplanner.domain import Domain
+from residualplanner.errors import FileFormatError
+from residualplanner.measurement import IntegerAnswers, load_measurement, measure
+from residualplanner.measurement import discrete as mechanism
+from residualplanner.measurement.discrete import fits_int64_path, int64_groups, noisy_answers
+from residualplanner.measurement.discrete_gaussian import InsecureTestBits
+from residualplanner.measurement.measure import measure_with_bits
+from residualplanner.measurement.measurement import groups_of_plan
+from residualplanner.measurement.precision import gamma2_ratio, precision_of
+from residualplanner.plan import Plan, select
+from residualplanner.privacy import pcost
+from residualplanner.reconstruction import reconstruct
+from residualplanner.workload import Workload, marginals
+from strategies import cases, names_of
+
+SIZES = (3, 1, 2, 4, 3)
+DOMAIN = Domain(dict(zip(("a", "one", "b", "c", "d"), SIZES, strict=True)))
+PLAN = select(marginals(DOMAIN, up_to=2), budget=pcost(1))
+CODES = np.random.default_rng(5).integers(0, SIZES, (40, 5))
+
+
+def center(size):
+    return size * np.eye(size, dtype=object) - 1
+
+
+def subtraction(size):
+    return dense.subtraction(size).astype(int).astype(object)
+
+
+def whole_product(matrices):
+    product = np.ones((1, 1), dtype=object)
+    for matrix in matrices:
+        product = np.kron(product, matrix)
+    return product
+
+
+def integers_of(measurement):
+    """The whole numbers of each set, flat, by its members."""
+    answers = measurement.residuals
+    groups = answers.groups
+    return {
+        members: answers.stored(groups.group[number])[groups.row[number] : groups.row[number] + 1].ravel()
+        for number, members in enumerate(measurement.plan.closure)
+    }
+
+
+def noise_frozen(monkeypatch, noise_of_table):
+    """Draw what ``noise_of_table`` says, of the number of cells, in place of random numbers."""
+
+    def flat(_scales, sizes, _source):
+        return np.concatenate([noise_of_table(size) for size in np.asarray(sizes).tolist()])
+
+    def arrays(_scales, sizes, _source):
+        return [noise_of_table(size).astype(object) for size in np.asarray(sizes).tolist()]
+
+    monkeypatch.setattr(mechanism, "draw_flat", flat)
+    monkeypatch.setattr(mechanism, "draw_arrays", arrays)
+
+
+def running(size):
+    """A noise of whole numbers that are all different."""
+    return np.arange(1, size + 1) ** 2
+
+
+@given(case=cases(), records=st.integers(0, 20))
+@settings(max_examples=60)
+def test_answers_are_those_of_eq_35_exactly(case, records):
+    plan = select(case.workload, budget=pcost(1))
+    codes = np.random.default_rng(7).integers(0, case.sizes, (records, len(case.sizes)))
+    data = np.zeros(case.sizes, dtype=np.int64)
+    np.add.at(data, tuple(codes.T), 1)
+    with pytest.MonkeyPatch.context() as patch:
+        noise_frozen(patch, running)
+        found = integers_of(measure(plan, codes))
+    for members, integers in found.items():
+        sizes = [case.sizes[i] for i in members]
+        counts = (dense.marginal(case.sizes, members) @ data.ravel()).astype(int).astype(object)
+        noisy = whole_product(map(center, sizes)) @ counts + running(math.prod(sizes)).astype(object)
+        assert integers.dtype == np.int64
+        assert integers.tolist() == (whole_product(map(subtraction, sizes)) @ noisy).tolist()
+
+
+def test_every_array_before_the_noise_holds_whole_numbers(monkeypatch):
+    """Each operation on the counts is watched; the noise is the first thing that joins them."""
+    seen = []
+
+    class Watched(np.ndarray):
+        def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+            plain = [np.asarray(x) if isinstance(x, Watched) else x for x in inputs]
+            places = None if out is None else tuple(np.asarray(x) if isinstance(x, Watched) else x for x in out)
+            result = getattr(ufunc, method)(*plain, **({} if out is None else {"out": places}), **options)
+            for array in (*plain, result):
+                seen.append((ufunc.__name__, np.asarray(array).dtype.kind))
+            return result.view(Watched) if isinstance(result, np.ndarray) else result
+
+    gate = importlib.import_module("residualplanner.measurement.measure")
+    count_tables, steps = gate.count_tables, []
+    monkeypatch.setattr(gate, "count_tables", lambda *a, **o: [t.view(Watched) for t in count_tables(*a, **o)])
+    for name in ("centered_tables", "differences_of_tables"):
+        function = getattr(mechanism, name)
+
+        def watched(tables, *, function=function, name=name, **options):
+            result = function(tables, **options)
+            steps.append((name, tables.dtype.kind, result.dtype.kind))
+            return result
+
+        monkeypatch.setattr(mechanism, name, watched)
+    measurement = measure(PLAN, CODES)
+    assert {kind for _, kind in seen} <= set("iO")
+    assert {"multiply", "add", "subtract"} & {name for name, _ in seen}
+    assert steps == [("centered_tables", "i", "i"), ("differences_of_tables", "i", "i")] * (len(steps) // 2)
+    assert len(steps) >= 2 * len(measurement.residuals.groups.shapes)
+    assert measurement.residuals.integers.dtype == np.int64
+
+
+def random_counts(shape, most, seed=3):
+    return np.random.default_rng(seed).integers(0, most, shape)
+
+
+@pytest.mark.parametrize("shape", [(100, 100, 100), (7, 6, 5, 4, 9)], ids=str)
+def test_counts_up_to_a_million_million_are_exact(shape):
+    """Beside Python integers, by sums over whole axes: no entry of a Kronecker product is formed."""
+    counts = random_counts((1, *shape), 10**12)
+    noise = random_counts((1, *shape), 10**9, seed=4) - 5 * 10**8
+    expected = counts.astype(object)
+    for axis, size in enumerate(shape, start=1):
+        expected = size * expected - expected.sum(axis=axis, keepdims=True)
+    expected = expected + noise
+    for axis in range(1, len(shape) + 1):
+        first = np.take(expected, [0], axis)
+        expected = first - np.delete(expected, 0, axis)
+    assert not fits_int64_path(shape, 1e-4, int(counts.sum()))
+    found = noisy_answers(counts, noise.astype(object))
+    assert (found == expected).all()
+    assert max(abs(found.ravel())) > 2**53
+
+
+@pytest.mark.parametrize("shape", [(), (100,), (2, 85), (10, 10, 10), (3, 2, 4, 2, 3)], ids=str)
+def test_int64_and_python_integers_give_the_same_answers(shape):
+    counts = random_counts((4, *shape), 2**20)
+    noise = random_counts((4, *shape), 10**9, seed=4) - 5 * 10**8
+    narrow, wide = noisy_answers(counts, noise), noisy_answers(counts, noise.astype(object))
+    assert (narrow.dtype, wide.dtype) == (np.int64, object)
+    assert (narrow == wide).all()
+
+
+@given(
+    shape=st.lists(st.integers(2, 12), max_size=4).map(tuple),
+    exponent=st.integers(0, 62),
+    spread=st.integers(-40, 60),
+)
+@settings(max_examples=200)
+def test_where_int64_is_chosen_nothing_wraps(shape, exponent, spread):
+    """All records in one cell, and noise of 64 gamma of the worst signs: the largest numbers there can be."""
+    records, precision = 2**exponent, math.nextafter(2.0**-spread, 0)
+    cells = math.prod(shape)
+    if not fits_int64_path(shape, precision, records):
+        return
+    numerator, denominator = gamma2_ratio(cells, precision)
+    bound = math.isqrt(4096 * numerator // denominator)
+    for corner in (0, -1):
+        counts = np.zeros((1, cells), dtype=np.int64)
+        counts[0, corner] = records
+        places = np.indices(shape).reshape(len(shape), cells)
+        noise = bound * (-1) ** (places > 0).sum(axis=0)[None]
+        for sign in (1, -1):
+            z = (sign * noise).reshape(1, *shape)
+            wide = noisy_answers(counts.reshape(z.shape), z.astype(object))
+            assert (noisy_answers(counts.reshape(z.shape), z) == wide).all()
+            assert max(map(abs, wide.ravel().tolist()), default=0) < 2**62
+
+
+@pytest.mark.parametrize(
+    ("shape", "precision", "records", "fits"),
+    [
+        ((100, 100, 100), 1e-6, 2**33, True),
+        ((100, 100, 100), 1e-6, 2**41, True),
+        ((100, 100, 100), 1e-6, 2**43, False),
+        ((2**14, 2**14), 1.0, 2**33, True),
+        ((2**15, 2**14), 1.0, 2**33, False),
+        ((100,) * 5, 1e-6, 2**33, False),
+        ((2,), 1e-30, 2**33, True),
+        ((2,), 1e-34, 2**33, False),
+        ((), 2.0**-108, 2**33, True),
+        ((), 2.0**-111, 2**33, False),
+    ],
+)
+def test_int64_is_chosen_by_sizes_and_scales(shape, precision, records, fits):
+    assert fits_int64_path(shape, precision, records) is fits
+
+
+def test_below_two_to_the_33_records_their_number_decides_nothing():
+    precision = np.full(len(PLAN.closure), 1e-30)
+    groups = groups_of_plan(PLAN)
+    decided = [int64_groups(groups, precision, records=records) for records in (0, 1, 2**33 - 1, 2**33)]
+    assert decided[0] == decided[1] == decided[2] == decided[3]
+    assert int64_groups(groups, precision, records=2**62) != decided[0]
+
+
+def plan_with_noise(workload, variance):
+    return Plan(
+        workload=workload,
+        noise_array=np.full(len(workload.closure), variance),
+        budget=pcost("1e9"),
+        loss="none",
+        loss_value=0.0,
+        gap=0.0,
+        status="given",
+    )
+
+
+WIDE_WORKLOAD = Workload(Domain(dict.fromkeys("abcde", 3)), [tuple("abcde")])
+
+
+def test_the_two_paths_agree_on_a_whole_measurement(monkeypatch):
+    noise_frozen(monkeypatch, running)
+    codes = np.random.default_rng(1).integers(0, 3, (50, 5))
+    plan = plan_with_noise(WIDE_WORKLOAD, 4.0)
+    narrow = measure(plan, codes)
+    monkeypatch.setattr(mechanism, "_INT64_ROOM", 2)
+    wide = measure(plan, codes)
+    # Whatever path was taken, what fits int64 is stored as int64.
+    assert not wide.residuals.wide
+    assert (wide.residuals.integers == narrow.residuals.integers).all()
+
+
+@pytest.mark.parametrize("variance", [1e18, 1e40, 1e200])
+def test_noise_of_every_size_is_measured_saved_and_reconstructed(tmp_path, variance):
+    codes = np.random.default_rng(1).integers(0, 3, (50, 5))
+    plan = plan_with_noise(WIDE_WORKLOAD, variance)
+    saved = measure(plan, codes)
+    saved.save(tmp_path / "file")
+    loaded = load_measurement(tmp_path / "file")
+    assert bool(saved.residuals.wide) == (variance > 1e18)
+    for members, integers in integers_of(saved).items():
+        assert integers.tolist() == integers_of(loaded)[members].tolist()
+    assert (loaded.residuals.values == saved.residuals.values).all()
+    for query in [tuple("abcde"), ("b",), ()]:
+        assert (reconstruct(loaded)[query].estimate == reconstruct(saved)[query].estimate).all()
+    # A wrong scale, or a factor left out, is off by far more than the 20 standard errors allowed here.
+    white = saved.residuals.values / math.sqrt(variance)
+    assert 0.5 < np.sqrt((white**2).mean()) < 20
+
+
+def test_a_draw_that_int64_cannot_hold_makes_python_integers_and_wraps_nothing(monkeypatch):
+    def flat(_scales, sizes, _source):
+        noise = np.arange(int(np.sum(sizes))).astype(object)
+        noise[-1] = 10**30
+        return noise
+
+    monkeypatch.setattr(mechanism, "draw_flat", flat)
+    found = measure(PLAN, CODES).residuals
+    largest = len(found.groups.shapes) - 1
+    assert list(found.wide) == [largest]
+    assert min(found.wide[largest].ravel().tolist()) < -(10**29) or max(found.wide[largest].ravel().tolist()) > 10**29
+
+
+def test_ready_counts_beyond_two_to_the_33_are_measured_exactly(monkeypatch):
+    noise_frozen(monkeypatch, lambda size: np.zeros(size, dtype=np.int64))
+    domain = Domain({"a": 100, "b": 100, "c": 50})
+    table = random_counts((100, 100, 50), 10**12)
+    plan = select(Workload(domain, [("a", "b", "c")]), budget=pcost(1))
+    release = reconstruct(measure(plan, {("a", "b", "c"): table}))
+    np.testing.assert_allclose(release["a", "b", "c"].estimate, table, rtol=0, atol=1e4)
+    found = integers_of(release.measurement)
+    assert found[()].tolist() == [int(table.sum(dtype=object))]
+    by_a = table.sum(axis=(1, 2), dtype=object)
+    assert found[(0,)].tolist() == [100 * (by_a[0] - count) for count in by_a[1:]]
+
+
+def test_zero_records_are_measured_as_any_others():
+    plan = select(marginals(DOMAIN, up_to=3), budget=pcost(1))
+    empty, full = measure(plan, CODES[:0]), measure(plan, CODES)
+    assert empty.residuals.integers.shape == full.residuals.integers.shape
+    assert empty.noise == full.noise
+    assert (empty.residuals.integers != 0).any()
+    assert np.abs(empty.residuals.values).max() < 60 * math.sqrt(plan.noise_array.max() * 8)
+
+
+REPEATS = 4000
+TESTED = [(), (0,), (4,), (0, 2), (2, 3)]
+
+
+def whitened(plan, sets, repeats):
+    """Answers less the truth of many measurements, whitened by the covariance of continuous noise."""
+    closure = list(plan.closure)
+    variances = 1 / precision_of(plan.noise_array)
+    bits = InsecureTestBits(2024)
+    data = np.zeros(SIZES)
+    np.add.at(data, tuple(CODES.T), 1)
+    draws = {members: np.empty((repeats, math.prod(SIZES[i] - 1 for i in members))) for members in sets}
+    for repeat in range(repeats):
+        answers = measure_with_bits(plan, CODES, bits).residuals
+        for members in sets:
+            number = closure.index(members)
+            draws[members][repeat] = answers.block(answers.groups.group[number])[answers.groups.row[number]].ravel()
+    for members, found in draws.items():
+        covariance = variances[closure.index(members)] * dense.residual_covariance(SIZES, members)
+        difference = found - dense.residual(SIZES, members) @ data.ravel()
+        draws[members] = np.linalg.solve(np.linalg.cholesky(covariance), difference.T).T
+    return draws
+
+
+@pytest.fixture(scope="module")
+def draws():
+    return whitened(PLAN, TESTED, REPEATS)
+
+
+@pytest.mark.parametrize("members", TESTED, ids=str)
+def test_noise_has_the_covariance_of_continuous_noise(draws, members):
+    """Chi-square tests of the sum of squares.  False alarms: 1e-6 each, the bits being fixed: none.
+
+    Power: a set whose variance is off by 15% is found with probability above 0.99.
+    """
+    white = draws[members]
+    assert chi2.ppf(5e-7, white.size) < (white**2).sum() < chi2.isf(5e-7, white.size)
+    assert np.abs(white.mean(axis=0)).max() < 5.5 / math.sqrt(REPEATS)
+
+
+def test_noise_is_independent_within_and_between_sets(draws):
+    together = np.hstack(list(draws.values()))
+    correlation = together.T @ together / len(together)
+    limit = 6 / math.sqrt(len(together))
+    assert np.abs(correlation - np.eye(len(correlation)))[~np.eye(len(correlation), dtype=bool)].max() < limit
+
+
+def test_tables_are_unbiased_and_spread_as_the_plan_says():
+    """1,500 measurements of fixed bits.  Power: a bias of 0.25 standard errors, or a variance off by 40%, is found."""
+    repeats, bits, query = 1500, InsecureTestBits(11), ("a", "c")
+    truth = np.zeros((3, 4))
+    np.add.at(truth, (CODES[:, 0], CODES[:, 3]), 1)
+    found = np.array([reconstruct(measure_with_bits(PLAN, CODES, bits))[query].estimate for _ in range(repeats)])
+    white = (found - truth) / np.sqrt(PLAN.variance(query))
+    assert np.abs(white.mean(axis=0)).max() < 5.5 / math.sqrt(repeats)
+    assert np.abs(white.var(axis=0) - 1).max() < 6 * math.sqrt(2 / repeats)
+
+
+def test_bits_of_a_test_leave_their_mark_on_what_they_make(tmp_path):
+    marked = measure_with_bits(PLAN, CODES, InsecureTestBits(1))
+    marked.save(tmp_path / "file")
+    for measurement in (marked, load_measurement(tmp_path / "file")):
+        assert measurement.noise.randomness == "InsecureTestBits: not private"
+        assert measurement.noise.guarantee.startswith("none")
+        assert "not private" in repr(measurement)
+        assert not measurement.noise.is_private
+
+
+def test_the_guarantee_is_a_sentence_with_the_exact_cost():
+    noise = measure(PLAN, CODES).noise
+    assert noise.is_private
+    assert noise.guarantee.startswith(
+        f"This release satisfies rho-zCDP with rho = {noise.pcost / 2} (<= 0.5) under adding or removing one record"
+    )
+
+
+def test_answers_that_do_not_fit_their_plan_are_refused():
+    groups = groups_of_plan(PLAN)
+    found = measure(PLAN, CODES).residuals.integers
+    IntegerAnswers(groups, found)
+    for wrong in (found[:-1], found.astype(np.int32), found.astype(float), found[None]):
+        with pytest.raises(FileFormatError, match="the plan needs 32 answers, one axis of int64"):
+            IntegerAnswers(groups, wrong)
+    for wide in (np.array([[5]], dtype=object), np.array([[2**70, 1]], dtype=object)):
+        with pytest.raises(FileFormatError, match="exactly where int64 cannot hold them"):
+            IntegerAnswers(groups, found, {1: wide})
+
+
+@given(case=cases())
+@settings(max_examples=30)
+def test_a_loaded_measurement_reconstructs_to_the_same_bits(case):
+    plan = select(case.workload, budget=pcost(1))
+    saved = measure(plan, np.random.default_rng(7).integers(0, case.sizes, (9, len(case.sizes))))
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        saved.save(Path(folder) / "file")
+        loaded = load_measurement(Path(folder) / "file")
+    for query in case.distinct:
+        assert (reconstruct(loaded)[names_of(query)].estimate == reconstruct(saved)[names_of(query)].estimate).all()
