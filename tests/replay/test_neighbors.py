@@ -28,7 +28,7 @@ PAIRS_PER_WORLD = 20
 PARTS = 10
 WORLDS = -(-PAIRS // PAIRS_PER_WORLD)
 #: Of so many worlds one also saves its release, and so many have their calls followed: both are slow.
-WITH_RELEASE, TRACED = 20, 3
+WITH_RELEASE, TRACED = 21, 4
 
 
 def difference(world: World, before: Seen, after: Seen, neighbor: Neighbor, noise: str) -> str:
@@ -65,6 +65,8 @@ def replay(number: int, folder, *, noise: str, pairs: int = PAIRS_PER_WORLD, kin
 
     seen(records)  # what depends on the plan alone may be kept from here on
     before = seen(records)
+    if number % WITH_RELEASE == 0:
+        pairs = min(pairs, 5)
     for neighbor in itertools.islice(neighbors(draw, world, records, may_be_bad=may_be_bad), pairs):
         after = seen(neighbor.records)
         found = difference(world, before, after, neighbor, noise)
@@ -82,7 +84,7 @@ def test_runs_on_neighbors_differ_only_in_the_noisy_answers_and_there_exactly_by
 
 
 def test_continuous_noise_differs_by_the_record_too_but_for_rounding(tmp_path):
-    for number in range(0, 10_000, 1_000):
+    for number in range(10_000, 10_010):
         assert replay(number, tmp_path, noise="gaussian", pairs=10) == ""
 
 
