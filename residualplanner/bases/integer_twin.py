@@ -108,8 +108,8 @@ def _loss(rounded: NDArray[np.float64], G: FloatArray, u: FloatArray, pcost: flo
     if np.abs(rounded).max() > _LARGEST_ENTRY:
         return math.inf
     product = rounded @ G
-    smallest = np.linalg.norm(product, -2)
-    if not smallest > 0:
+    largest, smallest = np.linalg.norm(product, 2), np.linalg.norm(product, -2)
+    if not smallest > largest / 2:  # near 2**b times the identity they are equal
         return math.inf
     own = (rounded * rounded).sum(axis=0).max() / smallest**2 / pcost - 1
     moved = np.linalg.norm(G @ np.linalg.solve(product, rounded @ u)) / np.linalg.norm(u)

@@ -15,7 +15,7 @@ from residualplanner.errors import BudgetError, DataError
 from residualplanner.measurement.answers import ResidualAnswers, residual_count
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
 from residualplanner.measurement.discrete import integer_answers
-from residualplanner.measurement.discrete_gaussian import ByteSource, OperatingSystemBits
+from residualplanner.measurement.discrete_gaussian import ByteSource, NoiseError, OperatingSystemBits
 from residualplanner.measurement.gaussian import (
     Mechanism,
     gaussian_mechanism,
@@ -76,17 +76,17 @@ def measure(
         job = _discrete_job(plan, OperatingSystemBits(), progress)
     else:
         job = _continuous_job(plan, None if seed is None else int(seed), progress)
-    tables = job.count_records(data)
+    outcome = job.run(data)
     del data  # the traceback of what is raised here must not lead to the records
-    return job.finish(tables)
+    return _measurement(outcome)
 
 
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     job = _discrete_job(plan, source, progress)
-    tables = job.count_records(data)
+    outcome = job.run(data)
     del data
-    return job.finish(tables)
+    return _measurement(outcome)
 
 
 def residual_values(
@@ -123,6 +123,12 @@ def residual_values(
     return values
 
 
+def _measurement(outcome: Measurement | DataError | NoiseError) -> Measurement:
+    if isinstance(outcome, Measurement):
+        return outcome
+    raise outcome
+
+
 class _Job(NamedTuple):
     """Everything that can be decided and checked before a record is read."""
 
@@ -132,20 +138,17 @@ class _Job(NamedTuple):
     progress: Progress | None
     answer: Callable[[list[IntArray], Progress | None], Measurement]
 
-    def count_records(self, data: object) -> list[IntArray] | DataError:
-        """The counts of all sets, or what is wrong with the records: not raised, and without history."""
-        progress = self._progress(0)
+    def run(self, data: object) -> Measurement | DataError | NoiseError:
+        """The noisy answers, or what went wrong: not raised, and without history, as that would lead to the records."""
+        counting, answering = self._progress(0), self._progress(self._counted)
         try:
             source = open_source(data, self.plan.domain)
-            return count_tables(source, self.plan.closure, self.groups, self.family, progress=progress)
+            tables = count_tables(source, self.plan.closure, self.groups, self.family, progress=counting)
+            return self.answer(tables, answering)
         except DataError as error:
             return DataError(str(error), column=error.column)
-
-    def finish(self, tables: list[IntArray] | DataError) -> Measurement:
-        """The noisy answers."""
-        if isinstance(tables, DataError):
-            raise tables
-        return self.answer(tables, self._progress(self._counted))
+        except NoiseError as error:
+            return NoiseError(str(error))
 
     @property
     def _counted(self) -> int:

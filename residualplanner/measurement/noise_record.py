@@ -94,8 +94,9 @@ def decimal_up(value: Fraction) -> str:
     """A short decimal number, at least ``value``.
 
     Example:
-        >>> decimal_up(Fraction(1, 3)), decimal_up(Fraction(1, 2))
-        ('0.333334', '0.5')
+        >>> decimal_up(Fraction(1, 3)), decimal_up(Fraction(100)), decimal_up(Fraction(1, 10**30))
+        ('0.333334', '100', '1E-30')
     """
     context = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=10**6, Emin=-(10**6))
-    return f"{context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize():g}"
+    number = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+    return f"{number:f}" if Decimal("1e-6") <= number < Decimal("1e15") else str(number)

@@ -234,3 +234,23 @@ def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(monkey
             assert not any(
                 isinstance(value, np.ndarray) and value.shape == bad.shape for value in frame.f_locals.values()
             )
+
+
+def test_a_failing_source_of_bits_leaves_no_trace_of_the_counts(monkeypatch):
+    """The failure comes after some tables have their noise."""
+
+    class Failing(InsecureTestBits):
+        def read(self, count):
+            if self._number:
+                raise OSError("no more")
+            return super().read(count)
+
+    monkeypatch.setattr("residualplanner.measurement.discrete.NOISE_CELLS", 10)
+    with pytest.raises(NoiseError, match="nothing may be released") as caught:
+        measure_with_bits(PLAN, CODES, Failing(1))
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    for frame, _ in traceback.walk_tb(caught.value.__traceback__):
+        if "/tests/" not in frame.f_code.co_filename:
+            values = frame.f_locals.values()
+            assert not any(isinstance(value, np.ndarray | list) for value in values)

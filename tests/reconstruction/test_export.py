@@ -113,6 +113,22 @@ def test_the_manifest_says_what_was_spent_on_what(saved):
     assert sorted(path.name for path in saved.iterdir()) == sorted([*manifest["files"], "manifest.json", "tables"])
 
 
+def test_the_manifest_of_exact_noise_states_its_exact_cost_and_the_sentence_to_sign(tmp_path):
+    measurement = measure(PLAN, np.zeros((5, len(DOMAIN)), dtype=np.int64))
+    reconstruct(measurement).save(tmp_path / "out")
+    noise = json.loads((tmp_path / "out" / "manifest.json").read_text())["noise"]
+    exact = measurement.noise.pcost
+    assert noise["pcost"] == f"{exact.numerator}/{exact.denominator}"
+    assert 1 - 1e-9 < exact <= 1
+    assert noise["guarantee"].startswith(
+        f"This release satisfies rho-zCDP with rho = {exact / 2} (<= 0.5) under adding"
+    )
+    assert noise.keys() == {
+        "kind", "randomness", "source", "pcost", "precision", "neighbors", "guarantee", "package_versions"
+    }  # fmt: skip
+    assert noise["precision"].startswith("w = nextafter(1 / noise_variance, 0)")
+
+
 def manifest_example(folder):
     return index_of(folder)[0]["file"]
 

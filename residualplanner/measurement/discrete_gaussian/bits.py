@@ -78,14 +78,15 @@ class InsecureTestBits:
 
 
 class CheckedBits:
-    """One call's view of a byte source: checks the length, and that no 32-byte block equals the one before it.
+    """One call's view of a byte source, which checks what it gives.
 
-    Honest bytes repeat a block with probability 2**-256; stuck, zeroed or replayed ones do at once.
+    Every request must have the length asked for, no 32-byte block may equal the one before it, and no request may begin
+    as the last one began.  Honest bytes fail this with probability 2**-256 a block; stuck or replayed ones do at once.
     """
 
     def __init__(self, source: ByteSource) -> None:
         self._source = source
-        self._last = b""
+        self._seen = (b"", b"")
 
     def read(self, count: int) -> memoryview:
         """Return ``count`` fresh bytes.
@@ -97,9 +98,9 @@ class CheckedBits:
         data = self._ask(wanted)
         if not isinstance(data, bytes) or len(data) != wanted:
             raise NoiseError("the source of random bytes did not give as many as asked; nothing may be released")
-        if data[:BLOCK_BYTES] == self._last or _repeats(data):
+        if data[:BLOCK_BYTES] in self._seen or _repeats(data):
             raise NoiseError("the source of random bytes repeats itself; nothing may be released")
-        self._last = data[-BLOCK_BYTES:]
+        self._seen = data[:BLOCK_BYTES], data[-BLOCK_BYTES:]
         return memoryview(data)[:count]
 
     def whole_number(self, bits: int) -> int:
