@@ -13,7 +13,7 @@ from residualplanner.errors import DataError
 from residualplanner.sources.counting import BLOCK, add_counts, zero_tables
 from residualplanner.sources.guarding import guarded
 from residualplanner.sources.protocol import Progress
-from residualplanner.sources.rules import Block, Breach, data_error_of_breaches
+from residualplanner.sources.rules import Block, Breach, code_type, data_error_of_breaches
 
 
 class RecordSource:
@@ -50,7 +50,7 @@ def _count(
     tables = zero_tables(domain.sizes, groups)
     asked = sum(map(len, groups))
     breaches: set[Breach] = set()
-    stream = _regrouped(blocks)
+    stream = _regrouped(domain, blocks)
     block = guarded(next, stream, None)
     while isinstance(block, Block):
         following = guarded(next, stream, None)
@@ -65,18 +65,21 @@ def _count(
     return data_error_of_breaches(domain, breaches) if breaches else tables
 
 
-def _regrouped(blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
-    """The same records in blocks of at least BLOCK, but for the last, so that tables are passed over less often."""
+def _regrouped(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
+    """The same records in blocks of at least BLOCK, but for the last, so that tables are passed over less often.
+
+    There is one block at least: no records at all take the same steps as some.
+    """
     waiting: list[Block] = []
-    records = 0
+    records, is_first = 0, True
     for block in blocks():
         waiting.append(block)
         records += block.codes.shape[1]
         if records >= BLOCK:
             yield _joined(waiting)
-            waiting, records = [], 0
-    if waiting:
-        yield _joined(waiting)
+            waiting, records, is_first = [], 0, False
+    if waiting or is_first:
+        yield _joined(waiting or [Block(np.empty((len(domain), 0), dtype=code_type(domain)), frozenset())])
 
 
 def _joined(blocks: list[Block]) -> Block:

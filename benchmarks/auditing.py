@@ -1,0 +1,318 @@
+"""A privacy audit: many runs of the real mechanism on two neighboring tables, and an adversary who tells them apart.
+
+The adversary knows the plan, both tables and the method, sees one result, and guesses which table it came from.  What
+it achieves bounds the privacy loss from below.  Two figures come of it:
+
+- mu: how far apart its scores lie, in standard deviations.  For the best adversary and Gaussian noise that is
+  sqrt(2 rho), the plan's claim.
+- epsilon at a delta of 0.01, with no assumption about the mechanism: Clopper and Pearson's exact bounds on the rates of
+  right and wrong guesses hold with probability 1 - 1e-6, so a bound above the claim disproves the claim.
+
+The mechanism runs in bulk: one call answers for a stack of equal tables, 100,000 runs at a time, by the very functions
+that `measure` uses.
+"""
+
+import contextlib
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta, norm
+
+from residualplanner.kron import tables_of_residuals
+from residualplanner.measurement import measure
+from residualplanner.measurement.answers import IntegerAnswers
+from residualplanner.measurement.discrete import integer_answers
+from residualplanner.measurement.discrete_gaussian import ByteSource, InsecureTestBits
+from residualplanner.measurement.measurement import groups_of_plan
+from residualplanner.measurement.precision import precision_of
+from residualplanner.plan import Plan
+from residualplanner.reconstruction import reconstruct
+from residualplanner.workload import ShapeGroups
+
+Scores = NDArray[np.float64]
+
+DELTA = 1e-2
+#: How improbable a false alarm is: of the bound on epsilon, and of mu by five standard errors (5.7e-7).
+FALSE_ALARM = 1e-6
+STANDARD_ERRORS = 5
+RUNS_AT_A_TIME = 100_000
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an adversary achieved.
+
+    Attributes:
+        runs: on each side.
+        mu: how far apart the scores of the two sides are, in standard deviations.
+        mu_error: its standard error.
+        epsilon: what epsilon is at least at delta = 0.01, with probability 1 - 1e-6.
+    """
+
+    runs: int
+    mu: float
+    mu_error: float
+    epsilon: float
+
+    def contradicts(self, mu: float) -> bool:
+        """Whether a claim of mu-GDP cannot stand: the scores are too far apart, or epsilon is too large."""
+        return self.mu > mu + STANDARD_ERRORS * self.mu_error or self.epsilon > gaussian_epsilon(mu)
+
+
+def gaussian_epsilon(mu: float, delta: float = DELTA) -> float:
+    """The epsilon of mu-GDP at ``delta``, eq. (3), by bisection."""
+    low, high = 0.0, mu * mu / 2 + 10 * mu
+    for _ in range(200):
+        middle = (low + high) / 2
+        if norm.cdf(mu / 2 - middle / mu) - math.exp(middle) * norm.cdf(-mu / 2 - middle / mu) > delta:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def audit(before: Scores, after: Scores, *, mu: float) -> Audit:
+    """What scores say, where an adversary who believes in ``mu`` guesses "after" above a threshold.
+
+    Args:
+        before (n,): scores on one table, of standard normal distribution if the claim is exact.
+        after (n,): scores on its neighbor, then higher by mu.
+        mu: sets the threshold, before the scores are seen.
+    """
+    runs = len(before)
+    deviation = math.sqrt((before.var() + after.var()) / 2)
+    found = float(after.mean() - before.mean()) / deviation
+    threshold = best_threshold(mu, runs)
+    epsilon = epsilon_at_least(int((after > threshold).sum()), int((before > threshold).sum()), runs)
+    return Audit(runs, found, math.sqrt(2 / runs + found**2 / (4 * runs)), epsilon)
+
+
+def epsilon_at_least(right: int, wrong: int, runs: int) -> float:
+    """The bound on epsilon from how often an event came on either side; each rate errs with half the false alarm."""
+    rate_right = beta.ppf(FALSE_ALARM / 2, right, runs - right + 1) if right else 0.0
+    rate_wrong = beta.isf(FALSE_ALARM / 2, wrong + 1, runs - wrong) if wrong < runs else 1.0
+    return math.log((rate_right - DELTA) / rate_wrong) if rate_right > DELTA + rate_wrong else 0.0
+
+
+def best_threshold(mu: float, runs: int) -> float:
+    """Where the bound is largest for scores that are as expected."""
+    thresholds = np.linspace(0, mu + 4, 401)
+    bounds = [epsilon_at_least(*(round(runs * norm.sf(t - shift)) for shift in (mu, 0)), runs) for t in thresholds]
+    return float(thresholds[int(np.argmax(bounds))])
+
+
+def expected_epsilon(mu: float, runs: int) -> float:
+    """The bound for scores that are as expected."""
+    threshold = best_threshold(mu, runs)
+    return epsilon_at_least(*(round(runs * norm.sf(threshold - shift)) for shift in (mu, 0)), runs)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A plan, a small table over its whole domain, and one that a neighbor would have.
+
+    Attributes:
+        plan: what is audited.
+        table: counts over all attributes.
+        neighbor: the same, changed by what the claim says is protected.
+        measured: the numbers of the sets that are measured; each once, or the mechanism is another.
+        precision (m,): of every set of the plan's closure.
+    """
+
+    plan: Plan
+    table: NDArray[np.int64]
+    neighbor: NDArray[np.int64]
+    measured: tuple[int, ...]
+    precision: NDArray[np.float64]
+
+    @classmethod
+    def adding(cls, plan: Plan, record: Sequence[int], *, times: int = 1) -> "Experiment":
+        """A table without a record, and with it ``times`` times."""
+        table = np.arange(math.prod(plan.domain.sizes), dtype=np.int64).reshape(plan.domain.sizes) % 4
+        neighbor = table.copy()
+        neighbor[tuple(record)] += times
+        sets = tuple(range(len(plan.closure)))
+        return cls(plan, table, neighbor, sets, precision_of(plan.noise_variance.array))
+
+    @property
+    def mu(self) -> float:
+        """What the plan claims for one record more or less: sqrt(2 rho)."""
+        return math.sqrt(self.plan.pcost)
+
+    def replacing(self, record: Sequence[int], by: Sequence[int]) -> "Experiment":
+        """The neighbor has one record replaced."""
+        neighbor = self.table.copy()
+        neighbor[tuple(record)] -= 1
+        neighbor[tuple(by)] += 1
+        return replace(self, neighbor=neighbor)
+
+    def with_deviation(self, factor: float) -> "Experiment":
+        """The noise's standard deviation times ``factor``."""
+        return replace(self, precision=self.precision / factor**2)
+
+    def measuring_twice(self, number: int) -> "Experiment":
+        """One set is measured once more than the cost says."""
+        return replace(self, measured=(*self.measured, number))
+
+
+def blocks(
+    experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource
+) -> Iterator[tuple[IntegerAnswers, int]]:
+    """The answers of ``runs`` runs on one table, up to 100,000 at a time, each set's runs one after another."""
+    groups = _groups(experiment)
+    for start in range(0, runs, RUNS_AT_A_TIME):
+        several = min(RUNS_AT_A_TIME, runs - start)
+        members = tuple(np.repeat(numbers, several) for numbers in groups.members)
+        stacked = ShapeGroups(groups.shapes, groups.group, groups.row, members)
+        counts = [
+            np.concatenate([np.broadcast_to(v, (several, *v.shape)) for v in _marginals(experiment, table, numbers)])
+            for numbers in groups.members
+        ]
+        yield integer_answers(counts, stacked, experiment.precision, source), several
+
+
+def likelihood_scores(
+    experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource
+) -> Scores:
+    """The best adversary's scores: the likelihood ratio, scaled so that it is standard normal without the change."""
+    groups = _groups(experiment)
+    weights, shift, power = [], 0.0, 0.0
+    changed = experiment.neighbor - experiment.table
+    for shape, numbers in zip(groups.shapes, groups.members, strict=True):
+        inverse = product([np.linalg.inv(subtraction(n) @ subtraction(n).T) for n in shape])
+        strategy = product([subtraction(n) for n in shape])
+        change = [strategy @ v.ravel() for v in _marginals(experiment, changed, numbers)]
+        # The adversary knows the noise that the plan says, whatever the mechanism really draws.
+        weight = [inverse @ part / experiment.plan.noise_variance.array[i] for part, i in zip(change, numbers, strict=True)]
+        weights.append(weight)
+        power += sum(float(w @ part) for w, part in zip(weight, change, strict=True))
+        shift += sum(
+            float(w @ (strategy @ v.ravel()))
+            for w, v in zip(weight, _marginals(experiment, experiment.table, numbers), strict=True)
+        )
+    scores = []
+    for answers, several in blocks(experiment, table, runs, source):
+        total = np.full(several, -shift)
+        for group, weight in enumerate(weights):
+            stored = np.asarray(answers.stored(group), dtype=np.float64) / answers.divisor(group)
+            total += np.einsum("srk,sk->r", stored.reshape(len(weight), several, -1), np.array(weight))
+        scores.append(total / math.sqrt(power))
+    return np.concatenate(scores)
+
+
+def table_cells(
+    experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource, query: Sequence[int]
+) -> NDArray[np.float64]:
+    """The reconstructed table of one query in every run, (runs, cells), by the functions that `reconstruct` uses."""
+    groups = groups_of_plan(experiment.plan)
+    parts = [tuple(part) for k in range(len(query) + 1) for part in combinations(query, k)]
+    # Subsets in the order of reconstruction: bit i of a subset's number says whether it has the query's i-th attribute.
+    parts.sort(key=lambda part: sum(1 << query.index(i) for i in part))
+    sets = [list(experiment.plan.closure).index(part) for part in parts]
+    found = []
+    for answers, several in blocks(experiment, table, runs, source):
+        rows = np.array([groups.row[number] * several for number in sets]) + np.arange(several)[:, None]
+        held = [int(groups.group[number]) for number in sets]
+        tables = tables_of_residuals(
+            [answers.stored(group) for group in held], rows, divisors=[answers.divisor(group) for group in held]
+        )
+        found.append(np.array(tables).reshape(several, -1))
+    return np.concatenate(found)
+
+
+def audit_likelihood(experiment: Experiment, runs: int, source: Callable[[str], ByteSource]) -> Audit:
+    """The best adversary, who sees the noisy answers."""
+    before, after = (
+        likelihood_scores(experiment, table, runs, source(side))
+        for side, table in (("before", experiment.table), ("after", experiment.neighbor))
+    )
+    return audit(before, after, mu=math.sqrt(claimed_power(experiment)))
+
+
+def audit_cell(experiment: Experiment, runs: int, source: Callable[[str], ByteSource], query: Sequence[int]) -> Audit:
+    """An adversary who sees one reconstructed table, and on half of the runs learns which cell to watch."""
+    before, after = (
+        table_cells(experiment, table, runs, source(side), query)
+        for side, table in (("before", experiment.table), ("after", experiment.neighbor))
+    )
+    return audit_chosen(before, after)
+
+
+def audit_chosen(before: NDArray[np.float64], after: NDArray[np.float64]) -> Audit:
+    """Choose a column and a scale by the first half of the runs (runs, columns); judge by the second half."""
+    half = len(before) // 2
+    gap = after[:half].mean(axis=0) - before[:half].mean(axis=0)
+    spread = np.sqrt((after[:half].var(axis=0) + before[:half].var(axis=0)) / 2)
+    chosen = int(np.argmax(np.abs(gap) / spread))
+    middle, scale = before[:half, chosen].mean(), spread[chosen] * np.sign(gap[chosen])
+    mu = float(abs(gap[chosen]) / spread[chosen])
+    return audit((before[half:, chosen] - middle) / scale, (after[half:, chosen] - middle) / scale, mu=mu)
+
+
+def claimed_power(experiment: Experiment) -> float:
+    """Mu squared of the adversary who believes the plan's noise, for the change that is really made."""
+    total, changed = 0.0, experiment.neighbor - experiment.table
+    groups = _groups(experiment)
+    for shape, numbers in zip(groups.shapes, groups.members, strict=True):
+        inverse = product([np.linalg.inv(subtraction(n) @ subtraction(n).T) for n in shape])
+        strategy = product([subtraction(n) for n in shape])
+        for number, v in zip(numbers, _marginals(experiment, changed, numbers), strict=True):
+            part = strategy @ v.ravel()
+            total += float(part @ inverse @ part) / experiment.plan.noise_variance.array[number]
+    return total
+
+
+def subtraction(size: int) -> NDArray[np.float64]:
+    """Sub_m, eq. (5)."""
+    return np.hstack([np.ones((size - 1, 1)), -np.eye(size - 1)])
+
+
+def product(factors: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The Kronecker product from left to right."""
+    return reduce(np.kron, factors, np.ones((1, 1)))
+
+
+def _groups(experiment: Experiment) -> ShapeGroups:
+    """The sets that are measured, by the shape of their tables; a set may come twice."""
+    groups = groups_of_plan(experiment.plan)
+    again = [np.flatnonzero(np.isin(experiment.measured, numbers)) for numbers in groups.members]
+    members = tuple(np.array(experiment.measured)[places] for places in again)
+    return ShapeGroups(groups.shapes, groups.group, groups.row, members)
+
+
+def _marginals(experiment: Experiment, table: NDArray[np.int64], numbers: Any) -> list[NDArray[np.int64]]:
+    """The marginal tables of some sets."""
+    sets = list(experiment.plan.closure)
+    everything = range(table.ndim)
+    return [np.asarray(table.sum(axis=tuple(i for i in everything if i not in sets[n]))) for n in np.asarray(numbers)]
+
+
+@contextlib.contextmanager
+def fixed_randomness(seed: int) -> Iterator[None]:
+    """Let ``os.urandom`` give a SHAKE-256 stream: what is measured meanwhile is the same every time, and not private."""
+    real = os.urandom
+    os.urandom = InsecureTestBits(seed).read
+    try:
+        yield
+    finally:
+        os.urandom = real
+
+
+def released_tables(plan: Plan, forms: Sequence[object], query: Sequence[str], runs: int) -> NDArray[np.float64]:
+    """What `measure` and `reconstruct` give out for one query, (runs, cells); the records come in each form in turn."""
+    return np.array(
+        [reconstruct(measure(plan, forms[run % len(forms)]))[tuple(query)].estimate.ravel() for run in range(runs)]
+    )
+
+
+def table_scores(tables: NDArray[np.float64], covariance: NDArray[np.float64], cell: int) -> Scores:
+    """The best adversary's scores for a record in ``cell``, from tables (runs, cells) and their covariance; see audit."""
+    weights = np.linalg.inv(covariance)[cell]
+    return np.asarray(tables @ weights / math.sqrt(weights[cell]))

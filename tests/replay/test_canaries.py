@@ -1,0 +1,258 @@
+"""Marked records stay in: no output but the noisy numbers, no error, no frame and no log holds a mark.
+
+Each run marks five records; every run of the whole way is searched, from the records to the files of the release.
+"""
+
+import contextlib
+import io
+import logging
+import random
+import sys
+import traceback
+import types
+import warnings
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from residualplanner.domain import Attribute, Bins, Domain
+from residualplanner.errors import DataError
+from residualplanner.measurement import measure
+from residualplanner.plan import select
+from residualplanner.privacy import pcost
+from residualplanner.reconstruction import reconstruct
+from residualplanner.workload import marginals
+
+#: The module of ``measure``, whose name the function has taken.
+GATE = sys.modules["residualplanner.measurement.measure"]
+RUNS = 200
+MARKS_PER_RUN = 5
+#: Of these every mark is made: as text, as a number with 12 digits, as its negative, and as a float.
+TEXT, DIGITS = "canary", 918273
+
+FORMS = ("pandas", "polars", "lazy", "arrow", "reader", "duckdb", "csv", "parquet", "codes", "objects")
+
+
+def plan_of(rule: str):
+    """A plan whose schema declares what becomes of bad values: ``error``, ``drop``, or another label."""
+    rules = {} if rule == "error" else {"unknown": rule, "missing": rule}
+    numeric = {} if rule == "error" else {"unknown": "drop", "missing": "drop"}
+    domain = Domain(
+        {
+            "name": Attribute("name", labels=["x", "other"], **rules),
+            "code": Attribute("code", size=3, **numeric),
+            "amount": Attribute("amount", bins=Bins([0, 10, 1e15]), **numeric),
+        }
+    )
+    return select(marginals(domain, up_to=2), budget=pcost(1))
+
+
+PLANS = {rule: plan_of(rule) for rule in ("error", "drop", "other")}
+
+
+def marked(draw: random.Random, rule: str, number: int) -> dict[str, list[object]]:
+    """Records some of which hold marks; where bad values are errors, maybe only marks that fit the schema."""
+    records = [[draw.choice(["x", "other"]), draw.randrange(3), draw.uniform(0, 20)] for _ in range(12)]
+    may_be_bad = rule != "error" or draw.random() < 0.7
+    for mark in range(number * MARKS_PER_RUN, (number + 1) * MARKS_PER_RUN):
+        column = draw.randrange(3) if may_be_bad else 2
+        value = int(f"{DIGITS}{mark:06}")
+        bad = [f"{TEXT}-{mark}", draw.choice([value, -value]), -float(value)][column]
+        records[draw.randrange(12)][column] = bad if may_be_bad else float(value)
+    return dict(zip(("name", "code", "amount"), map(list, zip(*records, strict=True)), strict=True))
+
+
+def contained(form: str, values: dict[str, list[object]], path):
+    """The records in one of the forms that people have them in; a mark may also stand in the index."""
+    if form == "codes":
+        return np.array([[0 if name == "x" else 1, code, 0] for name, code, *_ in zip(*values.values(), strict=True)])
+    table = pa.table(values)
+    if form == "csv":
+        pd.DataFrame(values).to_csv(path / "records.csv", index=False)
+        return path / "records.csv"
+    if form == "parquet":
+        pq.write_table(table, path / "records.parquet")
+        return path / "records.parquet"
+    makers = {
+        "pandas": lambda: pd.DataFrame(values, index=[f"{TEXT}-{row}" for row in range(12)]),
+        "objects": lambda: pd.DataFrame(values, dtype=object),
+        "polars": lambda: pl.DataFrame(values),
+        "lazy": lambda: pl.LazyFrame(values),
+        "arrow": lambda: table,
+        "reader": table.to_reader,
+        "duckdb": lambda: duckdb.connect().from_arrow(table),
+    }
+    return makers[form]()
+
+
+def is_marked(text: str) -> bool:
+    return TEXT in text or str(DIGITS) in text
+
+
+def leaks_of_error(error: BaseException, data: object) -> list[str]:
+    """Where an error, its history, or what its traceback leads to holds a mark or the records themselves."""
+    found = [word for word in ("__cause__", "__context__") if getattr(error, word) is not None]
+    if is_marked("".join(traceback.format_exception(error))) or any(is_marked(repr(part)) for part in error.args):
+        found.append("text")
+    frame = error.__traceback__
+    while frame is not None:
+        inside = frame.tb_frame
+        if inside.f_globals["__name__"].startswith("residualplanner"):
+            found += [
+                f"{inside.f_code.co_qualname}: {name}" for name, value in inside.f_locals.items() if holds(value, data)
+            ]
+        frame = frame.tb_next
+    return found
+
+
+def holds(root: object, data: object) -> bool:
+    """Whether records or a mark can be reached from a variable: items, attributes, closures, suspended generators."""
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen or isinstance(value, type | types.ModuleType | Domain):
+            continue
+        seen.add(id(value))
+        if value is data or isinstance(value, pd.DataFrame | pl.DataFrame | pl.LazyFrame | pa.Table | pa.RecordBatch):
+            return True
+        if is_marked(repr(value)):
+            return True
+        waiting += _inner(value)
+    return False
+
+
+def _inner(value: object) -> list[object]:
+    inner = [*vars(value).values()] if hasattr(value, "__dict__") else []
+    inner += [getattr(value, name, None) for name in getattr(type(value), "__slots__", ()) if isinstance(name, str)]
+    if isinstance(value, dict):
+        inner += [*value.keys(), *value.values()]
+    elif isinstance(value, list | tuple | set | frozenset):
+        inner += value
+    elif isinstance(value, types.FunctionType):
+        inner += [cell.cell_contents for cell in value.__closure__ or ()]
+    elif isinstance(value, types.MethodType):
+        inner.append(value.__self__)
+    elif isinstance(value, types.GeneratorType) and value.gi_frame is not None:
+        inner += value.gi_frame.f_locals.values()
+    return inner
+
+
+def one_run(number: int, folder) -> tuple[bool, list[str]]:
+    """Measure, save, reconstruct, save: whether the records were refused, and every place that holds a mark."""
+    draw = random.Random(number)
+    rule, form = draw.choice([*PLANS]), FORMS[number % len(FORMS)]
+    folder.mkdir()
+    values = marked(draw, rule, number)
+    if form in ("arrow", "reader", "duckdb", "parquet", "polars", "lazy"):  # these hold numbers only as numbers
+        values["amount"] = [float(value) for value in values["amount"]]
+    data = contained(form, values, folder)
+    found: list[str] = []
+    log, printed = io.StringIO(), io.StringIO()
+    handler, root = logging.StreamHandler(log), logging.getLogger()
+    root.addHandler(handler)
+    level, refused = root.level, False
+    root.setLevel(1)
+    with (
+        warnings.catch_warnings(record=True) as warned,
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+    ):
+        warnings.simplefilter("always")
+        try:
+            release(PLANS[rule], data, folder)
+        except DataError as error:
+            refused = True
+            found += leaks_of_error(error, data)
+        finally:
+            root.setLevel(level)
+            root.removeHandler(handler)
+    found += [f"{what}: {text[:80]}" for what, text in (("log", log.getvalue()), ("print", printed.getvalue())) if text]
+    found += [f"warning: {warning.message}" for warning in warned]
+    for file in (file for file in folder.rglob("*") if file.is_file() and file.stem != "records"):
+        if is_marked(str(file.relative_to(folder))) or is_marked(file.read_bytes().decode("latin-1")):
+            found.append(f"file: {file.name}")
+    return refused, found
+
+
+def release(plan, data, folder):
+    measurement = measure(plan, data)
+    text = repr(measurement) + repr(measurement.residuals) + repr(measurement.noise)
+    (folder / "text").write_text(text)
+    measurement.save(folder / "measurement")
+    reconstruct(measurement).save(folder / "tables", format="csv")
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_mark_is_found_in_any_output_of_the_whole_way(part, tmp_path):
+    refused = 0
+    for number in range(part, RUNS, 4):
+        is_refused, found = one_run(number, tmp_path / str(number))
+        assert found == [], f"run {number}"
+        refused += is_refused
+    assert 5 < refused < RUNS // 4 - 5  # both ways out were searched
+
+
+def counts_with_mark(place: int):
+    table = np.ones((2, 3, 2), dtype=np.int64)
+    table.flat[place] = DIGITS * 10**6
+    return {("name", "code", "amount"): table}
+
+
+@pytest.mark.parametrize("spoil", [lambda table: -table, lambda table: table * 2**40, lambda table: table[:1]])
+def test_counts_that_are_refused_stay_in(spoil):
+    data = {names: spoil(table) for names, table in counts_with_mark(5).items()}
+    with pytest.raises(DataError) as caught:
+        measure(PLANS["error"], data)
+    assert leaks_of_error(caught.value, data) == []
+
+
+def test_a_failing_source_of_bits_leads_to_no_records(monkeypatch):
+    data = pd.DataFrame(marked(random.Random(1), "drop", 1))
+    monkeypatch.setattr("os.urandom", lambda count: bytes(count))
+    with pytest.raises(Exception, match="repeats itself") as caught:
+        measure(PLANS["drop"], data)
+    assert leaks_of_error(caught.value, data) == []
+
+
+# Planted leaks: what the search must find.
+
+
+def leak_in_message(data):
+    raise DataError(f"what is {data['name'][0]}?")
+
+
+def leak_in_history(data):
+    try:
+        int(data["name"][0])
+    except ValueError:
+        raise DataError("a fixed text")  # noqa: B904 - the leak is the point
+
+
+def leak_in_frame(data):
+    kept = [lambda: data]
+    raise DataError("a fixed text", column=str(len(kept)))
+
+
+@pytest.mark.parametrize("leak", [leak_in_message, leak_in_history, leak_in_frame])
+def test_the_search_finds_a_planted_leak_in_an_error(leak, monkeypatch):
+    monkeypatch.setitem(leak.__globals__, "__name__", "residualplanner.planted")
+    data = {"name": [f"{TEXT}-1"]}
+    with pytest.raises(DataError) as caught:
+        leak(data)
+    assert leaks_of_error(caught.value, data)
+
+
+def test_the_search_finds_a_planted_leak_in_an_output(tmp_path, monkeypatch):
+    def telling(data, domain):
+        logging.getLogger("residualplanner").debug("records: %s", repr(data))
+        return real(data, domain)
+
+    real = GATE.open_source
+    monkeypatch.setattr(GATE, "open_source", telling)
+    assert one_run(0, tmp_path / "run")[1]

@@ -1,0 +1,40 @@
+"""What a ledger says depends on the plan, never on the records: not even on whether they can be read."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from replay.watching import Seen, watched
+from residualplanner.domain import Domain
+from residualplanner.errors import DataError
+from residualplanner.measurement import measure
+from residualplanner.plan import select
+from residualplanner.privacy import zcdp
+from residualplanner.workload import marginals
+
+PLAN = select(marginals(Domain({"a": 3, "b": 4}), up_to=2), budget=zcdp("0.5"))
+#: No records, some, and some that cannot be read.
+RECORDS = [np.empty((0, 2), dtype=int), np.array([[0, 1], [2, 3]]), np.array([[0, 1], [2, 7]])]
+
+pytestmark = pytest.mark.skipif("ledger" not in inspect.signature(measure).parameters, reason="measure has no ledger")
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_ledger_is_charged_the_same_whatever_the_records(in_file, tmp_path):
+    from residualplanner.measurement import Ledger
+
+    spent, files, bad = [], [], 0
+    for number, records in enumerate(RECORDS):
+        path = tmp_path / f"{number}.ledger"
+        ledger = Ledger.create(path, budget=zcdp(3), data_set="people") if in_file else Ledger(zcdp(3))
+        with watched(Seen(), trace=False):
+            try:
+                measure(PLAN, records, ledger=ledger)
+            except DataError:
+                bad += 1
+        spent.append(ledger.spent)
+        files.append(path.stat().st_size if in_file else 0)
+    assert bad == 1
+    assert spent[0] == spent[1] == spent[2] > 0
+    assert files[0] == files[1] == files[2]

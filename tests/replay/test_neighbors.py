@@ -1,0 +1,237 @@
+"""Two data sets that differ by one record, with the same random bytes: only the noisy answers differ, and by how much.
+
+The whole way is replayed: records in any form, counting, noise, files, tables.  ``RESIDUALPLANNER_REPLAYS`` sets the
+number of pairs; a release is made after 100,000.
+"""
+
+import itertools
+import logging
+import math
+import os
+import random
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+
+from replay.watching import Seen, run
+from replay.worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residual_change, worlds
+from residualplanner.measurement.discrete_gaussian import OperatingSystemBits
+
+#: The module of ``measure``, whose name the function has taken.
+GATE = sys.modules["residualplanner.measurement.measure"]
+
+PAIRS = int(os.environ.get("RESIDUALPLANNER_REPLAYS", "5000"))
+PAIRS_PER_WORLD = 20
+PARTS = 10
+WORLDS = -(-PAIRS // PAIRS_PER_WORLD)
+#: Of so many worlds one also saves its release, and so many have their calls followed: both are slow.
+WITH_RELEASE, TRACED = 21, 4
+
+
+def difference(world: World, before: Seen, after: Seen, neighbor: Neighbor, noise: str) -> str:
+    """What two runs differ in that they must not; empty if there is nothing."""
+    for name, shown in before.shown.items():
+        if after.shown[name] != shown:
+            return name
+    for members, numbers in after.numbers.items():
+        change = residual_change(world.sizes, members, neighbor)
+        found = numbers - before.numbers[members]
+        if noise == "discrete":
+            if found.dtype == np.float64 or not (found == change * math.prod(world.sizes[i] for i in members)).all():
+                return f"answers of {members}"
+        elif not np.allclose(found, change, rtol=0, atol=1e-9 * (1 + abs(numbers).max(initial=0))):
+            return f"answers of {members}"
+    return "" if before.numbers.keys() == after.numbers.keys() == set(world.plan.closure) else "sets"
+
+
+def replay(number: int, folder, *, noise: str, pairs: int = PAIRS_PER_WORLD, kind: str | None = None) -> str:
+    """Replay one world; what differs, and where."""
+    draw = random.Random(number)
+    world = worlds(draw)
+    chosen = draw.choice((*FRAMES, *CODED, *CODED))
+    kind = kind or chosen
+    may_be_bad = kind not in CODED
+    records = [world.record(draw, may_be_bad=may_be_bad) for _ in range(draw.randrange(9))]
+    places = (folder / f"{number}-{place}" for place in itertools.count())
+
+    def seen(them) -> Seen:
+        data = contained(kind, world, them, next(places))
+        return run(
+            world.plan, data, next(places), noise=noise, release=number % WITH_RELEASE == 0, trace=number % TRACED == 0
+        )
+
+    seen(records)  # what depends on the plan alone may be kept from here on
+    before = seen(records)
+    if number % WITH_RELEASE == 0:
+        pairs = min(pairs, 5)
+    for neighbor in itertools.islice(neighbors(draw, world, records, may_be_bad=may_be_bad), pairs):
+        after = seen(neighbor.records)
+        found = difference(world, before, after, neighbor, noise)
+        if not found and kind in CODED and records and neighbor.records and before.reading != after.reading:
+            found = "calls while reading"
+        if found:
+            return f"world {number} as {kind}, {neighbor.gained} gained, {neighbor.lost} lost: {found}"
+    return ""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_runs_on_neighbors_differ_only_in_the_noisy_answers_and_there_exactly_by_the_record(part, tmp_path):
+    for number in range(part, WORLDS, PARTS):
+        assert replay(number, tmp_path, noise="discrete") == ""
+
+
+def test_continuous_noise_differs_by_the_record_too_but_for_rounding(tmp_path):
+    for number in range(10_000, 10_010):
+        assert replay(number, tmp_path, noise="gaussian", pairs=10) == ""
+
+
+@pytest.mark.parametrize("kind", [*FRAMES, *CODED])
+def test_every_form_of_records_is_replayed(kind, tmp_path):
+    for number in (3, 7, 20):
+        assert replay(number, tmp_path, noise="discrete", pairs=5, kind=kind) == ""
+
+
+def test_reading_records_without_bad_values_calls_the_same_functions(tmp_path):
+    """How often they are called depends on how many distinct values there are: reading takes the time it takes."""
+    for number, kind in itertools.product((3, 9, 12), FRAMES):
+        draw = random.Random(number)
+        world = worlds(draw)
+        records = [world.record(draw, may_be_bad=False) for _ in range(4)]
+        called = set()
+        for place, neighbor in enumerate(itertools.islice(neighbors(draw, world, records, may_be_bad=False), 6)):
+            data = contained(kind, world, neighbor.records, tmp_path / f"{number}-{kind}-{place}")
+            seen = run(world.plan, data, tmp_path / f"{number}-{kind}-{place}-out", noise="discrete")
+            if place:  # the first run fills caches of the plan
+                called.add(frozenset(seen.reading))
+        assert len(called) == 1
+
+
+# Each of these faults was found in some published system, or would be easy to make here.
+
+
+def counted_once(real):
+    """A record that comes twice counts once."""
+    return lambda *given, **named: [np.minimum(table, 1) for table in real(*given, **named)]
+
+
+def total_rounded(real):
+    """The number of records is rounded before the noise, from which no error can be seen."""
+    return lambda *given, **named: [
+        table if table.ndim > 1 else table // 2 * 2 for table in real(*given, **named)
+    ]
+
+
+def noise_by_data(real):
+    """More random bytes are drawn for more records."""
+
+    def counts(*given, **named):
+        tables = real(*given, **named)
+        os.urandom(1 + int(tables[0].sum()))
+        return tables
+
+    return counts
+
+
+def logged(real):
+    """A log line tells the number of records."""
+
+    def counts(*given, **named):
+        tables = real(*given, **named)
+        logging.getLogger("residualplanner").debug("counted %s", tables[0].sum())
+        return tables
+
+    return counts
+
+
+def warned(real):
+    """A warning comes where a table is empty."""
+
+    def counts(*given, **named):
+        tables = real(*given, **named)
+        if tables[0].sum() % 2:
+            warnings.warn("an odd number of records", stacklevel=1)
+        return tables
+
+    return counts
+
+
+def printed(real):
+    """Something is printed for each record."""
+
+    def counts(*given, **named):
+        tables = real(*given, **named)
+        print("." * int(tables[0].sum()))
+        return tables
+
+    return counts
+
+
+def one_call_more(real):
+    """A table with one count takes a step more than others."""
+
+    def counts(*given, **named):
+        tables = real(*given, **named)
+        for _ in range(int(tables[0].sum())):
+            OperatingSystemBits().read(0)
+        return tables
+
+    return counts
+
+
+def progress_by_records(real):
+    """Progress is told once per record."""
+
+    def counts(*given, progress, **named):
+        tables = real(*given, progress=progress, **named)
+        for _ in range(int(tables[0].sum())):
+            progress(1, 1)
+        return tables
+
+    return counts
+
+
+FAULTS = [
+    counted_once,
+    total_rounded,
+    noise_by_data,
+    logged,
+    warned,
+    printed,
+    one_call_more,
+    progress_by_records,
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_replay_sees_a_planted_fault(fault, tmp_path, monkeypatch):
+    monkeypatch.setattr(GATE, "count_tables", fault(GATE.count_tables))
+    assert any(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(0, 60, 3))
+
+
+def test_the_replay_sees_noise_that_depends_on_the_data(tmp_path, monkeypatch):
+    real = GATE.integer_answers
+
+    def scaled(tables, groups, precision, *given, **named):
+        return real(tables, groups, precision / (1 + tables[0].sum()), *given, **named)
+
+    monkeypatch.setattr(GATE, "integer_answers", scaled)
+    assert "answers" in "".join(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(5))
+
+
+def test_the_replay_sees_a_count_that_a_file_keeps(tmp_path, monkeypatch):
+    real = GATE.integer_answers
+
+    class Telling(GATE.NoiseRecord):
+        __slots__ = ()
+
+    def telling(tables, *given, **named):
+        kept = int(tables[0].sum())
+        monkeypatch.setattr(Telling, "guarantee", property(lambda _: f"none for {kept} records"))
+        return real(tables, *given, **named)
+
+    monkeypatch.setattr(GATE, "NoiseRecord", Telling)
+    monkeypatch.setattr(GATE, "integer_answers", telling)
+    assert "files" in "".join(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(5))

@@ -1,0 +1,196 @@
+"""Small random worlds: a schema, a plan, records, and their neighbors, with the code of every value known beforehand.
+
+A record is a tuple of entries, an entry a raw value and the code it must get; a code of None means that the schema
+drops the record.
+"""
+
+import csv
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dense import product, subtraction
+from residualplanner.domain import Attribute, Bins, Domain
+from residualplanner.plan import Plan, select
+from residualplanner.privacy import pcost
+from residualplanner.workload import Workload
+
+Entry = tuple[Any, int | None]
+Record = tuple[Entry, ...]
+
+#: How data come.  Only records without bad values come as codes or counts.
+FRAMES = ("pandas", "polars", "arrow", "reader", "csv", "parquet", "lazy", "duckdb")
+CODED = ("codes", "counts")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's description and every entry it may have."""
+
+    attribute: Attribute
+    good: tuple[Entry, ...]
+    bad: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class World:
+    """A plan, and columns to make records of."""
+
+    columns: tuple[Column, ...]
+    plan: Plan
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.plan.domain.sizes
+
+    def record(self, draw: random.Random, *, may_be_bad: bool = True) -> Record:
+        return tuple(
+            draw.choice(column.bad if may_be_bad and column.bad and draw.random() < 0.2 else column.good)
+            for column in self.columns
+        )
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """Records that differ from others by those gained and those lost."""
+
+    records: tuple[Record, ...]
+    gained: tuple[Record, ...]
+    lost: tuple[Record, ...]
+
+
+def worlds(draw: random.Random) -> World:
+    """A random world of at most 64 cells."""
+    columns: list[Column] = []
+    cells = 1
+    for number in range(draw.randint(1, 4)):
+        column = draw.choice(MAKERS)(f"column {number}", draw.randint(1, 5), draw)
+        if cells * column.attribute.size <= 64:
+            columns.append(column)
+            cells *= column.attribute.size
+    domain = Domain({column.attribute.name: column.attribute for column in columns})
+    queries = [
+        tuple(draw.sample(domain.names, draw.randint(0, min(3, len(domain))))) for _ in range(draw.randint(1, 5))
+    ]
+    if all(query == () for query in queries):
+        queries.append(domain.names[:1])
+    workload = Workload(domain, queries, weights=[draw.uniform(0.1, 10) for _ in queries])
+    loss = draw.choice(["sum", "sum", "sum", "max"])
+    return World(tuple(columns), select(workload, budget=pcost(draw.choice([0.01, 0.3, 1, 5])), loss=loss))
+
+
+def _codes(name: str, size: int, draw: random.Random) -> Column:
+    good = tuple((code, code) for code in range(size))
+    return Column(Attribute(name, size=size, unknown="drop"), good, ((size, None), (-1, None)))
+
+
+def _texts(name: str, size: int, draw: random.Random) -> Column:
+    labels = ["é", "01", "None", "", "a b"][:size]
+    rule = draw.choice(["drop", labels[-1]])
+    code = None if rule == "drop" else size - 1
+    good = tuple((label, place) for place, label in enumerate(labels) if label)
+    bad = (("elsewhere", code), (None, code), ("1", code))
+    return Column(Attribute(name, labels=labels, unknown=rule, missing=rule), good, bad)
+
+
+def _numbers(name: str, size: int, draw: random.Random) -> Column:
+    labels = [7, -3, 10**12, 0, 1][:size]
+    good = tuple((label, place) for place, label in enumerate(labels))
+    return Column(Attribute(name, labels=labels, unknown="drop", missing=labels[0]), good, ((99, None), (None, 0)))
+
+
+def _truths(name: str, size: int, draw: random.Random) -> Column:
+    return Column(Attribute(name, labels=[False, True], missing="drop"), ((False, 0), (True, 1)), ((None, None),))
+
+
+def _bins(name: str, size: int, draw: random.Random) -> Column:
+    edges = [-1.5, 0, 2.25, 10, 1e6, 1e7][: size + 1]
+    good = tuple((low, code) for code, low in enumerate(edges[:-1])) + ((float(edges[-1]), size - 1),)
+    bad = ((-99.5, None), (float("inf"), None), (None, size - 1))
+    attribute = Attribute(name, bins=Bins(edges), unknown="drop", missing=Bins(edges).labels[-1])
+    return Column(attribute, tuple((float(value), code) for value, code in good), bad)
+
+
+MAKERS: tuple[Callable[[str, int, random.Random], Column], ...] = (_codes, _codes, _texts, _numbers, _truths, _bins)
+
+
+def neighbors(draw: random.Random, world: World, records: Sequence[Record], *, may_be_bad: bool) -> Iterator[Neighbor]:
+    """Records with one more, one less, and one replaced, without end."""
+    while True:
+        kind = draw.choice(["add", "remove", "replace"]) if records else "add"
+        place = draw.randrange(len(records) + (kind == "add"))
+        gained = () if kind == "remove" else (world.record(draw, may_be_bad=may_be_bad),)
+        lost = () if kind == "add" else (records[place],)
+        yield Neighbor((*records[:place], *gained, *records[place + len(lost) :]), gained, lost)
+
+
+def residual_change(sizes: Sequence[int], members: Sequence[int], neighbor: Neighbor) -> np.ndarray:
+    """By what the residual answers of a set differ: ``(kron Sub) e_r`` for each record gained, less each one lost."""
+    change = np.zeros([sizes[i] - 1 for i in members])
+    for sign, changed in ((1, neighbor.gained), (-1, neighbor.lost)):
+        for record in changed:
+            if all(code is not None for _, code in record):
+                change = change + sign * product(
+                    [_subtraction(sizes[i])[:, [record[i][1]]] for i in members]
+                ).reshape(change.shape)
+    return change
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+@cache
+def _subtraction(size: int) -> np.ndarray:
+    return subtraction(size)
+
+
+def contained(kind: str, world: World, records: Sequence[Record], path: Path) -> object:
+    """The records as ``measure`` takes them; files are written to ``path``."""
+    if kind in CODED:
+        codes = np.array([[code for _, code in record] for record in records], dtype=np.int64)
+        codes = codes.reshape(len(records), len(world.columns))
+        if kind == "codes":
+            return codes
+        table = np.zeros(world.sizes, dtype=np.int64)
+        np.add.at(table, tuple(codes.T), 1)
+        return {world.plan.domain.names: table}
+    names = world.plan.domain.names
+    values = {name: [record[place][0] for record in records] for place, name in enumerate(names)}
+    return _FRAMES[kind](values, path)
+
+
+def _csv(values: dict[str, list[Any]], path: Path) -> Path:
+    with open(path.with_suffix(".csv"), "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(values)
+        writer.writerows(zip(*values.values(), strict=True))
+    return path.with_suffix(".csv")
+
+
+def _parquet(values: dict[str, list[Any]], path: Path) -> Path:
+    pq.write_table(pa.table(values), path.with_suffix(".parquet"))
+    return path.with_suffix(".parquet")
+
+
+_FRAMES: dict[str, Callable[[dict[str, list[Any]], Path], object]] = {
+    "pandas": lambda values, path: pd.DataFrame(values),
+    "polars": lambda values, path: pl.DataFrame(values),
+    "lazy": lambda values, path: pl.LazyFrame(values),
+    "arrow": lambda values, path: pa.table(values),
+    "reader": lambda values, path: pa.table(values).to_reader(),
+    "duckdb": lambda values, path: _database().cursor().from_arrow(pa.table(values)),
+    "csv": _csv,
+    "parquet": _parquet,
+}

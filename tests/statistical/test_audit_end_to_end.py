@@ -1,0 +1,121 @@
+"""Records in, tables out: runs of ``measure`` and ``reconstruct`` on two neighboring data sets, told apart.
+
+Bits are fixed.  With fresh ones a right library would fail each test once in a million times.
+"""
+
+import math
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.auditing import (
+    DELTA,
+    audit,
+    audit_chosen,
+    expected_epsilon,
+    fixed_randomness,
+    gaussian_epsilon,
+    released_tables,
+    table_scores,
+)
+from dense import marginal_covariance
+from residualplanner.domain import Domain
+from residualplanner.plan import select
+from residualplanner.privacy import zcdp
+from residualplanner.workload import Workload
+
+
+RUNS, FEW = 6_000, 1_000
+GATE = sys.modules["residualplanner.measurement.measure"]
+DOMAIN = Domain({"sex": ["F", "M"], "age": 3})
+PLAN = select(Workload(DOMAIN, [("sex",), ("age",), ("sex", "age")]), budget=zcdp("0.5"))
+RECORDS = [("F", 0), ("F", 2), ("M", 1)]
+RECORD, CELL = ("M", 2), 5
+
+
+def noise_by_position(plan):
+    return dict(zip(plan.closure, plan.noise_variance.array.tolist(), strict=True))
+
+
+#: From explicit matrices.
+COVARIANCE = marginal_covariance((2, 3), (0, 1), noise_by_position(PLAN))
+
+
+def forms(records):
+    """The records as codes, and one time in five as a data frame."""
+    frame = pd.DataFrame(records, columns=["sex", "age"])
+    codes = np.array([["FM".index(sex), age] for sex, age in records])
+    return [codes, codes, frame, codes, codes]
+
+
+def tables(records, runs, seed):
+    with fixed_randomness(seed):
+        return released_tables(PLAN, forms(records), ("sex", "age"), runs)
+
+
+@pytest.fixture(scope="module")
+def before():
+    return tables(RECORDS, RUNS, 1)
+
+
+@pytest.fixture(scope="module")
+def after():
+    return tables([*RECORDS, RECORD], RUNS, 2)
+
+
+def scores(them, center):
+    """Of the best adversary, standard normal without the record."""
+    return table_scores(them - center, COVARIANCE, CELL)
+
+
+CENTER = np.array([1, 0, 1, 0, 1, 0])
+
+
+def test_the_released_tables_are_unbiased_and_vary_as_the_plan_says(before):
+    standard_error = np.sqrt(np.diag(COVARIANCE) / RUNS)
+    assert (abs(before.mean(axis=0) - CENTER) <= 5.3 * standard_error).all()
+    whitened = np.linalg.inv(np.linalg.cholesky(COVARIANCE)) @ (before - CENTER).T
+    assert (abs((whitened**2).mean(axis=1) - 1) <= 5.5 * math.sqrt(2 / RUNS)).all()
+    products = whitened @ whitened.T / RUNS
+    assert (abs(products[np.triu_indices(6, 1)]) <= 5.5 / math.sqrt(RUNS)).all()
+
+
+def test_the_best_adversary_achieves_the_claim_and_no_more(before, after):
+    found = audit(scores(before, CENTER), scores(after, CENTER), mu=1.0)
+    assert abs(found.mu - 1) <= 5 * found.mu_error < 0.1
+    assert found.epsilon <= gaussian_epsilon(1.0) <= PLAN.budget.epsilon(DELTA)
+    assert found.epsilon >= 0.85 * expected_epsilon(1.0, RUNS) > 0.45 * gaussian_epsilon(1.0)
+
+
+def test_an_adversary_who_picks_a_cell_achieves_what_its_variance_says(before, after):
+    found = audit_chosen(before, after)
+    mu = 1 / math.sqrt(COVARIANCE[CELL, CELL])
+    assert abs(found.mu - mu) <= 5 * found.mu_error
+    assert 0 < found.epsilon <= gaussian_epsilon(mu) < gaussian_epsilon(1.0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "records"),
+    [
+        ("a record counted twice", [*RECORDS, RECORD, RECORD]),
+        ("a record replaced", [*RECORDS[1:], RECORD]),
+    ],
+)
+def test_a_larger_change_than_claimed_is_found(fault, records, before):
+    changed = [records.count(record) - RECORDS.count(record) for record in [(s, a) for s in "FM" for a in range(3)]]
+    weights = np.linalg.inv(COVARIANCE) @ changed
+    weights /= math.sqrt(weights @ changed)
+    found = audit((before[:FEW] - CENTER) @ weights, (tables(records, FEW, 3) - CENTER) @ weights, mu=1.4)
+    assert found.contradicts(1.0)
+
+
+def test_noise_that_is_a_fifth_too_low_is_found(monkeypatch):
+    real = GATE.precision_of
+    monkeypatch.setattr(GATE, "precision_of", lambda variance: real(variance) / 0.8**2)
+    monkeypatch.setattr(GATE, "require_affordable", lambda plan, cost: None)
+    found = audit(
+        scores(tables(RECORDS, 2 * FEW, 4), CENTER), scores(tables([*RECORDS, RECORD], 2 * FEW, 5), CENTER), mu=1.0
+    )
+    assert found.contradicts(1.0)

@@ -1,0 +1,180 @@
+"""The base mechanisms, run in bulk on two neighboring tables: the best adversary achieves what is claimed, and no more.
+
+Bits are fixed.  With fresh ones a right mechanism would fail each test once in a million times.
+"""
+
+import itertools
+import math
+import sys
+import zlib
+
+import numpy as np
+import pytest
+
+from benchmarks.auditing import (
+    DELTA,
+    Experiment,
+    audit,
+    audit_cell,
+    audit_likelihood,
+    best_threshold,
+    epsilon_at_least,
+    expected_epsilon,
+    gaussian_epsilon,
+)
+from residualplanner.domain import Domain
+from residualplanner.measurement.discrete_gaussian import InsecureTestBits
+from residualplanner.plan import select
+from residualplanner.privacy import gdp, zcdp
+from residualplanner.workload import Workload, marginals
+
+#: Runs on each side: of the main audit, of the others, and of mechanisms that are far off.
+MANY, SOME, FEW = 300_000, 100_000, 50_000
+DISCRETE = sys.modules["residualplanner.measurement.discrete"]
+PAIR = Domain({"a": 2, "b": 3})
+TRIPLE = Domain({"a": 2, "one": 1, "b": 2, "c": 3})
+PLANS = {
+    "sum": select(marginals(PAIR, up_to=2), budget=zcdp("0.5")),
+    "max": select(marginals(TRIPLE, up_to=2), budget=zcdp("0.5"), loss="max"),
+    "weights": select(Workload(PAIR, [("a",), ("a", "b")], weights=[25, 0.5]), budget=zcdp("0.5")),
+    "less noise": select(marginals(TRIPLE, order=2), budget=zcdp(1)),
+}
+
+
+def bits(name: str):
+    """Fixed bits for each side of a test."""
+    return lambda side: InsecureTestBits(zlib.crc32(f"{name} {side}".encode()))
+
+
+def experiment(name: str, **options) -> Experiment:
+    plan = PLANS[name]
+    return Experiment.adding(plan, [size - 1 for size in plan.domain.sizes], **options)
+
+
+def discrete_claim(plan) -> float:
+    """The epsilon that the plan claims for discrete noise."""
+    return plan.budget.epsilon(DELTA, noise="discrete")
+
+
+@pytest.mark.parametrize(("name", "runs"), [("sum", MANY), ("max", SOME), ("weights", SOME), ("less noise", SOME)])
+def test_the_best_adversary_achieves_the_claim_and_no_more(name, runs):
+    found = audit_likelihood(experiment(name), runs, bits(name))
+    mu = math.sqrt(2 * float(PLANS[name].budget.rho))
+    assert abs(found.mu - mu) <= 5 * found.mu_error
+    assert found.epsilon <= gaussian_epsilon(mu) <= discrete_claim(PLANS[name])
+    assert found.epsilon >= (0.9 if runs == MANY else 0.8) * gaussian_epsilon(mu)
+
+
+@pytest.mark.parametrize("name", ["sum", "weights"])
+def test_an_adversary_who_picks_a_cell_of_a_reconstructed_table_achieves_what_its_variance_says(name):
+    plan = PLANS[name]
+    found = audit_cell(experiment(name), SOME, bits(f"cell {name}"), (0, 1))
+    mu = 1 / math.sqrt(plan.variance(("a", "b")).flat[-1])
+    assert mu < math.sqrt(plan.pcost)
+    assert abs(found.mu - mu) <= 5 * found.mu_error
+    assert 0.72 * gaussian_epsilon(mu) <= found.epsilon <= gaussian_epsilon(mu)
+
+
+# Mechanisms that break their claim.
+
+
+def replaced() -> Experiment:
+    return experiment("sum").replacing((1, 2), (0, 0))
+
+
+FAULTS = {
+    "noise 10% low": lambda: experiment("sum").with_deviation(0.9),
+    "the total measured twice": lambda: experiment("sum").measuring_twice(0),
+    "a table measured twice": lambda: experiment("sum").measuring_twice(3),
+    "a record that weighs 2": lambda: experiment("sum", times=2),
+    "one record replaced, called added": replaced,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_mechanism_that_breaks_its_claim_is_found(fault):
+    found = audit_likelihood(FAULTS[fault](), FEW, bits(fault))
+    assert found.contradicts(experiment("sum").mu)
+
+
+def test_a_larger_change_than_claimed_is_found_even_against_the_weaker_claim_for_discrete_noise():
+    fault = "a record that weighs 2"
+    assert audit_likelihood(FAULTS[fault](), FEW, bits(fault)).epsilon > discrete_claim(PLANS["sum"])
+
+
+def test_noise_without_the_factor_for_centered_counts_is_found(monkeypatch):
+    real = DISCRETE.gamma2_ratio
+    monkeypatch.setattr(DISCRETE, "gamma2_ratio", lambda cells, precision: real(1, precision))
+    found = audit_likelihood(experiment("sum"), 10_000, bits("factor"))
+    assert found.mu > 1.5 * experiment("sum").mu
+    assert found.contradicts(experiment("sum").mu)
+
+
+def test_noise_two_percent_low_is_found():
+    found = audit_likelihood(experiment("sum").with_deviation(0.98), MANY, bits("two percent"))
+    assert found.contradicts(experiment("sum").mu)
+
+
+# The audit's own arithmetic.
+
+
+def test_what_a_replaced_record_really_costs_is_what_the_audit_finds():
+    """By explicit matrices: Sub' (Sub Sub')^-1 Sub is I - 11'/n, and 1 1' stands for an attribute that is summed out."""
+    found = audit_likelihood(replaced(), FEW, bits("one record replaced, called added"))
+    difference = np.zeros((2, 3))
+    difference[1, 2], difference[0, 0] = 1, -1
+    cost = 0.0
+    for members, variance in zip(PLANS["sum"].closure, PLANS["sum"].noise_variance.array, strict=True):
+        factors = [np.eye(n) - 1 / n if i in members else np.ones((n, n)) for i, n in enumerate((2, 3))]
+        cost += difference.ravel() @ np.kron(*factors) @ difference.ravel() / variance
+    assert cost > 1.5
+    assert abs(found.mu - math.sqrt(cost)) <= 5 * found.mu_error
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])
+def test_scores_exactly_as_expected_give_the_expected_bound(mu):
+    runs = 100_000
+    assert 0 <= expected_epsilon(mu, runs) <= gaussian_epsilon(mu)
+    assert expected_epsilon(mu, 100 * runs) >= expected_epsilon(mu, runs)
+
+
+def test_the_bound_on_epsilon_holds_for_randomized_response_and_grows_with_the_runs():
+    """Telling the truth three times in four loses log 3, whatever delta is."""
+    bounds = [epsilon_at_least(3 * runs // 4, runs // 4, runs) for runs in (1000, 10_000, 100_000, 10**7)]
+    assert bounds == sorted(bounds)
+    assert math.log((0.75 - DELTA) / 0.25) - 0.01 < bounds[-1] < math.log((0.75 - DELTA) / 0.25)
+
+
+@pytest.mark.parametrize("runs", [50, 500])
+def test_the_bound_on_epsilon_is_that_of_clopper_and_pearson(runs):
+    """The rates at the bounds are those at which so extreme a count has half the probability of a false alarm."""
+    right, wrong = 9 * runs // 10, runs // 10
+    found = epsilon_at_least(right, wrong, runs)
+
+    def tail(rate, counts):
+        return sum(math.comb(runs, k) * rate**k * (1 - rate) ** (runs - k) for k in counts)
+
+    low, high = _root(lambda rate: tail(rate, range(right, runs + 1))), _root(lambda rate: 1 - tail(rate, range(wrong + 1)), 1)
+    assert found == pytest.approx(math.log((low - DELTA) / high), rel=1e-6)
+
+
+def _root(rising, from_above=0):
+    """Where a rising function passes half the false alarm, from 0; or, from above, comes that close to 1."""
+    target = 1 - 5e-7 if from_above else 5e-7
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < target else (low, middle)
+    return low
+
+
+def test_the_threshold_is_set_before_scores_are_seen_and_no_evidence_bounds_nothing():
+    assert best_threshold(1.0, 1000) == best_threshold(1.0, 1000)
+    same = np.random.default_rng(5).normal(size=10_000)
+    assert audit(same, same, mu=1.0).epsilon == 0.0
+    assert epsilon_at_least(0, 0, 100) == 0.0
+
+
+def test_epsilon_of_mu_agrees_with_the_library():
+    for mu, delta in itertools.product([0.1, 0.5, 1.0, 2.0], [DELTA, 1e-6]):
+        assert gaussian_epsilon(mu, delta) == pytest.approx(gdp(mu).epsilon(delta, noise="gaussian"), rel=1e-9)
