@@ -178,9 +178,7 @@ def blocks(
         yield integer_answers(counts, stacked, experiment.precision, source), several
 
 
-def likelihood_scores(
-    experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource
-) -> Scores:
+def likelihood_scores(experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource) -> Scores:
     """The best adversary's scores: the likelihood ratio, scaled so that it is standard normal without the change."""
     groups = _groups(experiment)
     weights, shift, power = [], 0.0, 0.0
@@ -190,7 +188,9 @@ def likelihood_scores(
         strategy = product([subtraction(n) for n in shape])
         change = [strategy @ v.ravel() for v in _marginals(experiment, changed, numbers)]
         # The adversary knows the noise that the plan says, whatever the mechanism really draws.
-        weight = [inverse @ part / experiment.plan.noise_variance.array[i] for part, i in zip(change, numbers, strict=True)]
+        weight = [
+            inverse @ part / experiment.plan.noise_variance.array[i] for part, i in zip(change, numbers, strict=True)
+        ]
         weights.append(weight)
         power += sum(float(w @ part) for w, part in zip(weight, change, strict=True))
         shift += sum(

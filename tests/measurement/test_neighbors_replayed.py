@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replay import replay
+from replayed_measuring import replay
 from residualplanner._archive import read_archive
 from residualplanner.plan import select
 from residualplanner.privacy import pcost

@@ -220,7 +220,9 @@ def _archive(file: Path) -> object:
     """Every member's name, size and settings, the header without the hashes of answers, all other arrays' bytes."""
     with zipfile.ZipFile(file) as archive:
         header = json.loads(archive.read("header.json"))
-        told = {name: _without(array, "sha256") if _is_noisy(name) else array for name, array in header["arrays"].items()}
+        told = {
+            name: _without(array, "sha256") if _is_noisy(name) else array for name, array in header["arrays"].items()
+        }
         members = [
             (info.filename, info.file_size, info.date_time, info.external_attr, info.compress_type, info.extra)
             for info in archive.infolist()

@@ -140,9 +140,9 @@ def residual_change(sizes: Sequence[int], members: Sequence[int], neighbor: Neig
     for sign, changed in ((1, neighbor.gained), (-1, neighbor.lost)):
         for record in changed:
             if all(code is not None for _, code in record):
-                change = change + sign * product(
-                    [_subtraction(sizes[i])[:, [record[i][1]]] for i in members]
-                ).reshape(change.shape)
+                change = change + sign * product([_subtraction(sizes[i])[:, [record[i][1]]] for i in members]).reshape(
+                    change.shape
+                )
     return change
 
 

@@ -154,7 +154,10 @@ def test_the_bound_on_epsilon_is_that_of_clopper_and_pearson(runs):
     def tail(rate, counts):
         return sum(math.comb(runs, k) * rate**k * (1 - rate) ** (runs - k) for k in counts)
 
-    low, high = _root(lambda rate: tail(rate, range(right, runs + 1))), _root(lambda rate: 1 - tail(rate, range(wrong + 1)), 1)
+    low, high = (
+        _root(lambda rate: tail(rate, range(right, runs + 1))),
+        _root(lambda rate: 1 - tail(rate, range(wrong + 1)), 1),
+    )
     assert found == pytest.approx(math.log((low - DELTA) / high), rel=1e-6)
 
 
