@@ -229,3 +229,8 @@ def test_the_answers_have_the_dense_covariance_and_the_tables_no_bias():
 def test_matrices_that_are_no_basis_are_refused(basis, reason):
     with pytest.raises(WorkloadError, match=reason):
         integer_twin(basis)
+
+
+def test_a_loss_that_no_whole_numbers_reach_is_refused():
+    with pytest.raises(WorkloadError, match="no whole-number matrix comes close enough to this one"):
+        integer_twin(random_basis(5, 3), loss=0.0)

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from residualplanner.measurement.precision import gamma2_ratio, precision_of
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
 from residualplanner.reconstruction import reconstruct
-from residualplanner.workload import Workload, marginals
+from residualplanner.workload import Workload, marginals, shape_groups
 from strategies import cases, names_of
 
 SIZES = (3, 1, 2, 4, 3)
@@ -159,7 +160,7 @@ def test_int64_and_python_integers_give_the_same_answers(shape):
 @given(
     shape=st.lists(st.integers(2, 12), max_size=4).map(tuple),
     exponent=st.integers(0, 62),
-    spread=st.integers(-40, 60),
+    spread=st.integers(-40, 125),
 )
 @settings(max_examples=200)
 def test_where_int64_is_chosen_nothing_wraps(shape, exponent, spread):
@@ -195,18 +196,59 @@ def test_where_int64_is_chosen_nothing_wraps(shape, exponent, spread):
         ((2,), 1e-34, 2**33, False),
         ((), 2.0**-108, 2**33, True),
         ((), 2.0**-111, 2**33, False),
+        ((2, 2, 2, 2, 2), 2.0**-90, 2**33, True),
+        ((2, 2, 2, 2, 2), 2.0**-92, 2**33, False),
     ],
 )
 def test_int64_is_chosen_by_sizes_and_scales(shape, precision, records, fits):
     assert fits_int64_path(shape, precision, records) is fits
 
 
-def test_below_two_to_the_33_records_their_number_decides_nothing():
-    precision = np.full(len(PLAN.closure), 1e-30)
-    groups = groups_of_plan(PLAN)
-    decided = [int64_groups(groups, precision, records=records) for records in (0, 1, 2**33 - 1, 2**33)]
-    assert decided[0] == decided[1] == decided[2] == decided[3]
-    assert int64_groups(groups, precision, records=2**62) != decided[0]
+LARGE = shape_groups(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closure, (2**15, 2**14))
+
+
+@pytest.mark.parametrize("records", [0, 1, 2**33 - 1, 2**33])
+def test_below_two_to_the_33_records_their_number_decides_nothing(records):
+    assert int64_groups(LARGE, np.ones(4), records=records) == [True, True, True, False]
+
+
+def test_above_two_to_the_33_records_their_number_decides():
+    assert int64_groups(LARGE, np.ones(4), records=2**48) == [True, False, False, False]
+
+
+def test_the_largest_noise_of_a_group_decides_for_all_of_it():
+    groups = shape_groups(marginals(Domain(dict.fromkeys("abc", 3)), up_to=1).closure, (3, 3, 3))
+    for place in range(3):
+        precision = np.ones(4)
+        precision[1 + place] = 1e-60
+        assert int64_groups(groups, precision, records=0) == [True, False]
+
+
+def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
+    """Tables of one shape with different noise, cut into pieces: the draws asked for, in order."""
+    domain = Domain(dict(zip("abcdef", (3, 2, 3, 2, 3, 2), strict=True)))
+    workload = marginals(domain, up_to=2)
+    noise = np.random.default_rng(1).uniform(0.5, 9, len(workload.closure))
+    plan = Plan(
+        workload=workload, noise_array=noise, budget=pcost(1000), loss="", loss_value=0.0, gap=0.0, status="given"
+    )
+    asked = []
+
+    def flat(scales, sizes, _source):
+        asked.extend(zip(scales.numerators, scales.denominators, np.asarray(sizes).tolist(), strict=True))
+        return np.zeros(int(np.sum(sizes)), dtype=np.int64)
+
+    monkeypatch.setattr(mechanism, "draw_flat", flat)
+    monkeypatch.setattr(mechanism, "BATCH_CELLS", 8)
+    monkeypatch.setattr(mechanism, "NOISE_CELLS", 20)
+    measure(plan, np.zeros((1, 6), dtype=np.int64))
+    expected = []
+    for members in groups_of_plan(plan).members:
+        for number in members.tolist():
+            cells = math.prod(domain.sizes[i] for i in plan.closure[number])
+            gamma2 = Fraction(cells) ** 2 / Fraction(math.nextafter(1 / noise[number], 0))
+            expected.append((gamma2, cells))
+    assert [(Fraction(a, b), size) for a, b, size in asked] == expected
 
 
 def plan_with_noise(workload, variance):
