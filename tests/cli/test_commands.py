@@ -46,7 +46,9 @@ def test_plan_tells_which_change_its_numbers_are_about(run, spec, records, folde
     spec.write_text('neighbors = "replace"\nrecords_per_person = 3\n' + spec.read_text())
     told = run("plan", spec, "-o", "p").stdout
     assert "at delta 1e-6, under replacing up to 3 records" in told
-    assert "replacing up to 3 records changes the probability of any set of outcomes by at most a factor e^5.222" in told
+    assert (
+        "replacing up to 3 records changes the probability of any set of outcomes by at most a factor e^5.222" in told
+    )
     assert load_plan(folder / "p").neighbors == Neighbors("replace", 3)
     told = run("release", spec, records, "-o", "out").stdout
     assert "under replacing up to 3 records; measuring again spends it again" in told
