@@ -120,6 +120,17 @@ def test_tables_of_one_attribute_cost_two_over_the_noise_each_whether_enumerated
     assert exact <= stated <= exact * (1 + Fraction(1, 10**12))
 
 
+@pytest.mark.parametrize("attributes", [1, 5, 20])
+def test_a_cost_over_all_ways_to_differ_leaves_room_for_the_rounding_of_every_operation(attributes):
+    """A term of each of two corners: 3.5 roundings of 2**-53 for each attribute, and the difference is doubled."""
+    sizes = [2] * attributes
+    workload = marginals(Domain({f"x{i}": 2 for i in range(attributes)}), order=1)
+    noise = random_noise(workload, attributes)
+    terms = sum(1 / Fraction(variance) for variance in noise[1:].tolist())
+    stated = Fraction(cost_upper_bound(workload.closure, subtraction_numbers(sizes), noise, REPLACE))
+    assert stated >= 2 * terms + 14 * attributes * Fraction(1, 2**53) * terms / 2
+
+
 def multisets(cells: int, records: int) -> np.ndarray:
     """All data sets of so many records, as vectors of counts, (multisets, cells)."""
     chosen = itertools.combinations_with_replacement(range(cells), records)

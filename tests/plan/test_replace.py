@@ -83,6 +83,27 @@ def test_no_noise_of_the_same_cost_does_better_and_a_solver_agrees(case, loss, s
     assert plan.status == "certified"
 
 
+@settings(max_examples=40)
+@given(case=replacing_cases(), loss=st.sampled_from(sorted(LOSSES)), gap=st.sampled_from([0.3, 1e-2, 1e-3, 1e-4]))
+def test_a_wide_gap_is_an_honest_one(case, loss, gap):
+    rough, fine = (
+        select(case.workload, budget=pcost(1), loss=loss, neighbors="replace", gap=each) for each in (gap, 1e-8)
+    )
+    assert rough.gap <= gap
+    assert rough.loss_value / (1 + rough.gap) <= fine.loss_value * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("size", [2, 5])
+def test_the_gap_holds_against_noise_that_gives_the_total_away(loss, size):
+    plan = select(marginals(Domain({"a": size}), up_to=1), budget=pcost(1), loss=loss, neighbors="replace")
+    matrix = dense.variance_coefficients((size,), [(), (0,)], [(), (0,)])
+    weights = np.array([1, size]) if loss == "sum" else np.ones(2)
+    given_away = float(LOSSES[loss](weights * (matrix @ (plan.noise_array * [0, 1]))))
+    assert given_away < plan.loss_value
+    assert plan.loss_value / (1 + plan.gap) <= given_away * (1 + 1e-14)
+
+
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("up_to", [1, 2, 3])
 def test_six_attributes_are_solved_to_the_gap_and_a_solver_agrees(loss, up_to):
