@@ -108,10 +108,13 @@ def best_threshold(mu: float, runs: int) -> float:
     return float(thresholds[int(np.argmax(bounds))])
 
 
-def expected_epsilon(mu: float, runs: int) -> float:
-    """The bound for scores that are as expected."""
+def expected_epsilon(mu: float, runs: int, *, errors: float = 0.0) -> float:
+    """The bound for scores that are as expected, or whose counts fall short by so many standard errors."""
     threshold = best_threshold(mu, runs)
-    return epsilon_at_least(*(round(runs * norm.sf(threshold - shift)) for shift in (mu, 0)), runs)
+    right, wrong = (runs * norm.sf(threshold - shift) for shift in (mu, 0))
+    return epsilon_at_least(
+        max(0, round(right - errors * math.sqrt(right))), min(runs, round(wrong + errors * math.sqrt(wrong))), runs
+    )
 
 
 @dataclass(frozen=True)
@@ -178,9 +181,7 @@ def blocks(
         yield integer_answers(counts, stacked, experiment.precision, source), several
 
 
-def likelihood_scores(
-    experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource
-) -> Scores:
+def likelihood_scores(experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource) -> Scores:
     """The best adversary's scores: the likelihood ratio, scaled so that it is standard normal without the change."""
     groups = _groups(experiment)
     weights, shift, power = [], 0.0, 0.0
@@ -190,7 +191,9 @@ def likelihood_scores(
         strategy = product([subtraction(n) for n in shape])
         change = [strategy @ v.ravel() for v in _marginals(experiment, changed, numbers)]
         # The adversary knows the noise that the plan says, whatever the mechanism really draws.
-        weight = [inverse @ part / experiment.plan.noise_variance.array[i] for part, i in zip(change, numbers, strict=True)]
+        weight = [
+            inverse @ part / experiment.plan.noise_variance.array[i] for part, i in zip(change, numbers, strict=True)
+        ]
         weights.append(weight)
         power += sum(float(w @ part) for w, part in zip(weight, change, strict=True))
         shift += sum(
@@ -296,7 +299,7 @@ def _marginals(experiment: Experiment, table: NDArray[np.int64], numbers: Any) -
 
 @contextlib.contextmanager
 def fixed_randomness(seed: int) -> Iterator[None]:
-    """Let ``os.urandom`` give a SHAKE-256 stream: what is measured meanwhile is the same every time, and not private."""
+    """Let ``os.urandom`` give a SHAKE-256 stream: what is measured then is the same each time, and not private."""
     real = os.urandom
     os.urandom = InsecureTestBits(seed).read
     try:
@@ -313,6 +316,6 @@ def released_tables(plan: Plan, forms: Sequence[object], query: Sequence[str], r
 
 
 def table_scores(tables: NDArray[np.float64], covariance: NDArray[np.float64], cell: int) -> Scores:
-    """The best adversary's scores for a record in ``cell``, from tables (runs, cells) and their covariance; see audit."""
+    """The best adversary's scores for a record in ``cell``, from tables (runs, cells) and their covariance."""
     weights = np.linalg.inv(covariance)[cell]
     return np.asarray(tables @ weights / math.sqrt(weights[cell]))

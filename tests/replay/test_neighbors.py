@@ -15,10 +15,9 @@ import warnings
 import numpy as np
 import pytest
 
-
-from replay.watching import Seen, run
-from replay.worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residual_change, worlds
 from residualplanner.measurement.discrete_gaussian import OperatingSystemBits
+from watching import Seen, run
+from worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residual_change, worlds
 
 #: The module of ``measure``, whose name the function has taken.
 GATE = sys.modules["residualplanner.measurement.measure"]
@@ -119,9 +118,7 @@ def counted_once(real):
 
 def total_rounded(real):
     """The number of records is rounded before the noise, from which no error can be seen."""
-    return lambda *given, **named: [
-        table if table.ndim > 1 else table // 2 * 2 for table in real(*given, **named)
-    ]
+    return lambda *given, **named: [table if table.ndim > 1 else table // 2 * 2 for table in real(*given, **named)]
 
 
 def noise_by_data(real):

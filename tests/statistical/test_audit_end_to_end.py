@@ -26,7 +26,6 @@ from residualplanner.plan import select
 from residualplanner.privacy import zcdp
 from residualplanner.workload import Workload
 
-
 RUNS, FEW = 6_000, 1_000
 GATE = sys.modules["residualplanner.measurement.measure"]
 DOMAIN = Domain({"sex": ["F", "M"], "age": 3})

@@ -119,7 +119,7 @@ def test_noise_two_percent_low_is_found():
 
 
 def test_what_a_replaced_record_really_costs_is_what_the_audit_finds():
-    """By explicit matrices: Sub' (Sub Sub')^-1 Sub is I - 11'/n, and 1 1' stands for an attribute that is summed out."""
+    """By explicit matrices: Sub' (Sub Sub')^-1 Sub is I - 11'/n, and 1 1' stands for an attribute summed out."""
     found = audit_likelihood(replaced(), FEW, bits("one record replaced, called added"))
     difference = np.zeros((2, 3))
     difference[1, 2], difference[0, 0] = 1, -1
@@ -154,7 +154,10 @@ def test_the_bound_on_epsilon_is_that_of_clopper_and_pearson(runs):
     def tail(rate, counts):
         return sum(math.comb(runs, k) * rate**k * (1 - rate) ** (runs - k) for k in counts)
 
-    low, high = _root(lambda rate: tail(rate, range(right, runs + 1))), _root(lambda rate: 1 - tail(rate, range(wrong + 1)), 1)
+    low, high = (
+        _root(lambda rate: tail(rate, range(right, runs + 1))),
+        _root(lambda rate: 1 - tail(rate, range(wrong + 1)), 1),
+    )
     assert found == pytest.approx(math.log((low - DELTA) / high), rel=1e-6)
 
 

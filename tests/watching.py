@@ -199,7 +199,7 @@ def form(value: object) -> object:
 
 
 def content(file: Path) -> object:
-    """What a file holds but for noisy numbers and what depends on them: its size, and each part that must not differ."""
+    """What a file holds but for noisy numbers and what depends on them: its size, and each part that is public."""
     if file.is_dir():
         return sorted(inner.name for inner in file.iterdir())
     if file.suffix == ".parquet":
@@ -220,7 +220,9 @@ def _archive(file: Path) -> object:
     """Every member's name, size and settings, the header without the hashes of answers, all other arrays' bytes."""
     with zipfile.ZipFile(file) as archive:
         header = json.loads(archive.read("header.json"))
-        told = {name: _without(array, "sha256") if _is_noisy(name) else array for name, array in header["arrays"].items()}
+        told = {
+            name: _without(array, "sha256") if _is_noisy(name) else array for name, array in header["arrays"].items()
+        }
         members = [
             (info.filename, info.file_size, info.date_time, info.external_attr, info.compress_type, info.extra)
             for info in archive.infolist()
