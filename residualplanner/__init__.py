@@ -15,7 +15,7 @@ from residualplanner.errors import (
     SolverError,
     WorkloadError,
 )
-from residualplanner.measurement import Measurement, load_measurement, measure
+from residualplanner.measurement import Ledger, Measurement, load_measurement, measure
 from residualplanner.plan import ConvexLoss, MaxVariance, Plan, SumOfVariances, load_plan, select
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Identity
@@ -33,6 +33,7 @@ __all__ = [
     "DomainError",
     "FileFormatError",
     "Identity",
+    "Ledger",
     "MaxVariance",
     "Measurement",
     "MissingExtraError",

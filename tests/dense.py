@@ -78,6 +78,31 @@ def privacy_cost(queries: Matrix, covariance: Matrix) -> float:
     return float(np.diag(queries.T @ np.linalg.solve(covariance, queries)).max())
 
 
+def replacement_costs(sizes: Sizes, members: Members) -> Matrix:
+    """(e_r - e_s)' B' Sigma^-1 B (e_r - e_s) for all pairs of cells, (cells, cells), at unit noise."""
+    queries, covariance = residual(sizes, members), residual_covariance(sizes, members)
+    cells = queries.shape[1]
+    information = queries.T @ np.linalg.solve(covariance, queries)
+    pairs = (np.eye(cells)[:, None, :] - np.eye(cells)[None, :, :]).reshape(cells**2, cells)
+    return np.einsum("pi,ij,pj->p", pairs, information, pairs, optimize=True).reshape(cells, cells)
+
+
+def exact_replacement_cost(sizes: Sizes, noise: Mapping[Members, float]) -> Fraction:
+    """The largest cost of replacing the first cell's record by another cell's, in exact arithmetic."""
+    return max(
+        sum(
+            (2 * (_entry(sizes, members, (0,) * len(sizes)) - _entry(sizes, members, cell)) / Fraction(variance))
+            for members, variance in noise.items()
+        )
+        for cell in itertools.product(*map(range, sizes))
+    )
+
+
+def _entry(sizes: Sizes, members: Members, cell: Members) -> Fraction:
+    """The entry of the projection of ``members``, Kronecker factors I - 11'/n, at the first cell and ``cell``."""
+    return math.prod((Fraction(int(cell[i] == 0)) - Fraction(1, sizes[i]) for i in members), start=Fraction(1))
+
+
 def least_squares(queries: Matrix, covariance: Matrix, wanted: Matrix) -> Matrix:
     """The linear map from noisy answers to the generalized least squares estimate of ``wanted`` times the data."""
     whiten = np.linalg.inv(np.linalg.cholesky(covariance))

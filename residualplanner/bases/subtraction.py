@@ -17,11 +17,13 @@ class ResidualNumbers:
     """What one attribute contributes, as a factor, to privacy cost and to the variance of an average cell.
 
     Attributes:
+        sizes (d,): how many values each attribute has.
         pcost (d,): to the cost of a base mechanism that contains the attribute; one that does not has factor 1.
         present (d, kinds): to the variance that a query takes from a base mechanism that contains the attribute.
         absent (d, kinds): to the variance that a query takes from one that leaves the attribute out.
     """
 
+    sizes: FloatArray
     pcost: FloatArray
     present: FloatArray
     absent: FloatArray
@@ -42,7 +44,9 @@ def subtraction_numbers(sizes: ArrayLike) -> ResidualNumbers:
     """
     n = np.asarray(sizes, dtype=np.float64)
     present = (n - 1) / n
-    return ResidualNumbers(frozen(present), frozen(present[:, None].copy()), frozen(1 / (n * n)[:, None]))
+    return ResidualNumbers(
+        frozen(n.copy()), frozen(present), frozen(present[:, None].copy()), frozen(1 / (n * n)[:, None])
+    )
 
 
 def cell_covariances(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -47,6 +47,10 @@ Data = Annotated[Path, typer.Argument(help="The records (.csv, .csv.gz, .parquet
 Folder = Annotated[Path, typer.Option("-o", "--output", help="The folder to make.", metavar="DIR")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Format = Annotated[Literal["parquet", "csv"], typer.Option("--format", help="The type of the tables' files.")]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option("--ledger", help="The ledger to charge before the records are read.", metavar="LEDGER"),
+]
 Level = Annotated[float, typer.Option("--level", help="The confidence level of margins of error, such as 0.95.")]
 
 
@@ -154,24 +158,27 @@ def measure(
     plan: Annotated[Path, typer.Argument(help="A plan, as the command plan writes it.", metavar="PLAN")],
     data: Data,
     path: Annotated[Path, typer.Option("-o", "--output", help="The measurement to write.", metavar="FILE")],
+    ledger: LedgerFile = None,
     quiet: Quiet = False,
 ) -> None:
     """Read the records and add the plan's noise: the only step that sees them.
 
-    Every run spends the plan's budget once more.
+    Every run spends the plan's budget once more, and is charged to the ledger if one is named.
     """
     require_readable(plan)
     require_readable(data)
     require_free_file(path)
     from residualplanner.cli import steps
+    from residualplanner.cli.ledgers import open_ledger, say_charge
     from residualplanner.cli.summary import say_spending
     from residualplanner.plan import load_plan
 
-    output = Output(quiet)
+    output, charged = Output(quiet), open_ledger(ledger)
     loaded = load_plan(plan)
-    measurement = steps.measure_records(loaded, data, output=output)
+    measurement = steps.measure_records(loaded, data, ledger=charged, output=output)
     measurement.save(path)
     say_spending(measurement, output)
+    say_charge(charged, output)
     output.say(f"Wrote {path}: the noisy answers, and nothing else of the records.")
     output.say(f"Next: residualplanner reconstruct {path} -o {path.with_suffix('.tables')}")
 
@@ -208,11 +215,12 @@ def release(
         Path | None,
         typer.Option("--keep", help="Write the measurement, too, to make other tables of later.", metavar="FILE"),
     ] = None,
+    ledger: LedgerFile = None,
     quiet: Quiet = False,
 ) -> None:
     """Plan, measure and reconstruct in one go.
 
-    Every run spends the budget of the spec once more.
+    Every run spends the budget of the spec once more, and is charged to the ledger if one is named.
     """
     require_readable(spec)
     require_readable(data)
@@ -221,21 +229,63 @@ def release(
     if kept is not None:
         require_free_file(kept)
     from residualplanner.cli import steps
+    from residualplanner.cli.ledgers import open_ledger, say_charge
     from residualplanner.cli.spec_file import read_spec
     from residualplanner.cli.summary import say_release, say_spending
     from residualplanner.reconstruction import reconstruct as make_release
 
-    output, asked = Output(quiet), read_spec(spec)
+    output, asked, charged = Output(quiet), read_spec(spec), open_ledger(ledger)
     with naming(spec):
         made = steps.make_plan(asked, output)
-    measurement = steps.measure_records(made, data, output=output)
+    measurement = steps.measure_records(made, data, ledger=charged, output=output)
     say_spending(measurement, output)
+    say_charge(charged, output)
     if kept is not None:
         measurement.save(kept)
         output.say(f"Wrote {kept}: the noisy answers, of which reconstruct makes tables at no further cost.")
     tables = make_release(measurement)
     steps.save_tables(tables, folder, file_format=asked.output.format, level=asked.output.level, output=output)
     say_release(tables, folder, output)
+
+
+@app.command("ledger")
+def show_ledger(
+    path: Annotated[Path, typer.Argument(help="A ledger.", metavar="LEDGER")],
+    name: Annotated[
+        str | None, typer.Option("--create", help="Begin a ledger for the data set of this name.", metavar="NAME")
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="With --create: zcdp=1, gdp=1, pcost=1 or epsilon=1,delta=1e-9.", metavar="BUDGET"),
+    ] = None,
+    unlimited: Annotated[
+        str | None, typer.Option(help="With --create, in place of --budget: why there is none.", metavar="REASON")
+    ] = None,
+    neighbors: Annotated[
+        Literal["add-remove", "replace"], typer.Option(help="With --create: the neighbors that all costs are for.")
+    ] = "add-remove",
+    records_per_person: Annotated[
+        int, typer.Option(help="With --create: how many records one person has at most.", min=1)
+    ] = 1,
+    cost: Annotated[
+        str | None, typer.Option("--settle", help="The pcost that a torn last line counts for.", metavar="COST")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what has been charged to a ledger; or begin one with --create."""
+    from residualplanner.cli.ledgers import begin_ledger, cost_of_text, say_ledger
+    from residualplanner.measurement import Ledger
+
+    if name is None:
+        if (budget, unlimited) != (None, None):
+            raise typer.BadParameter("--budget and --unlimited belong to --create NAME")
+        opened = Ledger.open(path)
+    else:
+        options = {"data_set": name, "neighbors": neighbors, "records_per_person": records_per_person}
+        opened = begin_ledger(path, budget, unlimited, options)
+    if cost is not None:
+        opened.settle(cost_of_text(cost))
+    say_ledger(opened, Output(quiet))
 
 
 @app.command()

@@ -127,7 +127,11 @@ class SpecFile(_Table):
     at_most: Real | None = Field(None, description="The largest loss allowed; the least budget for it is found.")
     loss: Loss = Field(SumOfVariances(), description="What is made as small as possible.")
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
-    neighbors: Literal["add-remove"] = Field("add-remove", description="Neighbors: one record more or less.")
+    neighbors: Literal["add-remove", "replace"] = Field(
+        "add-remove",
+        description="Neighbors: a record more or less; or a record with other values, their number public.",
+    )
+    records_per_person: int = Field(1, ge=1, le=10**6, description="The most records of one person: a promise.")
     noise: Literal["discrete"] = Field("discrete", description="The kind of noise: exact discrete Gaussian.")
     domain: dict[str, Attribute] = Field(description="The columns and the values each can take.")
     workload: list[QueriesTable] = Field(min_length=1, max_length=1000, description="The tables to publish.")

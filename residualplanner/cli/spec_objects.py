@@ -68,6 +68,7 @@ def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
         loss=spec.loss,
         gap=spec.gap,
         neighbors=spec.neighbors,
+        records_per_person=spec.records_per_person,
     )
 
 

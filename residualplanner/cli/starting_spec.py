@@ -33,7 +33,8 @@ budget = { zcdp = "0.5" }
 # { sum = "equal" } to let every table count the same however many cells it has ("sqrt" is between the two).
 loss = "sum"
 
-# One record more or less must not show.  If a person has several records, this protects each record, not the person.
+# One record more or less must not show ("replace": a record with other values, the number of records being public).
+# If a person has up to k records, write records_per_person = k; else each record is protected, not the person.
 neighbors = "add-remove"
 
 # Discrete Gaussian noise, exact in distribution, from the operating system's random bits.

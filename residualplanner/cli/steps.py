@@ -11,7 +11,7 @@ from residualplanner.cli.output import Output
 from residualplanner.cli.spec_file import SpecFile
 from residualplanner.cli.spec_objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.summary import say_errors, say_plan, say_workload, write_errors
-from residualplanner.measurement import Measurement, measure
+from residualplanner.measurement import Ledger, Measurement, measure
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import Release
 
@@ -47,10 +47,10 @@ def write_plan(plan: Plan, path: Path, *, level: float, output: Output) -> None:
         plan.save(path)
 
 
-def measure_records(plan: Plan, data: Path, *, output: Output) -> Measurement:
-    """Read the records, once, and add the plan's noise: exact, the only kind that is fit for a release."""
+def measure_records(plan: Plan, data: Path, *, output: Output, ledger: Ledger | None = None) -> Measurement:
+    """Charge the ledger, if there is one, read the records, once, and add the plan's noise, which is exact."""
     with output.progress("measuring") as progress:
-        return measure(plan, data, progress=progress)
+        return measure(plan, data, ledger=ledger, progress=progress)
 
 
 def save_tables(

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 from residualplanner.cli.output import Output, number_text
 from residualplanner.measurement import Measurement
 from residualplanner.plan import Plan
-from residualplanner.privacy import Budget
+from residualplanner.privacy import Budget, Neighbors
 from residualplanner.reconstruction import Release
 from residualplanner.workload import Workload
 
@@ -36,8 +36,8 @@ def say_workload(workload: Workload, output: Output) -> None:
 
 def say_plan(plan: Plan, output: Output) -> None:
     """Say what a plan costs, what that promises, and how accurate its tables will be."""
-    output.say(f"Budget      {privacy_text(plan.budget)}")
-    output.say(f"            {promise_text(plan.budget)}")
+    output.say(f"Budget      {privacy_text(plan.budget, plan.neighbors)}")
+    output.say(f"            {promise_text(plan.budget, plan.neighbors)}")
     output.say(f"Cost        pcost {number_text(plan.pcost)} of {number_text(plan.budget.pcost)}, spent when measured")
     output.say(
         f"Accuracy    typical error (rmse) {number_text(plan.rmse)} counts, "
@@ -48,7 +48,8 @@ def say_plan(plan: Plan, output: Output) -> None:
 
 def say_spending(measurement: Measurement, output: Output) -> None:
     """Say what has been spent, and what the noise is worth."""
-    output.say(f"Spent       {privacy_text(measurement.plan.budget)}; measuring again spends it again")
+    plan = measurement.plan
+    output.say(f"Spent       {privacy_text(plan.budget, plan.neighbors)}; measuring again spends it again")
     output.say(f"Guarantee   {measurement.noise.guarantee}")
 
 
@@ -72,28 +73,29 @@ def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> Non
     output.table(["table", "cells", "standard error", f"margin of error ({level})"], values)
 
 
-def privacy_text(budget: Budget) -> str:
-    """The budget as stated, and in the other notions of privacy, rounded up.
+def privacy_text(budget: Budget, neighbors: Neighbors) -> str:
+    """The budget as stated, in the other notions of privacy, rounded up, and what it is about.
 
     Example:
         >>> from residualplanner.privacy import zcdp
-        >>> privacy_text(zcdp("0.5"))
-        '0.5-zCDP: rho 0.5, mu 1, epsilon 5.222 at delta 1e-6'
+        >>> privacy_text(zcdp("0.5"), Neighbors())
+        '0.5-zCDP: rho 0.5, mu 1, epsilon 5.222 at delta 1e-6, under adding or removing one record'
     """
     rho, mu, delta = rounded_up(budget.rho), rounded_up(budget.mu), _delta(budget)
-    return f"{budget.statement}: rho {rho}, mu {mu}, epsilon {_epsilon(budget)} at delta {delta}"
+    numbers = f"rho {rho}, mu {mu}, epsilon {_epsilon(budget)} at delta {delta}"
+    return f"{budget.statement}: {numbers}, under {neighbors.words}"
 
 
-def promise_text(budget: Budget) -> str:
+def promise_text(budget: Budget, neighbors: Neighbors) -> str:
     """What the budget promises, in a sentence.
 
     Example:
         >>> from residualplanner.privacy import approx_dp
-        >>> promise_text(approx_dp("1", "1e-9"))
-        'one record more or less changes the probability of any set of outcomes by at most a factor e^1, plus 1e-9'
+        >>> promise_text(approx_dp("1", "1e-9"), Neighbors("replace", 3))
+        'replacing up to 3 records changes the probability of any set of outcomes by at most a factor e^1, plus 1e-9'
     """
     most = f"a factor e^{_epsilon(budget)}, plus {_delta(budget)}"
-    return f"one record more or less changes the probability of any set of outcomes by at most {most}"
+    return f"{neighbors.words} changes the probability of any set of outcomes by at most {most}"
 
 
 def rounded_up(number: float) -> str:

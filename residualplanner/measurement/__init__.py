@@ -2,6 +2,8 @@
 
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
 from residualplanner.measurement.files import load_measurement, noise_to_json
+from residualplanner.measurement.ledger import Ledger
+from residualplanner.measurement.ledger_lines import LedgerEntry
 from residualplanner.measurement.measure import BATCH_CELLS, measure
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.noise_record import NoiseRecord
@@ -10,6 +12,8 @@ from residualplanner.sources import Progress
 __all__ = [
     "BATCH_CELLS",
     "IntegerAnswers",
+    "Ledger",
+    "LedgerEntry",
     "Measurement",
     "NoiseRecord",
     "Progress",

@@ -18,7 +18,6 @@ from residualplanner.measurement.noise_record import NoiseRecord, fraction_text,
 from residualplanner.measurement.precision import (
     PRECISION_RULE,
     measured_cost,
-    neighbor_words,
     precision_of,
     require_affordable,
 )
@@ -122,7 +121,7 @@ def _noise(told: object, plan: Plan) -> NoiseRecord:
                 f"the measurement states the exact cost {str(told['pcost'])[:80]!r}, but its plan's noise costs "
                 f"{fraction_text(cost)[:80]!r}; measure again"
             )
-    record = NoiseRecord(kind, seed, source, cost, neighbor_words(plan), _versions(told["package_versions"]))
+    record = NoiseRecord(kind, seed, source, cost, plan.neighbors.words, _versions(told["package_versions"]))
     if dict(told) != noise_to_json(record):
         raise FileFormatError("what a measurement says about its noise contradicts itself; measure again")
     return record

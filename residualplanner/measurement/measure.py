@@ -5,6 +5,7 @@ Reads: a plan, confidential records.  Gives: Measurement.
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,11 +23,11 @@ from residualplanner.measurement.gaussian import (
     generator_of_entropy,
     release_generator,
 )
+from residualplanner.measurement.ledger import Ledger, charge_plan
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.precision import (
     measured_cost,
-    neighbor_words,
     precision_of,
     require_affordable,
     require_drawable,
@@ -45,6 +46,7 @@ def measure(
     *,
     noise: str = "discrete",
     seed: int | None = None,
+    ledger: Ledger | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
     """Count the records and add the plan's noise: every call spends the plan's privacy budget once more.
@@ -55,6 +57,7 @@ def measure(
         noise: "discrete": discrete Gaussian noise, exact in distribution, from the operating system's random bits;
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.
+        ledger: what the cost is charged to, before the first record is read; a failure after that keeps the charge.
         progress: called with the number of steps done and their total, which the plan alone decides: one for each table
             that is counted, one for each that gets noise.
 
@@ -62,7 +65,9 @@ def measure(
         The noisy answers.  They hold neither the number of records nor where these came from.
 
     Raises:
-        BudgetError: ``noise`` or ``seed`` is not what it can be; the exact cost of the noise exceeds the budget.
+        BudgetError: ``noise`` or ``seed`` is not what it can be; the exact cost of the noise exceeds the budget, or
+            the ledger has not enough left.
+        FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         WorkloadError: the tables are too large to hold.
         DataError: the records do not fit the schema; no noise has been drawn.
         NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
@@ -76,6 +81,7 @@ def measure(
         job = _discrete_job(plan, OperatingSystemBits(), progress)
     else:
         job = _continuous_job(plan, None if seed is None else int(seed), progress)
+    job.charge(ledger)
     outcome = job.run(data)
     del data  # the traceback of what is raised here must not lead to the records
     return _measurement(outcome)
@@ -133,10 +139,16 @@ class _Job(NamedTuple):
     """Everything that can be decided and checked before a record is read."""
 
     plan: Plan
+    cost: Fraction
     groups: ShapeGroups
     family: Parents
     progress: Progress | None
     answer: Callable[[list[IntArray], Progress | None], Measurement]
+
+    def charge(self, ledger: Ledger | None) -> None:
+        """Charge the exact cost, if there is a ledger: before the first record is read."""
+        if ledger is not None:
+            charge_plan(ledger, self.plan, self.cost)
 
     def run(self, data: object) -> Measurement | DataError | NoiseError:
         """The noisy answers, or what went wrong: not raised, and without history, as that would lead to the records."""
@@ -166,17 +178,17 @@ def _discrete_job(plan: Plan, source: ByteSource, progress: Progress | None) -> 
     require_drawable(groups, precision)
     cost = measured_cost(plan, precision)
     require_affordable(plan, cost)
-    record = NoiseRecord("discrete", None, source.mark, cost, neighbor_words(plan))
+    record = NoiseRecord("discrete", None, source.mark, cost, plan.neighbors.words)
 
     def answer(tables: list[IntArray], progress: Progress | None) -> Measurement:
         return Measurement(plan, integer_answers(tables, groups, precision, source, progress=progress), record)
 
-    return _Job(plan, groups, family, progress, answer)
+    return _Job(plan, cost, groups, family, progress, answer)
 
 
 def _continuous_job(plan: Plan, seed: int | None, progress: Progress | None) -> _Job:
     groups, family = _groups(plan)
-    record = NoiseRecord("gaussian", seed, neighbors=neighbor_words(plan))
+    record = NoiseRecord("gaussian", seed, neighbors=plan.neighbors.words)
 
     def answer(tables: list[IntArray], progress: Progress | None) -> Measurement:
         generator = release_generator() if seed is None else generator_of_entropy(seed)
@@ -184,7 +196,7 @@ def _continuous_job(plan: Plan, seed: int | None, progress: Progress | None) -> 
         values = residual_values(gaussian_mechanism(generator), tables, groups, variances, progress=progress)
         return Measurement(plan, ResidualAnswers(groups, frozen(values)), record)
 
-    return _Job(plan, groups, family, progress, answer)
+    return _Job(plan, Fraction(plan.pcost), groups, family, progress, answer)
 
 
 def _groups(plan: Plan) -> tuple[ShapeGroups, Parents]:

@@ -64,9 +64,15 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
         plan: which sets, of what sizes, and who the neighbors are.
         precision (m,): of every set of the closure, in its order.
 
+    Returns:
+        The exact cost; where records are replaced the plan's own, rounded up: it is that of ``1 / noise_variance``,
+        which no precision exceeds, and costs grow with every precision.
+
     Cost: about a second for a million sets.
-    Source: spec eq. (8) with ``1 / sigma_A**2`` = precision; paper Theorem 5.1.
+    Source: spec eq. (8) with ``1 / sigma_A**2`` = precision, and eq. (37); paper Theorem 5.1.
     """
+    if plan.neighbors.notion == "replace":
+        return Fraction(plan.pcost)
     groups = shape_groups(plan.closure, plan.domain.sizes)
     wholes, exponent = exact_sums(precision, groups.group)
     # One denominator for all, so that fractions are reduced once.
@@ -76,7 +82,7 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
         whole * math.prod(size - 1 for size in shape) * (common // math.prod(shape))
         for shape, whole in zip(groups.shapes, wholes, strict=True)
     )
-    return Fraction(total, common) * Fraction(2) ** exponent
+    return Fraction(total, common) * Fraction(2) ** exponent * plan.neighbors.cost_factor
 
 
 def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:
@@ -105,11 +111,6 @@ def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:
     for key, upper, lower in zip(keys[by_key][starts].tolist(), high, low, strict=True):
         sums[key >> 12] += (upper << _HALF) + lower << (key & 2**12 - 1)
     return sums, least - 53
-
-
-def neighbor_words(plan: Plan) -> str:
-    """What a person may change, in the words of a privacy statement."""
-    return {"add-remove": "adding or removing one record"}[plan.neighbors]
 
 
 def require_affordable(plan: Plan, cost: Fraction) -> None:

@@ -15,13 +15,16 @@ from residualplanner._whole import PathLike
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
 from residualplanner.plan.plan import Plan
-from residualplanner.privacy import Budget
+from residualplanner.privacy import Budget, Neighbors
 from residualplanner.queries import kind_from_json, kind_to_json
 from residualplanner.workload import QueryBlock, Workload
 
 FORMAT_VERSION = 1
 
-_FIELDS = {"domain", "kinds", "orders", "budget", "loss", "loss_value", "gap", "status", "neighbors", "pcost"}
+_FIELDS = {"domain", "kinds", "orders", "budget", "loss", "loss_value", "gap", "status", "pcost"} | {
+    "neighbors",
+    "records_per_person",
+}
 
 
 def save_plan(plan: Plan, path: PathLike) -> None:
@@ -62,7 +65,8 @@ def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "loss_value": plan.loss_value,
         "gap": plan.gap if math.isfinite(plan.gap) else None,
         "status": plan.status,
-        "neighbors": plan.neighbors,
+        "neighbors": plan.neighbors.notion,
+        "records_per_person": plan.neighbors.records_per_person,
     }
     arrays: dict[str, NDArray[Any]] = {"noise_variance": plan.noise_array}
     for order in orders:
@@ -84,8 +88,6 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
         raise FileFormatError(f"a plan must have the fields {sorted(_FIELDS)}, got {sorted(map(str, header))[:20]}")
     domain = Domain.from_json(header["domain"])
     workload = _workload(domain, header, arrays)
-    if header["neighbors"] != "add-remove":
-        raise FileFormatError("a plan's neighbors must be 'add-remove'")
     try:
         plan = Plan(
             workload=workload,
@@ -95,7 +97,7 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
             loss_value=_number(header, "loss_value"),
             gap=math.inf if header["gap"] is None else _number(header, "gap"),
             status=_text(header, "status"),
-            neighbors="add-remove",
+            neighbors=_neighbors(header["neighbors"], header["records_per_person"]),
         )
     except WorkloadError as error:
         raise FileFormatError(f"the plan's workload cannot be: {error}") from error
@@ -147,6 +149,13 @@ def _ascending(rows: NDArray[Any]) -> bool:
             return False
         undecided &= column[1:] == column[:-1]
     return not undecided.any()
+
+
+def _neighbors(notion: Any, records_per_person: Any) -> Neighbors:
+    try:
+        return Neighbors(notion if isinstance(notion, str) else "", records_per_person)  # type: ignore[arg-type]
+    except BudgetError as error:
+        raise FileFormatError(f"a plan's neighbors cannot be: {error}") from error
 
 
 def _array(arrays: Mapping[str, NDArray[Any]], name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -18,10 +18,11 @@ from residualplanner._whole import PathLike
 from residualplanner.bases import ResidualNumbers, subtraction_numbers
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DomainError, WorkloadError
+from residualplanner.plan.costs import cost_upper_bound, require_public_total
 from residualplanner.plan.covariance import dense_covariance, quadratic_form
 from residualplanner.plan.error_table import error_table
-from residualplanner.plan.variances import average_variances, cost_upper_bound
-from residualplanner.privacy import Budget
+from residualplanner.plan.variances import average_variances
+from residualplanner.privacy import Budget, Neighbors
 from residualplanner.workload import Closure, QueryLike, Workload, read_query
 
 if TYPE_CHECKING:
@@ -81,11 +82,12 @@ class Plan:
         loss: what was made small, in words.
         loss_value: the loss that this plan reaches.
         gap: the loss (or, for a given loss, the cost) is proved to be within this fraction of the best possible.
-        status: how the noise was found.
-        neighbors: which data sets count as neighbors; "add-remove" means one record more or less.
+        status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
+        neighbors: which data sets count as neighbors.
 
     Raises:
-        BudgetError: noise is missing, not positive or not finite, or costs more than the budget.
+        BudgetError: noise is missing, not positive or not finite, or costs more than the budget; records are replaced
+            and the domain drops some.
 
     Guarantees: ``pcost``, recomputed from the noise and rounded up, is at most the budget.
     Source: spec eqs. (8), (11), (12); paper Theorems 4.3 and 4.4.
@@ -98,9 +100,10 @@ class Plan:
     loss_value: float
     gap: float
     status: str
-    neighbors: str = "add-remove"
+    neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
+        require_public_total(self.domain, self.neighbors)
         noise = frozen(np.array(self.noise_array, dtype=np.float64))
         object.__setattr__(self, "noise_array", noise)
         if noise.shape != (len(self.closure),):
@@ -138,8 +141,11 @@ class Plan:
 
     @cached_property
     def pcost(self) -> float:
-        """The privacy cost of this noise, rounded up (spec eq. (8)); rho-zCDP holds with rho = pcost / 2."""
-        return cost_upper_bound(self.closure, self.numbers, self.noise_array)
+        """The privacy cost of this noise for these neighbors, rounded up; rho-zCDP holds with rho = pcost / 2.
+
+        Source: spec eqs. (8) and (37).
+        """
+        return cost_upper_bound(self.closure, self.numbers, self.noise_array, self.neighbors)
 
     @cached_property
     def average_variances(self) -> FloatArray:

@@ -4,7 +4,6 @@ Reads: a workload, the numbers of its attributes, noise variances.  Gives: array
 Source: spec eqs. (11) and (14); paper Theorem 4.4.
 """
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -73,25 +72,3 @@ def average_variances(workload: Workload, numbers: ResidualNumbers, noise_varian
     for queries, positions, coefficients in variance_pieces(workload, workload.closure, numbers):
         variances[queries] = np.einsum("qs,qs->q", coefficients, noise_variance[positions])
     return variances
-
-
-def cost_upper_bound(closure: Closure, numbers: ResidualNumbers, noise_variance: FloatArray) -> float:
-    """The privacy cost of measuring every set with this noise, rounded up: never less than the exact cost.
-
-    Args:
-        closure: the sets that are measured.
-        numbers: p of every attribute.
-        noise_variance (m,): sigma squared of every set, > 0.
-
-    Guarantees: each term is a product and quotient of at most 2k + 2 rounded numbers, and the sum is rounded once; a
-    term too small for full precision is off by less than the smallest positive float.
-    Source: spec eq. (8).
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        terms = closure.products(numbers.pcost) / noise_variance
-    try:
-        cost = math.fsum(terms)
-    except OverflowError:
-        return math.inf
-    roundings = 2 * len(closure.blocks) + 4
-    return cost * (1 + roundings * 2.0**-52) + len(closure) * math.ulp(0.0)

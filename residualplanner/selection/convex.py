@@ -29,6 +29,8 @@ ConvexFunction = Callable[[Any], Any]
 _USABLE = ("optimal", "optimal_inaccurate")
 #: Where on a ray the tangent is compared with the loss, 1 being the noise of the allowed cost.
 _FACTORS = (0.5, 0.9, 1.0, 1.1, 2.0)
+#: Variances are measured in units of this part of the largest one, or more; solvers fail on far smaller units.
+_LEAST_SIZE = 1e-6
 
 
 def minimize_convex_loss(
@@ -42,7 +44,8 @@ def minimize_convex_loss(
     """Minimize ``loss(M s)`` over ``s > 0`` subject to ``sum_A p_A / s_A = pcost``.
 
     Args:
-        pcost_coefficient (m,): p_A > 0, the privacy cost of base mechanism A at unit noise.
+        pcost_coefficient (m,) or (c, m): p_A > 0, the privacy cost of base mechanism A at unit noise; or one row for
+            each of several ways D in which neighbors may differ, of which the largest sum counts.
         variance_coefficient (q, m): M >= 0, sparse; row Q gives Q's variance from the noise variances.
         loss: a convex function of the vector of variances (q,), on CVXPY expressions.
         pcost: the privacy cost to spend in total, > 0.
@@ -71,13 +74,13 @@ def minimize_convex_loss(
     model = _model(pcost_coefficient, variance_coefficient, require_positive("pcost", pcost))
     _expression(loss, model.variance)
     solved_cost = pcost * _free_unit(loss, model.size)
-    model = _model(model.p, model.M, solved_cost)
-    cost = cvxpy.sum(cvxpy.multiply(model.p / model.scale / solved_cost, cvxpy.inv_pos(model.unit)))
-    status = _solve(cvxpy.Minimize(_expression(loss, model.variance)), [cost <= 1, model.link], solver)
+    model = _model(model.rows, model.M, solved_cost)
+    limit = (model.rows / model.scale / solved_cost) @ cvxpy.inv_pos(model.unit) <= 1
+    status = _solve(cvxpy.Minimize(_expression(loss, model.variance)), [limit, model.link], solver)
 
     noise_variance, slope = _spending(model, loss, _noise(model), pcost), _slope(model)
-    value = _reached(loss, model.M @ noise_variance)
-    bound = _intercept(model, loss, noise_variance, slope) + _least_weighted_sum(model, slope) / pcost
+    value, cost = _reached(loss, model.M @ noise_variance), _weighted_cost(model, limit.dual_value)
+    bound = _intercept(model, loss, noise_variance, slope, cost) + _least_weighted_sum(model, slope, cost) / pcost
     return NoiseChoice(frozen(noise_variance), value, _proved(bound, value, -np.inf), f"{solver.lower()}: {status}")
 
 
@@ -92,7 +95,8 @@ def minimize_privacy_cost(
     """Minimize ``sum_A p_A / s_A`` over ``s > 0`` subject to ``loss(M s) <= at_most``.
 
     Args:
-        pcost_coefficient (m,): p_A > 0, the privacy cost of base mechanism A at unit noise.
+        pcost_coefficient (m,) or (c, m): p_A > 0, the privacy cost of base mechanism A at unit noise; or one row for
+            each of several ways D in which neighbors may differ, of which the largest sum counts.
         variance_coefficient (q, m): M >= 0, sparse; row Q gives Q's variance from the noise variances.
         loss: a convex function of the vector of variances (q,), on CVXPY expressions.
         at_most: the largest loss allowed.
@@ -122,18 +126,19 @@ def minimize_privacy_cost(
     _expression(loss, model.variance)
     likely_cost = _likely_cost(_value(loss, model.size), at_most)
     free_unit = _free_unit(loss, model.size / likely_cost)
-    model = _model(model.p, model.M, likely_cost * free_unit)
-    cost = cvxpy.sum(cvxpy.multiply(model.p / model.scale / (model.p / model.scale).sum(), cvxpy.inv_pos(model.unit)))
+    model = _model(model.rows, model.M, likely_cost * free_unit)
+    largest, unit_cost = cvxpy.Variable(), _cost(model, model.scale)
+    costs = (model.rows / model.scale / unit_cost) @ cvxpy.inv_pos(model.unit) <= largest
     limit = _expression(loss, model.variance) <= at_most / free_unit
-    status = _solve(cvxpy.Minimize(cost), [limit, model.link], solver, at_most=at_most)
+    status = _solve(cvxpy.Minimize(largest), [costs, limit, model.link], solver, at_most=at_most)
 
     noise_variance = _within(loss, model.M, _noise(model) * free_unit, at_most)
-    value, bound = float((model.p / noise_variance).sum()), 0.0
+    value, bound, cost = _cost(model, noise_variance), 0.0, _weighted_cost(model, costs.dual_value)
     multiplier = float(np.max(np.asarray(limit.dual_value, dtype=np.float64)))
     if multiplier > 0:
         slope = _slope(model) / multiplier
-        room = at_most - _intercept(model, loss, noise_variance, slope)
-        bound = _least_weighted_sum(model, slope) / room if room > 0 else 0.0
+        room = at_most - _intercept(model, loss, noise_variance, slope, cost)
+        bound = _least_weighted_sum(model, slope, cost) / room if room > 0 else 0.0
     return NoiseChoice(frozen(noise_variance), value, _proved(bound, value, 0.0), f"{solver.lower()}: {status}")
 
 
@@ -145,7 +150,7 @@ class _Model:
     user's units; ``link`` ties the two and its dual value is the slope of the loss.
     """
 
-    p: FloatArray
+    rows: FloatArray
     M: sparse.csr_array
     scale: FloatArray
     size: FloatArray
@@ -157,16 +162,18 @@ class _Model:
 def _model(pcost_coefficient: ArrayLike, variance_coefficient: sparse.csr_array, pcost: float) -> _Model:
     import cvxpy
 
-    p = frozen_float_array("pcost_coefficient", pcost_coefficient, ndim=1)
-    M = sparse.csr_array(variance_coefficient)
+    rows = np.atleast_2d(np.array(pcost_coefficient, dtype=np.float64))
+    rows = frozen_float_array("pcost_coefficient", rows, ndim=2)
+    M, p = sparse.csr_array(variance_coefficient), rows.max(axis=0)
     v = M.T @ (1 / np.maximum(M @ np.ones(p.size), np.finfo(np.float64).tiny))
-    if not (p > 0).all() or not (v > 0).all():
+    if not ((rows >= 0).all() and (p > 0).all() and (v > 0).all()):
         raise ValueError("pcost_coefficient must be positive, and every base mechanism must matter to some query")
     scale = np.sqrt(p / v) * float(np.sqrt(p * v).sum()) / pcost
     size = M @ scale
+    size = np.maximum(size, _LEAST_SIZE * size.max())
     relative = sparse.csr_array(sparse.diags_array(1 / size) @ M @ sparse.diags_array(scale))
     unit, share = cvxpy.Variable(p.size), cvxpy.Variable(M.shape[0])
-    return _Model(p, M, scale, size, unit, cvxpy.multiply(size, share), relative @ unit == share)
+    return _Model(rows, M, scale, size, unit, cvxpy.multiply(size, share), relative @ unit == share)
 
 
 def _expression(loss: ConvexFunction, variance: Any) -> Any:
@@ -227,23 +234,40 @@ def _noise(model: _Model) -> FloatArray:
 
 def _slope(model: _Model) -> FloatArray:
     """The slopes of the loss at the solver's answer, one per query; NaN where the loss falls as a variance grows."""
-    slope: FloatArray = np.asarray(model.link.dual_value, dtype=np.float64) / model.size
-    tolerance = 1e-6 * float(np.abs(slope).max())
-    return np.where(slope < -tolerance, np.nan, np.maximum(slope, 0.0))
+    relative = np.asarray(model.link.dual_value, dtype=np.float64)
+    tolerance = 1e-6 * float(np.abs(relative).max())
+    slope: FloatArray = np.where(relative < -tolerance, np.nan, np.maximum(relative, 0.0) / model.size)
+    return slope
 
 
-def _least_weighted_sum(model: _Model, weights: FloatArray) -> float:
-    """The least weighted sum of variances at privacy cost 1, spec eq. (14)."""
-    return float(np.sqrt(model.p * (model.M.T @ weights)).sum()) ** 2
+def _cost(model: _Model, noise_variance: FloatArray) -> float:
+    """The privacy cost of this noise, the largest over the ways to differ."""
+    return float((model.rows @ (1 / noise_variance)).max())
 
 
-def _intercept(model: _Model, loss: ConvexFunction, noise_variance: FloatArray, slope: FloatArray) -> float:
+def _weighted_cost(model: _Model, dual_value: Any) -> FloatArray:
+    """The costs of all sets at unit noise, averaged over the ways to differ with the solver's dual weights, (m,)."""
+    weights = np.maximum(np.atleast_1d(np.asarray(dual_value, dtype=np.float64)), 0.0)
+    if not 0 < weights.sum() < np.inf:
+        weights = np.ones(len(model.rows))
+    average: FloatArray = (weights / weights.sum()) @ model.rows
+    return average
+
+
+def _least_weighted_sum(model: _Model, weights: FloatArray, cost: FloatArray) -> float:
+    """The least weighted sum of variances where ``cost`` (m,) over the noise adds up to 1, spec eq. (14)."""
+    return float(np.sqrt(cost * (model.M.T @ weights)).sum()) ** 2
+
+
+def _intercept(
+    model: _Model, loss: ConvexFunction, noise_variance: FloatArray, slope: FloatArray, cost: FloatArray
+) -> float:
     """The tangent at variance 0, lowered until it is nowhere seen above the loss; NaN if the loss rewards noise."""
     if not (np.isfinite(slope).all() and (slope > 0).any()):
         return np.nan
     weights = np.maximum(model.M.T @ slope, np.finfo(np.float64).tiny)
-    best = np.sqrt(model.p / weights)
-    best *= float((model.p / best).sum()) / float((model.p / noise_variance).sum())
+    best = np.sqrt(np.maximum(cost, np.finfo(np.float64).tiny) / weights)
+    best *= _cost(model, best) / _cost(model, noise_variance)
     heights = []
     for ray in (model.M @ noise_variance, model.M @ best):
         values = np.array([_value(loss, ray * factor) for factor in _FACTORS])
@@ -255,7 +279,7 @@ def _intercept(model: _Model, loss: ConvexFunction, noise_variance: FloatArray, 
 
 def _spending(model: _Model, loss: ConvexFunction, noise_variance: FloatArray, pcost: float) -> FloatArray:
     """The noise at exactly this cost; or as it is, where it costs less and the loss is smaller for it."""
-    cost = float((model.p / noise_variance).sum())
+    cost = _cost(model, noise_variance)
     whole: FloatArray = noise_variance * (cost / pcost)
     is_better = cost < pcost and _value(loss, model.M @ noise_variance) < _value(loss, model.M @ whole)
     return noise_variance if is_better else whole

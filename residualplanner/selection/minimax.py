@@ -1,13 +1,19 @@
-"""The least possible maximum of variances, with a certificate.
+"""The least possible maximum of variances, with a certificate, where cost may be a maximum too.
 
-Reads: numbers only, one entry per base mechanism and a sparse row per query.  Gives: NoiseChoice.
-Source: spec eqs. (15) to (17).
+Reads: numbers only, one entry per base mechanism, a sparse row per query, a row per cost.  Gives: NoiseChoice.
+Source: spec eqs. (15) to (17) and (37).
 
-The dual weights of the queries are found by a multiplicative update, as for optimal designs of experiments: a query
-whose variance is above the current level gains weight, one below loses it.  With an exponent of at most 2 the update
-never lowers the dual value.  A query that alone carries its noise has a variance proportional to its weight to the
-power -1/2, so that exponent 2 is Newton's step for it; queries that end without weight are driven out by a growing
-exponent.  A step that lowers the dual value is taken back and repeated with exponent 2 for all.
+With M s the variances and N (1/s) the costs, the product of the largest variance and the largest cost does not change
+when all noise is scaled, so the best noise at any budget minimizes it.  For query weights lambda and cost weights mu,
+both at least 0 with sum 1, Cauchy and Schwarz give ``(lambda M s) (mu N (1/s)) >= g**2`` with
+``g = sum_A sqrt((mu N)_A (lambda M)_A)``, and equality for ``s = sqrt(mu N / lambda M)``: every pair of weights bounds
+the optimum from below and proposes noise, which bounds it from above.  g is concave in both together.
+
+The weights are found by a multiplicative update, as for optimal designs of experiments: a query whose variance is above
+the current level gains weight, one below loses it, and so do costs.  With an exponent of at most 2 the update never
+lowers g.  A query that alone carries its noise has a variance proportional to its weight to the power -1/2, so that
+exponent 2 is Newton's step for it; queries that end without weight are driven out by a growing exponent.  A step that
+lowers g is taken back and repeated with exponent 2 for all.
 """
 
 from dataclasses import dataclass
@@ -33,10 +39,11 @@ def minimize_maximum_variance(
     start: ArrayLike | None = None,
     steps: int = 20_000,
 ) -> NoiseChoice:
-    """Minimize ``max_Q (M s)_Q`` over ``s > 0`` subject to ``sum_A p_A / s_A = pcost``.
+    """Minimize ``max_Q (M s)_Q`` over ``s > 0`` subject to ``max_D sum_A p_DA / s_A = pcost``.
 
     Args:
-        pcost_coefficient (m,): p_A > 0, the privacy cost of base mechanism A at unit noise.
+        pcost_coefficient (m,) or (c, m): p_A > 0, the privacy cost of base mechanism A at unit noise; or one row for
+            each of several ways D in which neighbors may differ, p_DA >= 0, no column 0.
         variance_coefficient (q, m): M >= 0, sparse; row Q gives Q's (weighted) variance from the noise variances.
             Every column must have a positive entry.
         pcost: the privacy cost to spend in total, > 0; rho-zCDP has ``pcost = 2 * rho``.
@@ -64,19 +71,14 @@ def minimize_maximum_variance(
     pcost, gap = require_positive("pcost", pcost), require_positive("gap", gap)
     matrix = sparse.csr_array(variance_coefficient)
     problem = _problem(pcost_coefficient, matrix)
-    weights = _start(start, matrix.shape[0])
-
-    here = problem.at(weights)
-    best, bound, boost = here, here.value, 1.0
+    here = problem.at(_start(start, matrix.shape[0]), _start(None, len(problem.cost_rows)))
+    best, bound, query_boost, cost_boost = here, here.value, 1.0, 1.0
     for _ in range(steps):
         if best.maximum - bound <= gap * bound:
             break
-        exponent = np.where(here.ratio < 1, 2 * boost, 2.0)
-        there = problem.at(_moved(here, exponent))
-        boost = min(boost * _GROWTH, _LARGEST_BOOST)
-        if not there.value >= here.value:
-            there, boost = problem.at(_moved(here, 2.0)), 1.0
-        here = there
+        here, query_boost = problem.move_queries(here, query_boost)
+        if len(problem.cost_rows) > 1:
+            here, cost_boost = problem.move_costs(here, cost_boost)
         best = min(best, here, key=lambda point: point.maximum)
         bound = max(bound, here.value)
     status = "certified" if best.maximum - bound <= gap * bound else f"stopped after {steps} steps"
@@ -85,47 +87,74 @@ def minimize_maximum_variance(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Point:
-    """Where the search stands: query weights, the noise they imply at cost 1, and both sides of the certificate."""
+    """Where the search stands: weights, the noise they imply at cost 1, and both sides of the certificate.
 
-    weights: FloatArray
+    Ratios are those of each query's variance, and each cost, to the weighted mean of all.
+    """
+
+    query_weights: FloatArray
+    cost_weights: FloatArray
     noise_variance: FloatArray
-    ratio: FloatArray
+    variance_ratio: FloatArray
+    cost_ratio: FloatArray
     value: float
     maximum: float
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Problem:
-    pcost: FloatArray
-    rows_of: sparse.csr_array
-    columns_of: sparse.csc_array
+    cost_rows: FloatArray
+    variance_rows: sparse.csr_array
+    variance_columns: sparse.csc_array
 
-    def at(self, weights: FloatArray) -> _Point:
-        """Evaluate spec eqs. (16) and (17) at query weights (q,)."""
-        v = self.columns_of @ weights
-        root_sum = float(np.sqrt(self.pcost * v).sum())
-        noise_variance = np.sqrt(self.pcost / v) * root_sum
-        variance = self.rows_of @ noise_variance
-        value = root_sum**2
-        return _Point(weights, noise_variance, variance / value, value, float(variance.max()))
+    def at(self, query_weights: FloatArray, cost_weights: FloatArray) -> _Point:
+        """Evaluate both sides of the certificate, spec eqs. (16) and (17)."""
+        p, v = cost_weights @ self.cost_rows, self.variance_columns @ query_weights
+        root_sum = float(np.sqrt(p * v).sum())
+        noise_variance = np.sqrt(p / v)
+        variance_ratio = (self.variance_rows @ noise_variance) / root_sum
+        cost_ratio = (self.cost_rows @ (1 / noise_variance)) / root_sum if len(self.cost_rows) > 1 else np.ones(1)
+        cost = root_sum * float(cost_ratio.max())
+        value, maximum = root_sum**2, root_sum * float(variance_ratio.max()) * cost
+        return _Point(query_weights, cost_weights, noise_variance * cost, variance_ratio, cost_ratio, value, maximum)
+
+    def move_queries(self, point: _Point, boost: float) -> tuple[_Point, float]:
+        """One step of the query weights, which never lowers the value, and the boost for the next one."""
+        exponent = np.where(point.variance_ratio < 1, 2 * boost, 2.0)
+        moved = self.at(_reweighted(point.query_weights, point.variance_ratio, exponent), point.cost_weights)
+        if moved.value >= point.value:
+            return moved, min(boost * _GROWTH, _LARGEST_BOOST)
+        return self.at(_reweighted(point.query_weights, point.variance_ratio, 2.0), point.cost_weights), 1.0
+
+    def move_costs(self, point: _Point, boost: float) -> tuple[_Point, float]:
+        """One step of the cost weights, likewise.  Costs have most sets in common, so that all exponents grow."""
+        while True:
+            moved = self.at(point.query_weights, _reweighted(point.cost_weights, point.cost_ratio, 2 * boost))
+            if moved.value >= point.value or boost <= 1:
+                return moved, boost * _GROWTH
+            boost = max(1.0, boost / 4)
 
 
-def _moved(point: _Point, exponent: FloatArray | float) -> FloatArray:
-    weights = np.maximum(point.weights * point.ratio**exponent, _LEAST_WEIGHT)
-    moved: FloatArray = weights / weights.sum()
+def _reweighted(weights: FloatArray, ratio: FloatArray, exponent: FloatArray | float) -> FloatArray:
+    with np.errstate(over="ignore"):
+        raised = np.clip(weights * ratio**exponent, _LEAST_WEIGHT, 1 / _LEAST_WEIGHT)
+    moved: FloatArray = raised / raised.sum()
     return moved
 
 
 def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> _Problem:
-    p = frozen_float_array("pcost_coefficient", pcost_coefficient, ndim=1)
-    if matrix.ndim != 2 or matrix.shape[1] != p.size or not matrix.shape[0]:
-        raise ValueError(f"variance_coefficient must be (q, {p.size}) with q >= 1, got {matrix.shape}")
-    if not (p > 0).all() or not (np.isfinite(matrix.data) & (matrix.data >= 0)).all():
-        raise ValueError("pcost_coefficient must be positive and variance_coefficient at least 0 in every entry")
-    columns_of = matrix.T
-    if not (columns_of @ np.ones(matrix.shape[0]) > 0).all():
+    p = np.array(pcost_coefficient, dtype=np.float64)
+    p = frozen_float_array("pcost_coefficient", np.atleast_2d(p) if p.ndim < 2 else p, ndim=2)
+    if matrix.ndim != 2 or matrix.shape[1] != p.shape[1] or not matrix.shape[0]:
+        raise ValueError(f"variance_coefficient must be (q, {p.shape[1]}) with q >= 1, got {matrix.shape}")
+    if not ((p >= 0).all() and (p.sum(axis=0) > 0).all()):
+        raise ValueError("pcost_coefficient must be positive")
+    if not (np.isfinite(matrix.data) & (matrix.data >= 0)).all():
+        raise ValueError("variance_coefficient must be at least 0 and finite in every entry")
+    columns = matrix.T
+    if not (columns @ np.ones(matrix.shape[0]) > 0).all():
         raise ValueError("every base mechanism must matter to some query: a column of variance_coefficient is 0")
-    return _Problem(p, matrix, columns_of)
+    return _Problem(p, matrix, columns)
 
 
 def _start(start: ArrayLike | None, count: int) -> FloatArray:

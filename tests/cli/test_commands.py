@@ -16,7 +16,7 @@ from residualplanner.cli.output import Output
 from residualplanner.domain import Bins, Domain
 from residualplanner.measurement import load_measurement
 from residualplanner.plan import load_plan, select
-from residualplanner.privacy import zcdp
+from residualplanner.privacy import Neighbors, zcdp
 from residualplanner.reconstruction import reconstruct
 from residualplanner.workload import marginals
 
@@ -39,6 +39,21 @@ def test_plan_tells_budget_cost_and_accuracy(run, spec):
     assert "no noise of this cost does better" in told
     assert "first 10 of 11 tables" in told
     assert "age × region" in told
+
+
+def test_plan_tells_which_change_its_numbers_are_about(run, spec, records, folder):
+    assert "at delta 1e-6, under adding or removing one record" in run("plan", spec).stdout
+    spec.write_text('neighbors = "replace"\nrecords_per_person = 3\n' + spec.read_text())
+    told = run("plan", spec, "-o", "p").stdout
+    assert "at delta 1e-6, under replacing up to 3 records" in told
+    assert (
+        "replacing up to 3 records changes the probability of any set of outcomes by at most a factor e^5.222" in told
+    )
+    assert load_plan(folder / "p").neighbors == Neighbors("replace", 3)
+    told = run("release", spec, records, "-o", "out").stdout
+    assert "under replacing up to 3 records; measuring again spends it again" in told
+    manifest = json.loads((folder / "out" / "manifest.json").read_text())
+    assert manifest["plan"]["protected_change"] == "replacing up to 3 records"
 
 
 def test_plan_tells_the_certified_gap_of_a_maximum(run, spec):

@@ -252,7 +252,7 @@ def test_a_budget_is_made_by_name(budget):
 
 @pytest.mark.parametrize("neighbors", ["replace-one", "", None])
 def test_another_notion_of_neighbors_is_refused(neighbors):
-    with pytest.raises(BudgetError, match="neighbors must be 'add-remove', got"):
+    with pytest.raises(BudgetError, match=r"neighbors must be one of \['add-remove', 'replace'\], got"):
         select(marginals(ABC, order=1), budget=pcost(1), neighbors=neighbors)
 
 

@@ -98,6 +98,7 @@ def test_the_manifest_says_what_was_spent_on_what(saved):
     assert manifest["plan"]["sha256"] == plan_hash(PLAN)
     assert manifest["plan"]["budget"] == zcdp(0.5).to_json()
     assert manifest["plan"]["neighbors"] == "add-remove"
+    assert manifest["plan"]["protected_change"] == "adding or removing one record"
     assert manifest["plan"]["pcost"] == PLAN.pcost
     assert manifest["plan"]["gap"] == 0
     assert Domain.from_json(manifest["plan"]["domain"]) == DOMAIN

@@ -214,3 +214,49 @@ def test_a_solver_that_is_not_there_is_named(solver):
 def test_a_base_mechanism_that_matters_to_no_query_is_refused():
     with pytest.raises(ValueError, match="every base mechanism must matter to some query"):
         minimize_convex_loss([1.0, 1.0], sparse.csr_array([[1.0, 0.0]]), cvxpy.max, pcost=1.0)
+
+
+@st.composite
+def several_costs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    """Several rows of costs, in which entries may be 0 but no column is, with a matrix."""
+    p, matrix = draw(problems())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    ways = draw(st.integers(1, 5))
+    rows = p * rng.uniform(0.2, 1, size=(ways, p.size)) * (rng.random((ways, p.size)) < 0.7)
+    rows[rng.integers(ways, size=p.size), np.arange(p.size)] += 0.1
+    return rows, matrix
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", LOSSES)
+@settings(max_examples=8)
+@given(problem=several_costs(), pcost=st.sampled_from([0.5, 1.0, 4.0]), seed=st.integers(0, 2**32 - 1))
+def test_of_several_costs_the_largest_counts_and_no_other_noise_of_it_does_better(solver, name, problem, pcost, seed):
+    rows, matrix = problem
+    loss, value = LOSSES[name]
+    choice = minimize_convex_loss(rows, sparse.csr_array(matrix), loss, pcost=pcost, solver=solver)
+    assert (rows @ (1 / choice.noise_variance)).max() == pytest.approx(pcost, rel=1e-9)
+    assert choice.loss == pytest.approx(value(matrix @ choice.noise_variance), rel=1e-9)
+    assert choice.gap < 1e-3
+    rng = np.random.default_rng(seed)
+    for spread in (1e-3, 0.05, 1.0):
+        others = choice.noise_variance * np.exp(rng.normal(scale=spread, size=(50, rows.shape[1])))
+        others *= (rows @ (1 / others).T).max(axis=0)[:, None] / pcost
+        least = min(value(matrix @ other) for other in others)
+        assert least >= choice.loss * (1 - 1e-5)
+        assert least >= choice.bound * (1 - 1e-7)
+    back = minimize_privacy_cost(rows, sparse.csr_array(matrix), loss, at_most=choice.loss, solver=solver)
+    assert back.loss == pytest.approx(pcost, rel=1e-4)
+    assert (rows @ (1 / back.noise_variance)).max() == pytest.approx(back.loss, rel=1e-9)
+    assert value(matrix @ back.noise_variance) <= choice.loss * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@settings(max_examples=20)
+@given(problem=several_costs())
+def test_with_several_costs_a_maximum_is_what_the_search_finds(solver, problem):
+    rows, matrix = problem
+    searched = minimize_maximum_variance(rows, sparse.csr_array(matrix), pcost=1.0, gap=1e-8)
+    choice = minimize_convex_loss(rows, sparse.csr_array(matrix), cvxpy.max, pcost=1.0, solver=solver)
+    assert choice.loss == pytest.approx(searched.loss, rel=1e-5)
+    assert choice.bound <= searched.loss * (1 + 1e-6)

@@ -88,6 +88,81 @@ def test_a_convex_solver_agrees_and_the_bound_is_never_above_it(problem):
         assert rough.loss >= optimum * (1 - 1e-6)
 
 
+@st.composite
+def several_costs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, float]:
+    """Several rows of costs, in which entries may be 0 but no column is, with a matrix and a cost to spend."""
+    p, matrix, pcost = draw(problems())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    ways = draw(st.integers(1, 8))
+    rows = p * rng.uniform(0.1, 2, size=(ways, p.size)) * (rng.random((ways, p.size)) < 0.7)
+    rows[rng.integers(ways, size=p.size), np.arange(p.size)] += 0.1
+    return rows, matrix, pcost
+
+
+def solved_for_several_costs(rows: np.ndarray, matrix: np.ndarray, pcost: float) -> float:
+    """The least maximum of variances where no row of costs comes to more than ``pcost``, by a conic solver."""
+    start = np.full(rows.shape[1], rows.sum(axis=1).max() / pcost)
+    size = (matrix @ start).max()
+    unit = cvxpy.Variable(rows.shape[1])
+    limit = (rows / start / pcost) @ cvxpy.inv_pos(unit) <= 1
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.max((matrix * start / size) @ unit)), [limit])
+    problem.solve(solver="CLARABEL")
+    return float(problem.value) * size
+
+
+@settings(max_examples=60)
+@given(problem=several_costs())
+def test_of_several_costs_the_largest_is_spent_and_a_convex_solver_agrees(problem):
+    rows, matrix, pcost = problem
+    optimum = solved_for_several_costs(rows, matrix, pcost)
+    choice = minimize_maximum_variance(rows, sparse.csr_array(matrix), pcost=pcost, gap=1e-7)
+    assert (rows @ (1 / choice.noise_variance)).max() == pytest.approx(pcost, rel=1e-12)
+    assert choice.loss == pytest.approx((matrix @ choice.noise_variance).max(), rel=1e-12)
+    assert choice.status == "certified"
+    assert choice.loss == pytest.approx(optimum, rel=1e-5)
+    for steps in (0, 1, 3, 10):
+        rough = minimize_maximum_variance(rows, sparse.csr_array(matrix), pcost=pcost, gap=1e-8, steps=steps)
+        assert rough.bound <= optimum * (1 + 1e-6)
+        assert rough.loss >= optimum * (1 - 1e-6)
+
+
+@given(problem=several_costs(), seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([1e-3, 0.1, 1.0]))
+def test_no_other_noise_of_the_same_largest_cost_is_below_the_bound(problem, seed, spread):
+    rows, matrix, pcost = problem
+    choice = minimize_maximum_variance(rows, sparse.csr_array(matrix), pcost=pcost, gap=1e-6)
+    tilts = np.random.default_rng(seed).normal(scale=spread, size=(200, rows.shape[1]))
+    others = choice.noise_variance * np.exp(tilts)
+    others *= (rows @ (1 / others).T).max(axis=0)[:, None] / pcost
+    assert (others @ matrix.T).max(axis=1).min() >= choice.bound * (1 - 1e-12)
+
+
+@given(problem=several_costs(), seed=st.integers(0, 2**32 - 1))
+def test_costs_in_another_order_repeated_or_never_the_largest_change_nothing(problem, seed):
+    rows, matrix, pcost = problem
+    rng = np.random.default_rng(seed)
+
+    def solved(costs: np.ndarray) -> NoiseChoice:
+        return minimize_maximum_variance(costs, sparse.csr_array(matrix), pcost=pcost, gap=1e-8)
+
+    loss = solved(rows).loss
+    assert solved(rng.permutation(rows)).loss == pytest.approx(loss, rel=2.1e-8)
+    assert solved(np.vstack([rows, rows[rng.integers(len(rows))]])).loss == pytest.approx(loss, rel=2.1e-8)
+    assert solved(np.vstack([rows * 0.5, rows])).loss == pytest.approx(loss, rel=2.1e-8)
+    assert solved(np.vstack([rows, rows.max(axis=0)])).loss >= loss * (1 - 2.1e-8)
+
+
+@given(problem=problems())
+def test_a_single_row_of_costs_is_a_vector_of_costs(problem):
+    p, matrix, pcost = problem
+    vector, row = (minimize_maximum_variance(given, sparse.csr_array(matrix), pcost=pcost) for given in (p, p[None]))
+    np.testing.assert_array_equal(vector.noise_variance, row.noise_variance)
+
+
+def test_two_sets_that_are_never_paid_together_get_the_whole_budget_each():
+    choice = minimize_maximum_variance([[1.0, 0.0], [0.0, 1.0]], sparse.csr_array(np.eye(2)), pcost=2.0)
+    assert choice.noise_variance.tolist() == pytest.approx([0.5, 0.5], rel=1e-6)
+
+
 @given(problem=problems(), seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([1e-3, 0.1, 1.0]))
 def test_no_other_noise_of_the_same_cost_is_below_the_bound(problem, seed, spread):
     p, matrix, pcost = problem
@@ -154,8 +229,10 @@ def test_bad_numbers_are_refused(number):
         ([1.0], [[1.0, 1.0]], None, r"variance_coefficient must be \(q, 1\) with q >= 1, got \(1, 2\)"),
         ([1.0], np.empty((0, 1)), None, "with q >= 1"),
         ([0.0], [[1.0]], None, "pcost_coefficient must be positive"),
-        ([1.0], [[-1.0]], None, "at least 0 in every entry"),
-        ([1.0], [[math.nan]], None, "at least 0 in every entry"),
+        ([[1.0, 0.0], [1.0, 0.0]], [[1.0, 1.0]], None, "pcost_coefficient must be positive"),
+        ([[1.0, -1.0], [1.0, 2.0]], [[1.0, 1.0]], None, "pcost_coefficient must be positive"),
+        ([1.0], [[-1.0]], None, "at least 0 and finite in every entry"),
+        ([1.0], [[math.nan]], None, "at least 0 and finite in every entry"),
         ([1.0, 1.0], [[1.0, 0.0]], None, "every base mechanism must matter to some query"),
         ([1.0], [[1.0]], [0.0], "start must hold 1 positive weights"),
         ([1.0], [[1.0]], [1.0, 1.0], "start must hold 1 positive weights"),

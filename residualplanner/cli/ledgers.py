@@ -1,0 +1,141 @@
+"""Ledgers on the command line: begin one, show one, settle a torn line, say what a release was charged.
+
+Reads: what the user typed.  Gives: Ledger, and lines and tables for people.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from residualplanner.cli.output import Output
+from residualplanner.errors import BudgetError
+from residualplanner.measurement import Ledger
+from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
+
+_BUDGETS: Mapping[tuple[str, ...], Callable[..., Budget]] = {
+    ("zcdp",): zcdp,
+    ("gdp",): gdp,
+    ("pcost",): pcost,
+    ("epsilon", "delta"): approx_dp,
+}
+_COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
+
+
+def budget_of_text(text: str) -> Budget:
+    """The budget that was typed.
+
+    Raises:
+        BudgetError: it is none, or a number is out of range.
+
+    Example:
+        >>> budget_of_text("zcdp=1/2"), budget_of_text("epsilon=1,delta=1e-9")
+        (zcdp(1/2), approx_dp(1, 1e-9))
+    """
+    parts = [part.partition("=") for part in text.split(",")]
+    make = _BUDGETS.get(tuple(name.strip() for name, _, _ in parts))
+    if make is None:
+        raise BudgetError(f"a budget is written as zcdp=1, gdp=1, pcost=1 or epsilon=1,delta=1e-9; got {text[:80]!r}")
+    return make(*(value.strip() for _, _, value in parts))
+
+
+def cost_of_text(text: str) -> Fraction:
+    """The exact cost that was typed.
+
+    Raises:
+        BudgetError: it is none.
+
+    Example:
+        >>> cost_of_text("1/3"), cost_of_text("0.5")
+        (Fraction(1, 3), Fraction(1, 2))
+    """
+    if not _COST.fullmatch(text) or ("." in text and "/" in text):
+        raise BudgetError(f"a pcost is written as 1, 0.5 or 1/3; got {text[:80]!r}")
+    return Fraction(text)
+
+
+def begin_ledger(path: Path, budget: str | None, reason: str | None, terms: Mapping[str, Any]) -> Ledger:
+    """Begin a ledger in a new file.
+
+    Raises:
+        BudgetError: neither a budget nor a reason for having none was typed, or both, or they cannot be.
+        OSError: there is something at ``path`` already, or no file can be made there.
+    """
+    if (budget is None) == (reason is None):
+        raise BudgetError("a ledger needs --budget such as zcdp=1, or --unlimited with a reason for having none")
+    limit = None if budget is None else budget_of_text(budget)
+    return Ledger.create(path, budget=limit, reason=reason or "", **terms)
+
+
+def open_ledger(path: Path | None) -> Ledger | None:
+    """The ledger in a file, where one was named.
+
+    Raises:
+        FileFormatError: it is damaged.
+        OSError: it is not there, or cannot be read or locked.
+    """
+    return None if path is None else Ledger.open(path)
+
+
+def say_charge(ledger: Ledger | None, output: Output) -> None:
+    """Say what the last charge was, and what is left."""
+    if ledger is not None:
+        last = ledger.entries[-1]
+        output.say(f"Charged     pcost {above(last.cost)}, entry {last.sequence} of the ledger; {_left(ledger)}")
+
+
+def say_ledger(ledger: Ledger, output: Output) -> None:
+    """Print a ledger: what it is for, its entries, what is left."""
+    limit = (
+        f"unlimited: {ledger.reason}"
+        if ledger.budget is None
+        else f"{ledger.budget.statement}, pcost {below(ledger.budget.pcost_exact)}"
+    )
+    records = "" if ledger.records_per_person == 1 else f", up to {ledger.records_per_person} records per person"
+    output.say(f"Data set    {ledger.data_set}")
+    output.say(f"Budget      {limit}")
+    output.say(f"Neighbors   {ledger.neighbors}{records}")
+    entries = ledger.entries
+    if entries:
+        rows = [(entry.label, entry.plan_sha256[:12], str(entry.sequence), above(entry.cost)) for entry in entries]
+        output.table(["charged for", "plan", "entry", "pcost"], rows, texts=2)
+        output.say(f"Last line   {entries[-1].sha256}")
+    output.say(f"Spent       pcost {above(ledger.spent)}; {_left(ledger)}")
+    if ledger.is_torn:
+        output.say(
+            "Torn        the last line is not whole: a run was killed while it was charged, and nothing more can"
+        )
+        output.say("            be charged until you say what to count for it, with --settle COST")
+
+
+def above(exact: Fraction) -> str:
+    """A number with six digits that count, never below it.
+
+    Example:
+        >>> above(Fraction(1, 3)), above(Fraction(1, 2)), above(Fraction(0))
+        ('0.333334', '0.5', '0')
+    """
+    return _rounded(exact, ROUND_CEILING)
+
+
+def below(exact: Fraction) -> str:
+    """A number with six digits that count, never above it.
+
+    Example:
+        >>> below(Fraction(2, 3)), below(Fraction(1, 2))
+        ('0.666666', '0.5')
+    """
+    return _rounded(exact, ROUND_FLOOR)
+
+
+def _rounded(exact: Fraction, direction: str) -> str:
+    with localcontext() as context:
+        context.prec, context.rounding = 6, direction
+        return f"{(Decimal(exact.numerator) / Decimal(exact.denominator)).normalize():g}"
+
+
+def _left(ledger: Ledger) -> str:
+    left = ledger.remaining
+    return "no limit" if left is None else f"pcost {below(left)} is left"

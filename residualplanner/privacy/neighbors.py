@@ -1,0 +1,54 @@
+"""Which data sets count as neighbors: what one person may change.
+
+Reads: names and numbers.  Gives: Neighbors.
+Source: spec sections 1 and 8.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from residualplanner.errors import BudgetError
+
+Notion = Literal["add-remove", "replace"]
+
+_CHANGES = {"add-remove": "adding or removing", "replace": "replacing"}
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbors:
+    """What may differ between two data sets that the release must not tell apart.
+
+    Attributes:
+        notion: "add-remove" (one data set has records more) or "replace" (records have other values; the number of
+            records is public).
+        records_per_person: the most records that one person contributes, all of which may change; at least 1.  It is a
+            promise about the data, which is not checked.
+
+    Raises:
+        BudgetError: another notion, or not a whole number of records.
+
+    Example:
+        >>> print(Neighbors("replace", 3).words)
+        replacing up to 3 records
+    """
+
+    notion: Notion = "add-remove"
+    records_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        if self.notion not in get_args(Notion):
+            raise BudgetError(f"neighbors must be one of {list(get_args(Notion))}, got {self.notion!r}")
+        records = self.records_per_person
+        if isinstance(records, bool) or not isinstance(records, int) or not 1 <= records <= 10**6:
+            raise BudgetError(f"records_per_person must be a whole number from 1 to 1,000,000, got {records!r}")
+
+    @property
+    def cost_factor(self) -> int:
+        """How much more all records of a person cost than one of them: k squared, when all fall into one cell."""
+        return self.records_per_person**2
+
+    @property
+    def words(self) -> str:
+        """The change that the privacy statement is about."""
+        count = "one record" if self.records_per_person == 1 else f"up to {self.records_per_person} records"
+        return f"{_CHANGES[self.notion]} {count}"

@@ -1,0 +1,336 @@
+"""Whatever kills a process or fails under it, what was released has been charged, and the next run works."""
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from residualplanner.domain import Domain
+from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.measurement import Ledger, ledger_file, measure
+from residualplanner.plan import select
+from residualplanner.privacy import pcost
+from residualplanner.workload import marginals
+
+HASH = "0" * 64
+ADD_REMOVE = {"neighbors": "add-remove"}
+PLAN = select(marginals(Domain({"a": 2, "b": 3}), up_to=2), budget=pcost("1/64"))
+CODES = np.array([[0, 0], [1, 2], [1, 1]])
+gate = sys.modules[measure.__module__]
+
+KILLED = """
+import os, random, signal, sys, time
+from fractions import Fraction
+from residualplanner.measurement import Ledger, ledger_file
+from residualplanner.privacy import pcost
+
+class Bits:
+    '''The system, but that it writes a few bytes at a time, as it may, and kills the process after so many writes.'''
+    def __init__(self, writes):
+        self.writes = writes
+    def __getattr__(self, name):
+        return getattr(os, name)
+    def write(self, handle, data):
+        self.writes -= 1
+        if self.writes < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return os.write(handle, data[:8])
+
+kills, seed, whole = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "whole"
+chance, torn, after = random.Random(seed), 0, set()
+
+def charge_on_and_on(path, pipe):
+    ledger = Ledger.open(path)
+    for number in range(1, 10**6):
+        entry = ledger.charge(Fraction(1, 2**20), "0" * 64, neighbors="add-remove")
+        os.write(pipe, b"%d\\n" % entry.sequence)
+
+for kill in range(kills):
+    if kill % 5 == 0:
+        path = os.path.join(sys.argv[1], str(kill))
+        Ledger.create(path, budget=pcost(1), data_set="d")
+    before = len(Ledger.open(path).entries)
+    reader, writer = os.pipe()
+    writes, outputs = chance.randrange(200), chance.randrange(10)
+    child = os.fork()
+    if child == 0:
+        try:
+            if not whole:
+                ledger_file.os = Bits(writes)
+            charge_on_and_on(path, writer)
+        finally:
+            os._exit(1)
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        if whole:
+            released = [int(file.readline()) for _ in range(outputs)]
+            time.sleep(chance.uniform(0.0, 0.003))
+            os.kill(child, signal.SIGKILL)
+        else:
+            released = []
+        assert os.waitpid(child, 0)[1] == signal.SIGKILL
+        released += [int(line) for line in file]
+    assert released == list(range(before + 1, before + 1 + len(released)))
+    ledger = Ledger.open(path)
+    charged = len(ledger.entries) - before
+    assert len(released) <= charged + ledger.is_torn <= len(released) + 1, "an output without its charge"
+    assert charged >= len(released)
+    if ledger.is_torn:
+        torn += 1
+        ledger.settle(Fraction(1, 2**20))
+    after.add(len(released))
+    ledger.charge(Fraction(1, 2**20), "0" * 64, neighbors="add-remove")
+    assert ledger.spent == Fraction(len(ledger.entries), 2**20)
+print(torn, len(after))
+"""
+
+
+@pytest.mark.parametrize("kind", ["whole", "piecewise"])
+def test_of_a_killed_process_every_output_has_its_charge(tmp_path, kind):
+    command = [sys.executable, "-c", KILLED, str(tmp_path), "100", "1", kind]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    torn, moments = map(int, result.stdout.split())
+    assert moments > 3, "all kills fell at the same moment: the test has shown nothing"
+    assert kind == "whole" or torn > 50, "few kills fell into a write: the test has shown nothing"
+
+
+CALLS = ["open", "read", "write", "fsync", "fstat", "stat", "close", "ftruncate", "flock"]
+ERRORS = [errno.ENOSPC, errno.EIO, errno.EACCES, errno.ENOLCK]
+
+
+class FailingSystem:
+    """The operating system as the ledger's file sees it, but that one call fails."""
+
+    def __init__(self, patch, call, number, code):
+        self.count, self.made = number, 0
+        self.call, self.code, self.real = call, code, getattr(fcntl if call == "flock" else os, call)
+        if call == "flock":
+            patch.setattr(fcntl, "flock", self.fail)
+        else:
+            patch.setattr(ledger_file, "os", SimpleNamespace(**{**vars(os), call: self.fail}))
+
+    def fail(self, *arguments):
+        self.made += 1
+        if self.made - 1 == self.count:
+            if self.call == "close":
+                self.real(*arguments)
+            raise OSError(self.code, os.strerror(self.code))
+        return self.real(*arguments)
+
+
+def release(ledger, outputs):
+    """What a run does: charge, read, release."""
+    try:
+        measure(PLAN, CODES, ledger=ledger())
+    except OSError as error:
+        return error
+    outputs.append(1)
+    return None
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("code", ERRORS)
+def test_whichever_call_fails_every_output_has_its_charge_and_the_next_run_works(tmp_path, call, code):
+    path, outputs, failures = tmp_path / "ledger", [], 0
+    Ledger.create(path, budget=pcost(1), data_set="d")
+    for number in range(12):
+        with pytest.MonkeyPatch.context() as patch:
+            system = FailingSystem(patch, call, number, code)
+            before = len(outputs)
+            error = release(lambda: Ledger.open(path), outputs)
+            assert (error is None) == (len(outputs) > before)
+            if error is None:
+                assert system.made <= number, "a failure was passed over"
+                break
+            failures += 1
+        assert len(Ledger.open(path).entries) >= len(outputs)
+        assert release(lambda: Ledger.open(path), outputs) is None
+    assert failures > 0 or call == "ftruncate"
+    assert len(Ledger.open(path).entries) >= len(outputs) > 0
+    assert Ledger.open(path).spent <= 1
+
+
+@pytest.mark.parametrize("call", ["open", "write", "fsync", "close", "flock"])
+def test_whichever_call_fails_while_a_ledger_is_begun_it_can_be_begun_again(tmp_path, call):
+    for number in range(3):
+        path = tmp_path / str(number)
+        with pytest.MonkeyPatch.context() as patch:
+            FailingSystem(patch, call, number, errno.EIO)
+            with suppress(OSError):
+                Ledger.create(path, budget=pcost(1), data_set="d")
+        if path.exists():
+            assert Ledger.open(path).spent == 0
+        else:
+            assert Ledger.create(path, budget=pcost(1), data_set="d").spent == 0
+
+
+def test_a_write_that_fails_half_way_is_taken_back(tmp_path, monkeypatch):
+    ledger = Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
+    before, calls = (tmp_path / "ledger").read_bytes(), []
+
+    def half(handle, data):
+        calls.append(data)
+        if len(calls) > 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return os.write(handle, data[: len(data) // 2])
+
+    monkeypatch.setattr(ledger_file, "os", SimpleNamespace(**{**vars(os), "write": half}))
+    with pytest.raises(OSError, match="No space left"):
+        ledger.charge(Fraction(1, 2), HASH, **ADD_REMOVE)
+    monkeypatch.undo()
+    assert (tmp_path / "ledger").read_bytes() == before
+    assert ledger.charge(Fraction(1, 2), HASH, **ADD_REMOVE).sequence == 1
+
+
+def test_a_write_that_can_not_be_taken_back_leaves_a_torn_line_that_stops_all_spending(tmp_path, monkeypatch):
+    ledger = Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
+
+    def broken(*_arguments):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def half(handle, data):
+        if data.startswith(b"{"):
+            return os.write(handle, data[: len(data) // 2])
+        return broken()
+
+    monkeypatch.setattr(ledger_file, "os", SimpleNamespace(**{**vars(os), "write": half, "ftruncate": broken}))
+    with pytest.raises(OSError, match="Input/output error"):
+        ledger.charge(Fraction(1, 2), HASH, **ADD_REMOVE)
+    monkeypatch.undo()
+    with pytest.raises(FileFormatError, match="the last line is not whole"):
+        ledger.charge(Fraction(1, 2), HASH, **ADD_REMOVE)
+    assert ledger.settle(Fraction(1, 2)).sequence == 1
+
+
+def test_a_charge_is_forced_to_the_disk_while_the_file_is_locked(tmp_path, monkeypatch):
+    ledger, order = Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d"), []
+
+    def told(name, real):
+        return lambda *arguments: (
+            order.append(name if name != "flock" else f"flock {arguments[1]}"),
+            real(*arguments),
+        )[1]
+
+    monkeypatch.setattr(fcntl, "flock", told("flock", fcntl.flock))
+    names = ["open", "read", "write", "fsync", "close"]
+    replaced = {name: told(name, getattr(os, name)) for name in names}
+    monkeypatch.setattr(ledger_file, "os", SimpleNamespace(**{**vars(os), **replaced}))
+    ledger.charge(Fraction(1, 2), HASH, **ADD_REMOVE)
+    exclusive, unlock = f"flock {fcntl.LOCK_EX}", f"flock {fcntl.LOCK_UN}"
+    assert order == ["open", exclusive, "read", "read", "write", "fsync", unlock, "close"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors have names on Linux")
+def test_a_new_ledger_is_forced_to_the_disk_and_so_is_its_name(tmp_path, monkeypatch):
+    forced = []
+
+    def fsync(handle):
+        forced.append(os.readlink(f"/proc/self/fd/{handle}"))
+        os.fsync(handle)
+
+    monkeypatch.setattr(ledger_file, "os", SimpleNamespace(**{**vars(os), "fsync": fsync}))
+    Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
+    assert forced == [str(tmp_path / "ledger"), str(tmp_path)]
+
+
+def test_a_file_system_without_locks_is_refused(tmp_path, monkeypatch):
+    ledger = Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
+
+    def no_locks(*_arguments):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    for use in (
+        lambda: ledger.charge(1, HASH, **ADD_REMOVE),
+        lambda: ledger.spent,
+        lambda: Ledger.create(tmp_path / "other", budget=pcost(1), data_set="d"),
+    ):
+        with pytest.raises(OSError, match="cannot be locked; keep the ledger on a local disk"):
+            use()
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_system_without_locks_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(OSError, match="need the file locks of a POSIX system"):
+        Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
+    assert not (tmp_path / "ledger").exists()
+
+
+def test_a_file_that_is_replaced_while_its_lock_is_waited_for_is_not_written_to(tmp_path, monkeypatch):
+    path = tmp_path / "ledger"
+    ledger, lock = Ledger.create(path, budget=pcost(1), data_set="d"), fcntl.flock
+
+    def replace_and_lock(handle, operation):
+        if operation == fcntl.LOCK_EX:
+            (tmp_path / "copy").write_bytes(path.read_bytes())
+            os.replace(tmp_path / "copy", path)
+        lock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", replace_and_lock)
+    with pytest.raises(OSError, match="another file took its place"):
+        ledger.charge(1, HASH, **ADD_REMOVE)
+    monkeypatch.undo()
+    assert ledger.charge(1, HASH, **ADD_REMOVE).sequence == 1
+
+
+LIMITED = """
+import resource, signal, sys
+from fractions import Fraction
+from residualplanner.measurement import Ledger
+ledger = Ledger.open(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+size = len(open(sys.argv[1], "rb").read())
+for more in range(0, 200, 20):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + more, resource.RLIM_INFINITY))
+    try:
+        ledger.charge(Fraction(1, 2), "0" * 64, neighbors="add-remove")
+    except OSError as error:
+        print(error.strerror)
+"""
+
+
+def test_a_full_disk_refuses_the_charge_and_leaves_the_ledger_as_it_was(tmp_path):
+    path = tmp_path / "ledger"
+    Ledger.create(path, budget=pcost(1), data_set="d")
+    before = path.read_bytes()
+    result = subprocess.run([sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines() == ["File too large"] * 10
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every file")
+def test_a_ledger_that_may_only_be_read_can_be_shown_but_not_charged(tmp_path):
+    Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
+    os.chmod(tmp_path / "ledger", 0o444)
+    ledger = Ledger.open(tmp_path / "ledger")
+    assert ledger.spent == 0
+    with pytest.raises(PermissionError):
+        ledger.charge(1, HASH, **ADD_REMOVE)
+
+
+def test_an_interrupt_between_charge_and_count_keeps_the_charge(tmp_path, monkeypatch):
+    ledger = Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
+
+    def interrupted(*_arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gate, "open_source", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        measure(PLAN, CODES, ledger=ledger)
+    assert len(ledger.entries) == 1
+
+
+def test_the_next_run_is_refused_only_by_the_budget(tmp_path):
+    ledger = Ledger.create(tmp_path / "ledger", budget=pcost("1/50"), data_set="d")
+    measure(PLAN, CODES, ledger=ledger)
+    with pytest.raises(BudgetError, match="left of pcost 1/50"):
+        measure(PLAN, CODES, ledger=ledger)

@@ -1,0 +1,171 @@
+"""The cost of replacing records is what explicit matrices say for every pair of records, and is never understated."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+from residualplanner.bases import subtraction_numbers
+from residualplanner.domain import Domain
+from residualplanner.plan.costs import cost_upper_bound, is_enumerated
+from residualplanner.plan.neighbor_costs import corner_costs, corner_rows, occurring, safe_row, with_token_cost
+from residualplanner.privacy import Neighbors
+from residualplanner.workload import Workload, marginals
+from strategies import Case, cases
+
+SHAPES = [sizes for order in (1, 2, 3) for sizes in itertools.product(range(1, 5), repeat=order)]
+REPLACE = Neighbors("replace")
+seeds = st.integers(0, 2**32 - 1)
+
+
+def whole(sizes: tuple[int, ...]) -> Case:
+    """The one query that has all attributes."""
+    return Case(sizes, (tuple(range(len(sizes))),), None)
+
+
+def random_noise(workload: Workload, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).lognormal(size=len(workload.closure))
+
+
+def pairwise(case: Case, noise: np.ndarray) -> np.ndarray:
+    """The cost of every pair of records, (cells, cells)."""
+    sets = list(case.workload.closure)
+    return sum(
+        dense.replacement_costs(case.sizes, members) / s for members, s in zip(sets, noise.tolist(), strict=True)
+    )
+
+
+def corner_of(case: Case) -> np.ndarray:
+    """The number of the set of attributes in which every pair of records differs, (cells, cells)."""
+    cells = np.array(list(itertools.product(*map(range, case.sizes))))
+    places = occurring(case.workload.closure)
+    differs = cells[:, None, places] != cells[None, :, places]
+    return differs @ (1 << np.arange(len(places)))
+
+
+def require_pairs_cost_what_their_corner_says(case: Case, seed: int) -> None:
+    noise = random_noise(case.workload, seed)
+    costs = corner_costs(case.workload.closure, np.array(case.sizes, dtype=float), 1 / noise)
+    expected = pairwise(case, noise)
+    np.testing.assert_allclose(costs[corner_of(case)], expected, rtol=1e-11, atol=1e-11)
+    assert costs.max() == pytest.approx(expected.max(), rel=1e-11, abs=1e-11)
+
+
+@pytest.mark.parametrize("sizes", SHAPES, ids=str)
+def test_every_pair_of_records_costs_what_its_differing_attributes_say(sizes):
+    require_pairs_cost_what_their_corner_says(whole(sizes), 7)
+
+
+@given(case=cases(), seed=seeds)
+def test_so_it_does_for_every_workload(case, seed):
+    require_pairs_cost_what_their_corner_says(case, seed)
+
+
+@given(case=cases(most_cells=200), seed=seeds)
+def test_rows_of_costs_add_up_to_the_costs(case, seed):
+    closure, sizes = case.workload.closure, np.array(case.sizes, dtype=float)
+    precision = 1 / random_noise(case.workload, seed)
+    corners = np.random.default_rng(seed).permutation(1 << len(occurring(closure)))
+    rows = corner_rows(closure, sizes, corners)
+    costs = corner_costs(closure, sizes, precision)[corners]
+    np.testing.assert_allclose(rows @ precision, costs, rtol=1e-11, atol=1e-11)
+    assert rows.min() >= 0
+    assert not rows[:, 0].any()
+
+
+@given(case=cases(most_cells=200))
+def test_the_safe_row_is_the_most_that_each_set_can_cost(case):
+    closure, sizes = case.workload.closure, np.array(case.sizes, dtype=float)
+    rows = corner_rows(closure, sizes, np.arange(1 << len(occurring(closure))))
+    np.testing.assert_allclose(safe_row(closure, sizes), rows.max(axis=0), rtol=1e-13)
+
+
+@given(case=cases(), seed=seeds)
+def test_the_safe_bound_is_at_least_the_cost_and_at_most_as_much_more_as_is_proved(case, seed):
+    closure, sizes = case.workload.closure, np.array(case.sizes, dtype=float)
+    noise = random_noise(case.workload, seed)
+    bound, exact = float(safe_row(closure, sizes) @ (1 / noise)), float(pairwise(case, noise).max())
+    added = dense.exact_cost(case.sizes, dict(zip(closure, noise.tolist(), strict=True)))
+    fewest = min((n for n in case.sizes if n > 1), default=2)
+    assert exact * (1 - 1e-12) <= bound <= 4 * float(added) * (1 + 1e-12)
+    assert bound <= exact * fewest / (fewest - 1) * (1 + 1e-12) + 1e-11
+
+
+@given(
+    case=cases(), seed=seeds, size=st.sampled_from([1e-290, 1e-9, 1.0, 1e9, 1e290]), records=st.sampled_from([1, 2, 7])
+)
+def test_the_stated_cost_is_at_least_the_exact_one_and_hardly_more(case, seed, size, records):
+    workload = case.workload
+    noise = random_noise(workload, seed) * size
+    exact = dense.exact_replacement_cost(case.sizes, dict(zip(workload.closure, noise.tolist(), strict=True)))
+    numbers = subtraction_numbers(workload.domain.sizes)
+    stated = Fraction(cost_upper_bound(workload.closure, numbers, noise, Neighbors("replace", records)))
+    assert exact * records**2 <= stated <= exact * records**2 * (1 + Fraction(1, 10**12)) + Fraction(1, 10**300)
+
+
+@pytest.mark.parametrize("attributes", [1, 5, 19, 20, 21, 30])
+@pytest.mark.parametrize("size", [2, 3, 10])
+def test_tables_of_one_attribute_cost_two_over_the_noise_each_whether_enumerated_or_bounded(attributes, size):
+    workload = marginals(Domain({f"x{i}": size for i in range(attributes)}), order=1)
+    noise = random_noise(workload, attributes)
+    numbers = subtraction_numbers(workload.domain.sizes)
+    stated = Fraction(cost_upper_bound(workload.closure, numbers, noise, REPLACE))
+    exact = sum(2 / Fraction(variance) for variance in noise[1:].tolist())
+    assert is_enumerated(workload.closure, REPLACE) == (attributes <= 20)
+    assert exact <= stated <= exact * (1 + Fraction(1, 10**12))
+
+
+def multisets(cells: int, records: int) -> np.ndarray:
+    """All data sets of so many records, as vectors of counts, (multisets, cells)."""
+    chosen = itertools.combinations_with_replacement(range(cells), records)
+    return np.array([np.bincount(cell, minlength=cells) for cell in chosen])
+
+
+@pytest.mark.parametrize("sizes", [(2,), (3,), (2, 2), (2, 3)], ids=str)
+@pytest.mark.parametrize("records", [1, 2, 3])
+@pytest.mark.parametrize("notion", ["add-remove", "replace"])
+def test_several_records_of_a_person_cost_what_all_pairs_of_data_sets_say(sizes, records, notion):
+    case = whole(sizes)
+    workload = case.workload
+    noise = random_noise(workload, records)
+    queries, covariance = dense.mechanism(sizes, dict(zip(workload.closure, noise.tolist(), strict=True)))
+    information = queries.T @ np.linalg.solve(covariance, queries)
+    held = multisets(math.prod(sizes), records)
+    moves = (held[:, None] - held[None]).reshape(-1, held.shape[1]) if notion == "replace" else held
+    brute = np.einsum("pi,ij,pj->p", moves, information, moves).max()
+    numbers = subtraction_numbers(workload.domain.sizes)
+    assert cost_upper_bound(workload.closure, numbers, noise, Neighbors(notion, records)) == pytest.approx(brute)
+
+
+@given(case=cases(), seed=seeds, notion=st.sampled_from(["add-remove", "replace"]), records=st.integers(1, 10**6))
+def test_records_per_person_multiply_the_cost_by_their_square(case, seed, notion, records):
+    workload = case.workload
+    noise, numbers = random_noise(workload, seed), subtraction_numbers(workload.domain.sizes)
+    one, many = (cost_upper_bound(workload.closure, numbers, noise, Neighbors(notion, k)) for k in (1, records))
+    assert many == pytest.approx(one * records**2, rel=1e-14)
+    assert many >= one * records**2 * (1 - 1e-15)
+
+
+@pytest.mark.parametrize("attributes", [3, 21])
+@pytest.mark.parametrize("size", [5e-324, 1e-320, 2e-308])
+def test_noise_too_small_for_its_cost_to_be_a_number_costs_infinitely_much(attributes, size):
+    workload = marginals(Domain({f"x{i}": 2 for i in range(attributes)}), up_to=2)
+    noise = np.full(len(workload.closure), size)
+    assert cost_upper_bound(workload.closure, subtraction_numbers([2] * attributes), noise, REPLACE) == math.inf
+
+
+@settings(max_examples=30)
+@given(seed=seeds)
+def test_only_what_is_free_gets_a_token_cost(seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.exponential(size=(3, 6)) * (rng.random((3, 6)) < 0.5)
+    rows[0, 1], rows[:, 0] = 2.0, 0.0
+    costs, free = with_token_cost(rows), rows.max(axis=0) == 0
+    assert costs[:, ~free].tolist() == rows[:, ~free].tolist()
+    assert (costs[:, free] > 0).all()
+    assert (costs[:, free] < 1e-17 * rows[rows > 0].min()).all()

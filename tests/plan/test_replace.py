@@ -1,0 +1,363 @@
+"""Plans for replaced records are the best ones for that cost, and say and keep what they are for."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import dense
+from residualplanner.domain import Attribute, Domain, Into
+from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.plan import ConvexLoss, MaxVariance, Plan, SumOfVariances, load_plan, select
+from residualplanner.plan.files import plan_to_archive
+from residualplanner.privacy import Neighbors, pcost
+from residualplanner.selection import minimize_maximum_variance
+from residualplanner.workload import Workload, marginals
+from saved_plans import DOMAIN, forge, require_equal
+from strategies import Case, cases, noise_of
+
+ABC = Domain({"a": 3, "b": 2, "c": 4})
+SIX = Domain({"a": 3, "b": 2, "c": 4, "d": 2, "e": 5, "f": 3})
+LOSSES = {"sum": np.sum, "max": np.max}
+seeds = st.integers(0, 2**32 - 1)
+
+
+def replacing_cases(most_cells: int = 48) -> st.SearchStrategy[Case]:
+    """Cases with something to protect besides the number of records."""
+    return cases(most_cells=most_cells).filter(lambda case: len(case.workload.closure) > 1)
+
+
+def cost_rows(sizes: tuple[int, ...], sets: list[dense.Members]) -> np.ndarray:
+    """What every set costs at unit noise for every way to differ, from pairs of records, (ways, sets)."""
+    costs = np.column_stack([dense.replacement_costs(sizes, members)[0] for members in sets])
+    return np.unique(costs.round(12), axis=0)
+
+
+def weighted_variances(case: Case, sets: list[dense.Members], loss: str) -> np.ndarray:
+    """The rows whose products with the noise the loss adds up, or takes the largest of, (queries, sets)."""
+    cells = [math.prod(case.sizes[i] for i in members) for members in case.distinct]
+    weights = np.array(case.distinct_weights) * (cells if loss == "sum" else 1.0)
+    return weights[:, None] * dense.variance_coefficients(case.sizes, case.distinct, sets)
+
+
+def solved_by_cvxpy(rows: np.ndarray, matrix: np.ndarray, loss: str) -> float:
+    """The least loss at cost 1 over all noise, where sets that cost nothing get none."""
+    paid = rows.max(axis=0) > 0
+    rows, matrix = rows[:, paid], matrix[:, paid]
+    size = rows.max(axis=0) * paid.sum()
+    unit = cvxpy.Variable(len(size))
+    scale = float(LOSSES[loss](matrix @ size))
+    variances = (matrix * size / scale) @ unit
+    objective = cvxpy.sum(variances) if loss == "sum" else cvxpy.max(variances)
+    problem = cvxpy.Problem(cvxpy.Minimize(objective), [(rows / size) @ cvxpy.inv_pos(unit) <= 1])
+    problem.solve(solver="CLARABEL")
+    return float(problem.value) * scale
+
+
+def perturbed(plan: Plan, rows: np.ndarray, seed: int) -> np.ndarray:
+    """Other noise of the same cost, near and far."""
+    rng = np.random.default_rng(seed)
+    tilts = [rng.normal(scale=spread, size=(50, rows.shape[1])) for spread in (1e-3, 0.05, 1.0)]
+    others = plan.noise_array * np.exp(np.concatenate(tilts))
+    return others * (rows @ (1 / others).T).max(axis=0)[:, None] / (rows @ (1 / plan.noise_array)).max()
+
+
+@settings(max_examples=40)
+@given(case=replacing_cases(), loss=st.sampled_from(sorted(LOSSES)), seed=seeds)
+def test_no_noise_of_the_same_cost_does_better_and_a_solver_agrees(case, loss, seed):
+    plan = select(case.workload, budget=pcost(1), loss=loss, neighbors="replace", gap=1e-7)
+    sets = list(plan.closure)
+    rows, matrix = cost_rows(case.sizes, sets), weighted_variances(case, sets, loss)
+    assert (rows @ (1 / plan.noise_array)).max() == pytest.approx(1, rel=1e-9)
+    assert plan.loss_value == pytest.approx(float(LOSSES[loss](matrix @ plan.noise_array)), rel=1e-9)
+    assert plan.loss_value == pytest.approx(solved_by_cvxpy(rows, matrix, loss), rel=1e-5)
+    others = LOSSES[loss](perturbed(plan, rows, seed) @ matrix.T, axis=1)
+    assert others.min() >= plan.loss_value / (1 + plan.gap) * (1 - 1e-9)
+    assert plan.gap <= 1e-7
+    assert plan.status == "certified"
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("up_to", [1, 2, 3])
+def test_six_attributes_are_solved_to_the_gap_and_a_solver_agrees(loss, up_to):
+    names = {name: i for i, name in enumerate(SIX.names)}
+    workload = marginals(SIX, up_to=up_to)
+    case = Case(SIX.sizes, tuple(tuple(names[name] for name in query) for query in workload), None)
+    plan = select(workload, budget=pcost(1), loss=loss, neighbors="replace")
+    sets = list(plan.closure)
+    rows = [cost_row(SIX.sizes, sets, set(ways)) for ways in dense.subsets(range(6)) if ways]
+    matrix = weighted_variances(case, sets, loss)
+    assert plan.gap <= 1e-6
+    assert plan.loss_value == pytest.approx(solved_by_cvxpy(np.array(rows), matrix, loss), rel=1e-5)
+
+
+def cost_row(sizes: tuple[int, ...], sets: list[dense.Members], differing: set[int]) -> list[float]:
+    """(37) at unit noise, set by set, for one way to differ; for domains too large for matrices."""
+    row = []
+    for members in sets:
+        same = math.prod(1 - 1 / sizes[i] for i in members)
+        row.append(2 * (same - math.prod(-1 / sizes[i] if i in differing else 1 - 1 / sizes[i] for i in members)))
+    return row
+
+
+@given(case=replacing_cases(), loss=st.sampled_from(sorted(LOSSES)), records=st.sampled_from([1, 2, 5]))
+def test_a_plan_never_costs_more_than_its_budget(case, loss, records):
+    plan = select(case.workload, budget=pcost("0.3"), loss=loss, neighbors="replace", records_per_person=records)
+    exact = dense.exact_replacement_cost(case.sizes, noise_of(plan)) * records**2
+    assert exact <= Fraction(plan.pcost) <= Fraction(3, 10)
+    assert plan.pcost == pytest.approx(0.3, rel=1e-9)
+    assert plan.neighbors == Neighbors("replace", records)
+
+
+@given(
+    case=replacing_cases(),
+    loss=st.sampled_from(sorted(LOSSES)),
+    notion=st.sampled_from(["add-remove", "replace"]),
+    records=st.integers(2, 1000),
+)
+def test_k_records_of_a_person_need_k_squared_times_the_variance(case, loss, notion, records):
+    one, many = (
+        select(case.workload, budget=pcost(1), loss=loss, neighbors=notion, records_per_person=k) for k in (1, records)
+    )
+    assert many.loss_value == pytest.approx(one.loss_value * records**2, rel=3e-6)
+    assert many.budget == one.budget
+
+
+@given(case=replacing_cases(), loss=st.sampled_from(sorted(LOSSES)))
+def test_planning_for_replaced_records_beats_a_plan_for_another_notion_at_four_times_the_cost(case, loss):
+    plan = select(case.workload, budget=pcost(1), loss=loss, neighbors="replace")
+    other = select(case.workload, budget=pcost(1), loss=loss)
+    rows = cost_rows(case.sizes, list(plan.closure))
+    worst = (rows @ (1 / other.noise_array)).max()
+    assert worst <= 4 * (1 + 1e-9)
+    assert plan.loss_value <= other.loss_value * worst * (1 + 1e-6 + 1e-9)
+
+
+@given(case=replacing_cases(), loss=st.sampled_from(sorted(LOSSES)), limit=st.floats(0.01, 1e4))
+def test_the_least_budget_reaches_the_loss_and_a_hundred_thousandth_less_does_not(case, loss, limit):
+    plan = select(case.workload, at_most=limit, loss=loss, neighbors="replace", gap=1e-7)
+    matrix = weighted_variances(case, list(plan.closure), loss)
+    assert LOSSES[loss](matrix @ plan.noise_array) <= limit
+    exact = dense.exact_replacement_cost(case.sizes, noise_of(plan))
+    assert exact <= Fraction(plan.pcost) <= plan.budget.pcost_exact
+    less = select(case.workload, budget=pcost(plan.pcost * (1 - 1e-5)), loss=loss, neighbors="replace", gap=1e-7)
+    assert less.loss_value > limit
+
+
+@given(case=replacing_cases())
+def test_the_number_of_records_is_nearly_exact(case):
+    plan = select(case.workload, budget=pcost(1), neighbors="replace")
+    rest = np.sort(plan.noise_array[1:])
+    assert plan.noise_array[0] <= 1e-6 * rest[0]
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "ECOS"])
+@settings(max_examples=8)
+@given(case=replacing_cases(24), seed=seeds)
+def test_convex_losses_agree_with_the_search_and_nothing_near_them_is_better(solver, case, seed):
+    def chosen(loss):
+        return select(case.workload, budget=pcost(1), loss=loss, neighbors="replace")
+
+    sets = list(case.workload.closure)
+    rows, matrix = cost_rows(case.sizes, sets), dense.variance_coefficients(case.sizes, case.distinct, sets)
+    by_solver = chosen(ConvexLoss(cvxpy.sum, solver))
+    unweighted = Workload(case.domain, list(case.workload))
+    searched = select(unweighted, budget=pcost(1), loss=SumOfVariances("equal"), neighbors="replace")
+    assert by_solver.loss_value == pytest.approx(searched.loss_value, rel=1e-5)
+    assert by_solver.loss_value / (1 + by_solver.gap) <= searched.loss_value * (1 + 1e-7)
+    by_solver = chosen(ConvexLoss(cvxpy.max, solver))
+    searched = select(unweighted, budget=pcost(1), loss=MaxVariance(), neighbors="replace")
+    assert by_solver.loss_value == pytest.approx(searched.loss_value, rel=1e-5)
+    norm = chosen(ConvexLoss(lambda v: cvxpy.norm(v, 4), solver))
+    others = ((perturbed(norm, rows, seed) @ matrix.T) ** 4).sum(axis=1) ** 0.25
+    assert norm.loss_value == pytest.approx(((matrix @ norm.noise_array) ** 4).sum() ** 0.25, rel=1e-9)
+    assert others.min() >= norm.loss_value * (1 - 1e-6)
+    assert others.min() >= norm.loss_value / (1 + norm.gap) * (1 - 1e-9)
+    assert norm.gap < 1e-4
+    for plan in (by_solver, norm):
+        exact = dense.exact_replacement_cost(case.sizes, noise_of(plan))
+        assert exact <= Fraction(plan.pcost) <= plan.budget.pcost_exact
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "ECOS"])
+@pytest.mark.parametrize("function", [cvxpy.max, cvxpy.sum, lambda v: cvxpy.norm(v, 4), cvxpy.sum_squares])
+def test_convex_losses_have_the_twin_too(solver, function):
+    workload = marginals(ABC, up_to=2)
+    there = select(workload, budget=pcost(1), loss=ConvexLoss(function, solver), neighbors="replace")
+    back = select(workload, at_most=there.loss_value, loss=ConvexLoss(function, solver), neighbors="replace")
+    assert back.pcost == pytest.approx(1, rel=1e-4)
+    assert function(cvxpy.Constant(back.average_variances)).value <= there.loss_value
+    assert Fraction(back.pcost) <= back.budget.pcost_exact
+    assert there.gap < 1e-3
+    assert back.gap < 1e-3
+
+
+@pytest.mark.parametrize("sizes", [(3, 3, 3), (2, 2, 2, 2), (4, 4, 4, 2, 2), (3, 3, 3, 3, 3)], ids=str)
+@pytest.mark.parametrize("up_to", [1, 2, 3])
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_symmetric_workloads_are_planned_like_the_unreduced_problem(sizes, up_to, loss):
+    domain = Domain({f"x{i}": n for i, n in enumerate(sizes)})
+    plan = select(marginals(domain, up_to=up_to), budget=pcost(1), loss=loss, neighbors="replace", gap=1e-8)
+    sets = list(plan.closure)
+    ways = [set(way) for way in dense.subsets(range(len(sizes))) if way]
+    rows = np.array([cost_row(sizes, sets, way) for way in ways])
+    rows[:, 0] = 1e-18
+    queries = [members for members in sets if len(members) <= up_to]
+    matrix = dense.variance_coefficients(sizes, queries, sets)
+    if loss == "sum":
+        matrix = np.array([[math.prod(sizes[i] for i in members) for members in queries]]) @ matrix
+    full = minimize_maximum_variance(rows, sparse.csr_array(matrix), pcost=1.0, gap=1e-7)
+    assert full.status == "certified"
+    assert plan.loss_value == pytest.approx(full.loss, rel=2e-7)
+    by_orbit = {}
+    for members, noise in noise_of(plan).items():
+        by_orbit.setdefault(tuple(sorted(sizes[i] for i in members)), set()).add(noise)
+    assert all(len(found) == 1 for found in by_orbit.values())
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_more_than_twenty_attributes_are_planned_for_the_bound_and_say_so(loss):
+    sizes = [2, 3, 4] * 7
+    exact, bounded = (
+        select(
+            marginals(Domain({f"x{i}": n for i, n in enumerate(sizes[:count])}), up_to=2),
+            budget=pcost(1),
+            loss=loss,
+            neighbors="replace",
+        )
+        for count in (12, 21)
+    )
+    assert exact.status == "certified"
+    assert bounded.status == "certified for a safe bound of the cost"
+    assert bounded.pcost <= 1
+    assert bounded.gap <= 1e-6
+    sets = list(bounded.closure)
+    ways = [set(range(21)), {0}, {0, 3, 6}, set(range(0, 21, 3)), set(range(1, 21, 3))]
+    costs = [np.array(cost_row(tuple(sizes), sets, way)) @ (1 / bounded.noise_array) for way in ways]
+    assert 0.5 <= max(costs) <= 1
+
+
+def test_a_convex_loss_of_many_attributes_is_solved_for_the_bound_and_says_so():
+    workloads = [marginals(Domain({f"x{i}": 3 for i in range(count)}), order=1) for count in (10, 11)]
+    few, many = (select(workload, budget=pcost(1), loss=cvxpy.max, neighbors="replace") for workload in workloads)
+    assert few.status == "clarabel: optimal"
+    assert many.status == "clarabel: optimal for a safe bound of the cost"
+    assert Fraction(many.pcost) <= 1
+    back = select(workloads[1], at_most=many.loss_value, loss=cvxpy.max, neighbors="replace")
+    assert back.status == "clarabel: optimal for a safe bound of the cost"
+
+
+@pytest.mark.parametrize("domain", [ABC, Domain({}), Domain({"k": 1})])
+@pytest.mark.parametrize("loss", ["sum", "max", cvxpy.max])
+def test_the_total_alone_has_nothing_to_protect_where_records_are_replaced(domain, loss):
+    workload = Workload(domain, [()])
+    with pytest.raises(BudgetError, match=r"their number is public: this workload has nothing to protect"):
+        select(workload, budget=pcost(1), loss=loss, neighbors="replace")
+    assert select(workload, budget=pcost(1), loss=loss).pcost <= 1
+
+
+@pytest.mark.parametrize("rules", [{"unknown": "drop"}, {"missing": "drop"}, {"unknown": "drop", "missing": "drop"}])
+def test_dropping_records_is_refused_where_their_number_is_public(rules):
+    domain = Domain({"a": 3, "b": Attribute("b", labels=["x", "y"], **rules), "c": Attribute("c", 2, missing="drop")})
+    workload = marginals(domain, up_to=2)
+    with pytest.raises(BudgetError, match=r"none may be dropped: \['b', 'c'\] have \"drop\" as rule; count such"):
+        select(workload, budget=pcost(1), neighbors="replace")
+    plan = select(workload, budget=pcost(1))
+    with pytest.raises(BudgetError, match="none may be dropped"):
+        relabeled(plan, Neighbors("replace"), pcost(100))
+
+
+def test_an_attribute_no_table_uses_must_not_drop_records_either():
+    domain = Domain({"a": 3, "b": Attribute("b", 2, unknown="drop")})
+    with pytest.raises(BudgetError, match=r"\['b'\] have \"drop\" as rule"):
+        select(Workload(domain, [("a",)]), budget=pcost(1), neighbors="replace")
+
+
+def test_a_label_named_drop_drops_nothing():
+    domain = Domain({"a": Attribute("a", labels=["drop", "keep"], unknown=Into("drop"), missing=Into("keep"))})
+    assert select(marginals(domain, up_to=1), budget=pcost(1), neighbors="replace").pcost <= 1
+
+
+def relabeled(plan: Plan, neighbors: Neighbors, budget) -> Plan:
+    return Plan(
+        workload=plan.workload,
+        noise_array=plan.noise_array,
+        budget=budget,
+        loss=plan.loss,
+        loss_value=plan.loss_value,
+        gap=plan.gap,
+        status=plan.status,
+        neighbors=neighbors,
+    )
+
+
+KINDS = [Neighbors(), Neighbors("replace"), Neighbors("add-remove", 3), Neighbors("replace", 3)]
+
+
+def saved(neighbors: Neighbors) -> Plan:
+    return select(
+        marginals(DOMAIN, up_to=2),
+        budget=pcost(1),
+        neighbors=neighbors.notion,
+        records_per_person=neighbors.records_per_person,
+    )
+
+
+@pytest.mark.parametrize("neighbors", KINDS, ids=lambda each: each.words)
+def test_a_saved_plan_keeps_its_neighbors(tmp_path, neighbors):
+    plan = saved(neighbors)
+    plan.save(tmp_path / "plan")
+    require_equal(load_plan(tmp_path / "plan"), plan)
+    assert load_plan(tmp_path / "plan").neighbors == neighbors
+
+
+@pytest.mark.parametrize(("mine", "other"), list(itertools.permutations(KINDS, 2)))
+def test_other_neighbors_written_into_a_file_are_refused(tmp_path, mine, other):
+    plan = saved(mine)
+    header, arrays = plan_to_archive(plan)
+    changed = {**header, "neighbors": other.notion, "records_per_person": other.records_per_person}
+    with pytest.raises(BudgetError, match=r"the plan states pcost|more than the budget"):
+        load_plan(forge(tmp_path / "forged", plan, changed, arrays))
+
+
+@pytest.mark.parametrize(("mine", "other"), list(itertools.permutations(KINDS, 2)))
+def test_with_a_new_cost_too_they_pass_only_if_all_that_is_said_is_true(tmp_path, mine, other):
+    plan = saved(mine)
+    header, arrays = plan_to_archive(plan)
+    true = relabeled(plan, other, pcost("1e30")).pcost
+    changed = {**header, "neighbors": other.notion, "records_per_person": other.records_per_person, "pcost": true}
+    path = forge(tmp_path / "forged", plan, changed, arrays)
+    exact = dense.exact_cost if other.notion == "add-remove" else dense.exact_replacement_cost
+    cost = exact(DOMAIN.sizes, noise_of(plan)) * other.records_per_person**2
+    if cost > plan.budget.pcost_exact:
+        with pytest.raises(BudgetError, match="more than the budget"):
+            load_plan(path)
+    else:
+        assert cost <= Fraction(load_plan(path).pcost) <= plan.budget.pcost_exact
+
+
+def test_a_plan_for_replaced_records_cannot_pass_as_one_that_hides_their_number(tmp_path):
+    plan = saved(Neighbors("replace"))
+    header, arrays = plan_to_archive(plan)
+    for stated in (plan.pcost, 1.0, 0.5, 1e12):
+        changed = {**header, "neighbors": "add-remove", "pcost": stated}
+        with pytest.raises(BudgetError, match="more than the budget"):
+            load_plan(forge(tmp_path / "forged", plan, changed, arrays))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("neighbors", "replace-one"), ("neighbors", ["replace"]), ("neighbors", None)]
+    + [("records_per_person", value) for value in (0, -1, 1.0, True, "1", None, 10**6 + 1, [1])],
+)
+def test_neighbors_that_cannot_be_are_refused(tmp_path, field, value):
+    plan = saved(Neighbors())
+    header, arrays = plan_to_archive(plan)
+    with pytest.raises(FileFormatError, match="a plan's neighbors cannot be"):
+        load_plan(forge(tmp_path / "forged", plan, {**header, field: value}, arrays))
