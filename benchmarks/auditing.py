@@ -108,10 +108,13 @@ def best_threshold(mu: float, runs: int) -> float:
     return float(thresholds[int(np.argmax(bounds))])
 
 
-def expected_epsilon(mu: float, runs: int) -> float:
-    """The bound for scores that are as expected."""
+def expected_epsilon(mu: float, runs: int, *, errors: float = 0.0) -> float:
+    """The bound for scores that are as expected, or whose counts fall short by so many standard errors."""
     threshold = best_threshold(mu, runs)
-    return epsilon_at_least(*(round(runs * norm.sf(threshold - shift)) for shift in (mu, 0)), runs)
+    right, wrong = (runs * norm.sf(threshold - shift) for shift in (mu, 0))
+    return epsilon_at_least(
+        max(0, round(right - errors * math.sqrt(right))), min(runs, round(wrong + errors * math.sqrt(wrong))), runs
+    )
 
 
 @dataclass(frozen=True)
@@ -296,7 +299,7 @@ def _marginals(experiment: Experiment, table: NDArray[np.int64], numbers: Any) -
 
 @contextlib.contextmanager
 def fixed_randomness(seed: int) -> Iterator[None]:
-    """Let ``os.urandom`` give a SHAKE-256 stream: what is measured meanwhile is the same every time, and not private."""
+    """Let ``os.urandom`` give a SHAKE-256 stream: what is measured then is the same each time, and not private."""
     real = os.urandom
     os.urandom = InsecureTestBits(seed).read
     try:
@@ -313,6 +316,6 @@ def released_tables(plan: Plan, forms: Sequence[object], query: Sequence[str], r
 
 
 def table_scores(tables: NDArray[np.float64], covariance: NDArray[np.float64], cell: int) -> Scores:
-    """The best adversary's scores for a record in ``cell``, from tables (runs, cells) and their covariance; see audit."""
+    """The best adversary's scores for a record in ``cell``, from tables (runs, cells) and their covariance."""
     weights = np.linalg.inv(covariance)[cell]
     return np.asarray(tables @ weights / math.sqrt(weights[cell]))

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from residualplanner.domain import Attribute, Bins, Domain
-from residualplanner.errors import DataError
+from residualplanner.errors import DataError, ResidualPlannerError
 from residualplanner.measurement import measure
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
@@ -212,10 +212,11 @@ def test_counts_that_are_refused_stay_in(spoil):
     assert leaks_of_error(caught.value, data) == []
 
 
-def test_a_failing_source_of_bits_leads_to_no_records(monkeypatch):
-    data = pd.DataFrame(marked(random.Random(1), "drop", 1))
-    monkeypatch.setattr("os.urandom", lambda count: bytes(count))
-    with pytest.raises(Exception, match="repeats itself") as caught:
+@pytest.mark.parametrize("form", ["records", "counts"])
+def test_a_failing_source_of_bits_leads_to_no_records_and_no_counts(form, monkeypatch):
+    data = pd.DataFrame(marked(random.Random(1), "drop", 1)) if form == "records" else counts_with_mark(0)
+    monkeypatch.setattr("os.urandom", bytes)
+    with pytest.raises(ResidualPlannerError, match="repeats itself") as caught:
         measure(PLANS["drop"], data)
     assert leaks_of_error(caught.value, data) == []
 

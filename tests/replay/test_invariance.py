@@ -1,5 +1,6 @@
-"""What is given out is a function of the plan, the counts and the noise: not of how many records there are, in what
-form, order or file they come, nor of time, place or machine.
+"""What is given out is a function of the plan, the counts and the noise, and of nothing else.
+
+It tells neither how many records there are, nor in what form, order or file they came, nor when and where it was made.
 """
 
 import itertools
@@ -19,7 +20,6 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from replay.watching import FrozenRandomness, Seen, content, run, watched
 from residualplanner.cli.app import app
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError
@@ -28,6 +28,7 @@ from residualplanner.plan import select
 from residualplanner.privacy import zcdp
 from residualplanner.reconstruction import reconstruct
 from residualplanner.workload import marginals
+from watching import FrozenRandomness, Seen, content, run, watched
 
 DOMAIN = Domain(
     {

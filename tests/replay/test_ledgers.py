@@ -5,13 +5,13 @@ import inspect
 import numpy as np
 import pytest
 
-from replay.watching import Seen, watched
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.measurement import measure
 from residualplanner.plan import select
 from residualplanner.privacy import zcdp
 from residualplanner.workload import marginals
+from watching import Seen, watched
 
 PLAN = select(marginals(Domain({"a": 3, "b": 4}), up_to=2), budget=zcdp("0.5"))
 #: No records, some, and some that cannot be read.

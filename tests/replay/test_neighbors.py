@@ -15,9 +15,9 @@ import warnings
 import numpy as np
 import pytest
 
-from replay.watching import Seen, run
-from replay.worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residual_change, worlds
 from residualplanner.measurement.discrete_gaussian import OperatingSystemBits
+from watching import Seen, run
+from worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residual_change, worlds
 
 #: The module of ``measure``, whose name the function has taken.
 GATE = sys.modules["residualplanner.measurement.measure"]

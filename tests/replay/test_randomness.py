@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from replay.watching import FrozenRandomness
 from residualplanner.domain import Domain
 from residualplanner.errors import ResidualPlannerError
 from residualplanner.measurement import load_measurement, measure
 from residualplanner.plan import select
 from residualplanner.privacy import zcdp
 from residualplanner.workload import marginals
+from watching import FrozenRandomness
 
 PLAN = select(marginals(Domain({"a": 3, "b": 4}), up_to=2), budget=zcdp("0.5"))
 PEOPLE = pd.DataFrame({"a": [0, 1, 2, 2], "b": [3, 0, 1, 1]})

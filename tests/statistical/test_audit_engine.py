@@ -119,7 +119,7 @@ def test_noise_two_percent_low_is_found():
 
 
 def test_what_a_replaced_record_really_costs_is_what_the_audit_finds():
-    """By explicit matrices: Sub' (Sub Sub')^-1 Sub is I - 11'/n, and 1 1' stands for an attribute that is summed out."""
+    """By explicit matrices: Sub' (Sub Sub')^-1 Sub is I - 11'/n, and 1 1' stands for an attribute summed out."""
     found = audit_likelihood(replaced(), FEW, bits("one record replaced, called added"))
     difference = np.zeros((2, 3))
     difference[1, 2], difference[0, 0] = 1, -1

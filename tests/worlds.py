@@ -115,7 +115,7 @@ def _truths(name: str, size: int, draw: random.Random) -> Column:
 
 def _bins(name: str, size: int, draw: random.Random) -> Column:
     edges = [-1.5, 0, 2.25, 10, 1e6, 1e7][: size + 1]
-    good = tuple((low, code) for code, low in enumerate(edges[:-1])) + ((float(edges[-1]), size - 1),)
+    good = [*((low, code) for code, low in enumerate(edges[:-1])), (edges[-1], size - 1)]
     bad = ((-99.5, None), (float("inf"), None), (None, size - 1))
     attribute = Attribute(name, bins=Bins(edges), unknown="drop", missing=Bins(edges).labels[-1])
     return Column(attribute, tuple((float(value), code) for value, code in good), bad)

@@ -199,7 +199,7 @@ def form(value: object) -> object:
 
 
 def content(file: Path) -> object:
-    """What a file holds but for noisy numbers and what depends on them: its size, and each part that must not differ."""
+    """What a file holds but for noisy numbers and what depends on them: its size, and each part that is public."""
     if file.is_dir():
         return sorted(inner.name for inner in file.iterdir())
     if file.suffix == ".parquet":
