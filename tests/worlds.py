@@ -85,12 +85,18 @@ def worlds(draw: random.Random) -> World:
     if all(query == () for query in queries):
         queries.append(domain.names[:1])
     workload = Workload(domain, queries, weights=[draw.uniform(0.1, 10) for _ in queries])
-    loss = draw.choice(["sum", "sum", "sum", "max"])
-    return World(tuple(columns), select(workload, budget=pcost(draw.choice([0.01, 0.3, 1, 5])), loss=loss))
+    is_droppy = any("drop" in (column.attribute.unknown, column.attribute.missing) for column in columns)
+    has_values = any(domain.sizes[place] > 1 for query in queries for place in domain.positions(query))
+    notion = "add-remove" if is_droppy or not has_values else draw.choice(["add-remove", "replace", "replace"])
+    budget, loss = pcost(draw.choice([0.01, 0.3, 1, 5])), draw.choice(["sum", "sum", "sum", "max"])
+    plan = select(workload, budget=budget, loss=loss, neighbors=notion, records_per_person=draw.choice([1, 1, 1, 3]))
+    return World(tuple(columns), plan)
 
 
 def _codes(name: str, size: int, draw: random.Random) -> Column:
     good = tuple((code, code) for code in range(size))
+    if draw.random() < 0.6:
+        return Column(Attribute(name, size=size), good, ())
     return Column(Attribute(name, size=size, unknown="drop"), good, ((size, None), (-1, None)))
 
 
@@ -110,6 +116,8 @@ def _numbers(name: str, size: int, draw: random.Random) -> Column:
 
 
 def _truths(name: str, size: int, draw: random.Random) -> Column:
+    if draw.random() < 0.5:
+        return Column(Attribute(name, labels=[False, True]), ((False, 0), (True, 1)), ())
     return Column(Attribute(name, labels=[False, True], missing="drop"), ((False, 0), (True, 1)), ((None, None),))
 
 
@@ -125,9 +133,10 @@ MAKERS: tuple[Callable[[str, int, random.Random], Column], ...] = (_codes, _code
 
 
 def neighbors(draw: random.Random, world: World, records: Sequence[Record], *, may_be_bad: bool) -> Iterator[Neighbor]:
-    """Records with one more, one less, and one replaced, without end."""
-    while True:
-        kind = draw.choice(["add", "remove", "replace"]) if records else "add"
+    """Records with one more, one less, and one replaced, without end; only replaced where the plan is for that."""
+    replaces = world.plan.neighbors.notion == "replace"
+    while records or not replaces:
+        kind = draw.choice(["replace"] if replaces else ["add", "remove", "replace"]) if records else "add"
         place = draw.randrange(len(records) + (kind == "add"))
         gained = () if kind == "remove" else (world.record(draw, may_be_bad=may_be_bad),)
         lost = () if kind == "add" else (records[place],)

@@ -6,8 +6,10 @@ It tells neither how many records there are, nor in what form, order or file the
 import itertools
 import json
 import os
+import platform
 import random
 import re
+import socket
 import time
 import traceback
 from pathlib import Path
@@ -123,6 +125,8 @@ def test_the_clock_the_folder_and_the_environment_play_no_part(tmp_path, monkeyp
     real, real_ns = time.time, time.time_ns
     monkeypatch.setattr(time, "time", lambda: real() + 10**8)
     monkeypatch.setattr(time, "time_ns", lambda: real_ns() + 10**17)
+    monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
+    monkeypatch.setattr(platform, "node", lambda: "elsewhere")
     monkeypatch.setenv("USER", "somebody-else")
     monkeypatch.setenv("HOSTNAME", "elsewhere")
     monkeypatch.setenv("TZ", "Asia/Tokyo")

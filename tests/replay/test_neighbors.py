@@ -25,9 +25,9 @@ GATE = sys.modules["residualplanner.measurement.measure"]
 PAIRS = int(os.environ.get("RESIDUALPLANNER_REPLAYS", "5000"))
 PAIRS_PER_WORLD = 20
 PARTS = 10
-WORLDS = -(-PAIRS // PAIRS_PER_WORLD)
-#: Of so many worlds one also saves its release, and so many have their calls followed: both are slow.
-WITH_RELEASE, TRACED = 21, 4
+#: Of so many worlds one has its calls followed, and one saves its release, with fewer pairs: both are slow.
+TRACED, WITH_RELEASE, PAIRS_WITH_RELEASE = 4, 21, 5
+WORLDS = -(-PAIRS * WITH_RELEASE // (PAIRS_PER_WORLD * (WITH_RELEASE - 1) + PAIRS_WITH_RELEASE))
 
 
 def difference(world: World, before: Seen, after: Seen, neighbor: Neighbor, noise: str) -> str:
@@ -53,7 +53,8 @@ def replay(number: int, folder, *, noise: str, pairs: int = PAIRS_PER_WORLD, kin
     chosen = draw.choice((*FRAMES, *CODED, *CODED))
     kind = kind or chosen
     may_be_bad = kind not in CODED
-    records = [world.record(draw, may_be_bad=may_be_bad) for _ in range(draw.randrange(9))]
+    fewest = 1 if world.plan.neighbors.notion == "replace" else 0
+    records = [world.record(draw, may_be_bad=may_be_bad) for _ in range(draw.randrange(fewest, 9))]
     places = (folder / f"{number}-{place}" for place in itertools.count())
 
     def seen(them) -> Seen:
@@ -65,7 +66,7 @@ def replay(number: int, folder, *, noise: str, pairs: int = PAIRS_PER_WORLD, kin
     seen(records)  # what depends on the plan alone may be kept from here on
     before = seen(records)
     if number % WITH_RELEASE == 0:
-        pairs = min(pairs, 5)
+        pairs = min(pairs, PAIRS_WITH_RELEASE)
     for neighbor in itertools.islice(neighbors(draw, world, records, may_be_bad=may_be_bad), pairs):
         after = seen(neighbor.records)
         found = difference(world, before, after, neighbor, noise)

@@ -18,6 +18,7 @@ from benchmarks.auditing import (
     audit_cell,
     audit_likelihood,
     best_threshold,
+    claimed_power,
     epsilon_at_least,
     expected_epsilon,
     gaussian_epsilon,
@@ -73,6 +74,30 @@ def test_an_adversary_who_picks_a_cell_of_a_reconstructed_table_achieves_what_it
     assert mu < math.sqrt(plan.pcost)
     assert abs(found.mu - mu) <= 5 * found.mu_error
     assert 0.72 * gaussian_epsilon(mu) <= found.epsilon <= gaussian_epsilon(mu)
+
+
+REPLACE = select(marginals(TRIPLE, up_to=2), budget=zcdp("0.5"), neighbors="replace")
+
+
+def replacements() -> list[Experiment]:
+    """One record replaced by another, in every set of columns that can differ."""
+    base = Experiment.adding(REPLACE, (1, 0, 1, 2))
+    return [base.replacing((1, 0, 1, 2), by) for by in itertools.product((0, 1), (0,), (0, 1), (0, 2))][:-1]
+
+
+def test_where_records_are_replaced_the_worst_replacement_achieves_the_claim_and_no_more():
+    powers = [claimed_power(each) for each in replacements()]
+    assert max(powers) == pytest.approx(1.0, rel=1e-6)
+    found = audit_likelihood(replacements()[int(np.argmax(powers))], SOME, bits("replace"))
+    assert abs(found.mu - 1) <= 5 * found.mu_error
+    assert 0.8 * gaussian_epsilon(1.0) <= found.epsilon <= gaussian_epsilon(1.0)
+
+
+def test_all_records_of_a_person_together_achieve_the_claim_and_no_more():
+    plan = select(marginals(PAIR, up_to=2), budget=zcdp("0.5"), records_per_person=3)
+    found = audit_likelihood(Experiment.adding(plan, (1, 2), times=3), SOME, bits("three records"))
+    assert abs(found.mu - 1) <= 5 * found.mu_error
+    assert 0.8 * gaussian_epsilon(1.0) <= found.epsilon <= gaussian_epsilon(1.0)
 
 
 # Mechanisms that break their claim.
