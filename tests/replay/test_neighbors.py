@@ -216,7 +216,7 @@ def test_the_replay_sees_noise_that_depends_on_the_data(tmp_path, monkeypatch):
         return real(tables, groups, precision / (1 + tables[0].sum()), *given, **named)
 
     monkeypatch.setattr(GATE, "integer_answers", scaled)
-    assert "answers" in "".join(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(5))
+    assert any(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(5))
 
 
 def test_the_replay_sees_a_count_that_a_file_keeps(tmp_path, monkeypatch):
