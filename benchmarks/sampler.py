@@ -5,9 +5,9 @@
 
 Ours stands beside the time the operating system needs for the random bytes it uses, NumPy's continuous normal
 variates, OpenDP's integer Gaussian (if the package ``opendp`` is installed) and the sampler of Canonne, Kamath &
-Steinke (2020) as their paper states it.  A figure is the best of several short runs, in turn, so that a busy machine
-slows all alike; the ratios say more than the figures.  ``--release-tests`` runs the sampler's tests at the sizes for a
-release instead.
+Steinke (2020) as their paper states it.  A figure is the best of several short runs, in turn and in processor time, so
+that a busy machine disturbs little; the ratios say more than the figures.  ``--release-tests`` runs the sampler's tests
+at the sizes for a release instead.
 """
 
 import argparse
@@ -111,10 +111,11 @@ def seconds_per_byte() -> float:
 
 
 def timed(job: Callable[[], object]) -> float:
+    """Seconds of processor time, the kernel's for random bytes included."""
     gc.collect()
-    start = time.perf_counter()
+    start = time.process_time()
     job()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def bytes_asked(job: Callable[[], object]) -> int:

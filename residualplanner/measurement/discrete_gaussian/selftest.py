@@ -26,7 +26,7 @@ def require_sound_platform() -> None:
     Raises:
         NoiseError: this machine's NumPy does not compute as the proof assumes.
 
-    Cost: about 10 milliseconds, once.
+    Cost: about 20 milliseconds, once, half of them for tables.
     Source: docs/exact-noise.md section 5.
     """
     if not largest_exp_error() <= EXP_ERROR:

@@ -22,6 +22,8 @@ ROOT = HERE.parents[2]
 SAMPLER = Path("residualplanner/measurement/discrete_gaussian")
 QUICK = ("test_tables.py", "test_attempts.py", "test_scales.py", "test_tails.py", "test_bits.py")
 GOLDEN = ("test_golden.py",)
+#: The tests most likely to notice a fault in a file.
+FIRST = {"bits.py": "test_bits.py", "exact.py": "test_tails.py", "scales.py": "test_scales.py"}
 
 
 class Fault(NamedTuple):
@@ -401,8 +403,8 @@ def try_fault(fault: Fault | None) -> Verdict:
         if (conftest := ROOT / "tests" / "conftest.py").exists():
             shutil.copy(conftest, copy / "tests")
         tests = fault.tests if fault else QUICK
-        if fault and (own := f"test_{fault.file}") in tests:
-            tests = (own, *(name for name in tests if name != own))
+        if fault and (first := FIRST.get(fault.file)) in tests:
+            tests = (first, *(name for name in tests if name != first))
         if tests != GOLDEN:
             _change(copy, Fault("", "selftest.py", "if golden_digest() != _GOLDEN:", "if False:"))
         if fault:
