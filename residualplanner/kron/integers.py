@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from residualplanner.kron.arrays import Array, Scratch
 
+#: How many times as long as wide a stack must be for its columns to be worked on one by one.
+_LONG = 8
+
 
 def centered_tables(tables: Array, *, scratch: Scratch | None = None) -> Array:
     """Apply ``n I - 1 1^T`` along every axis: each entry times n, less the sum over the axis.
@@ -39,9 +42,11 @@ def centered_tables(tables: Array, *, scratch: Scratch | None = None) -> Array:
     for axis, size in enumerate(tables.shape[1:], start=1):
         stack = result.reshape(math.prod(tables.shape[:axis]), size, math.prod(tables.shape[axis + 1 :]))
         means = scratch.empty(2, (len(stack), 1, stack.shape[2]), tables)
-        np.add.reduce(stack, axis=1, keepdims=True, out=means)
-        np.floor_divide(means, size, out=means)
-        stack -= means
+        if stack.size < _LONG * (size * stack.shape[2]) ** 2:
+            _subtract_means(stack, means)
+            continue
+        for column in range(stack.shape[2]):  # one long pass for each entry, as short ones take their time to start
+            _subtract_means_of_short_axis(stack[:, :, column], means[:, 0, column])
     return result
 
 
@@ -101,6 +106,23 @@ def integer_products(tables: Array, matrices: Sequence[NDArray[np.int64] | None]
         mapped = _centered(stack) if matrix is None else np.matmul(matrix.astype(stack.dtype), stack)
         result = mapped.reshape(*result.shape[:axis], mapped.shape[1], *result.shape[axis + 1 :])
     return result
+
+
+def _subtract_means(stack: Array, means: Array) -> None:
+    """Subtract from (a, n, r) the mean over the middle axis, a whole number; ``means`` (a, 1, r) is written over."""
+    np.add.reduce(stack, axis=1, keepdims=True, out=means)
+    np.floor_divide(means, stack.shape[1], out=means)
+    stack -= means
+
+
+def _subtract_means_of_short_axis(stack: Array, means: Array) -> None:
+    """Subtract from (a, n) the mean over the last axis, a whole number; ``means`` (a,) is written over."""
+    means[...] = 0
+    for entry in stack.T:
+        means += entry
+    np.floor_divide(means, stack.shape[1], out=means)
+    for entry in stack.T:
+        np.subtract(entry, means, out=entry)
 
 
 def _centered(stack: Array) -> Array:

@@ -207,14 +207,17 @@ def _noise(
     shapes = [(piece.last - piece.first, *groups.shapes[piece.group]) for piece in batch]
     cells = np.array([math.prod(shape[1:]) for shape in shapes])
     ratios: list[tuple[int, int]] = []
+    sizes: list[int] = []
     for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
-        ratios += [gamma2_ratio(size, w) for w in precision[groups.members[group][first:last]].tolist()]
+        wanted = precision[groups.members[group][first:last]]
+        starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones that follow one another are drawn as one
+        ratios += [gamma2_ratio(size, w) for w in wanted[starts].tolist()]
+        sizes += (size * np.diff(starts, append=last - first)).tolist()
     scales = Scales.of_ratios(*zip(*ratios, strict=True))
-    sizes = np.repeat(cells, [shape[0] for shape in shapes])
     if is_narrow:
         draws = draw_flat(scales, sizes, source)
     else:
         draws = np.concatenate([array.astype(object) for array in draw_arrays(scales, sizes, source)])
-    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    ends = np.cumsum(cells * [shape[0] for shape in shapes])
     for shape, part in zip(shapes, np.split(draws, ends[:-1]), strict=True):
         yield part.reshape(shape)

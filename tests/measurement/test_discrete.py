@@ -57,22 +57,21 @@ def integers_of(measurement):
     }
 
 
-def noise_frozen(monkeypatch, noise_of_table):
-    """Draw what ``noise_of_table`` says, of the number of cells, in place of random numbers."""
+def noise_frozen(monkeypatch):
+    """Draw the squares of 1, 2, 3, .. in place of random numbers."""
+    drawn = 0
 
     def flat(_scales, sizes, _source):
-        return np.concatenate([noise_of_table(size) for size in np.asarray(sizes).tolist()])
+        nonlocal drawn
+        total = int(np.sum(sizes))
+        drawn += total
+        return np.arange(drawn - total + 1, drawn + 1) ** 2
 
     def arrays(_scales, sizes, _source):
-        return [noise_of_table(size).astype(object) for size in np.asarray(sizes).tolist()]
+        return [flat(None, size, None).astype(object) for size in np.asarray(sizes).tolist()]
 
     monkeypatch.setattr(mechanism, "draw_flat", flat)
     monkeypatch.setattr(mechanism, "draw_arrays", arrays)
-
-
-def running(size):
-    """A noise of whole numbers that are all different."""
-    return np.arange(1, size + 1) ** 2
 
 
 @given(case=cases(), records=st.integers(0, 20))
@@ -83,12 +82,17 @@ def test_answers_are_those_of_eq_35_exactly(case, records):
     data = np.zeros(case.sizes, dtype=np.int64)
     np.add.at(data, tuple(codes.T), 1)
     with pytest.MonkeyPatch.context() as patch:
-        noise_frozen(patch, running)
+        noise_frozen(patch)
         found = integers_of(measure(plan, codes))
-    for members, integers in found.items():
+    drawn = 0
+    for number in np.concatenate(groups_of_plan(plan).members).tolist():
+        members = plan.closure[number]
+        integers = found[members]
         sizes = [case.sizes[i] for i in members]
         counts = (dense.marginal(case.sizes, members) @ data.ravel()).astype(int).astype(object)
-        noisy = whole_product(map(center, sizes)) @ counts + running(math.prod(sizes)).astype(object)
+        noise = np.array([(drawn + place) ** 2 for place in range(1, len(counts) + 1)], dtype=object)
+        drawn += len(counts)
+        noisy = whole_product(map(center, sizes)) @ counts + noise
         assert integers.dtype == np.int64
         assert integers.tolist() == (whole_product(map(subtraction, sizes)) @ noisy).tolist()
 
@@ -228,7 +232,7 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
     """Tables of one shape with different noise, cut into pieces: the draws asked for, in order."""
     domain = Domain(dict(zip("abcdef", (3, 2, 3, 2, 3, 2), strict=True)))
     workload = marginals(domain, up_to=2)
-    noise = np.random.default_rng(1).uniform(0.5, 9, len(workload.closure))
+    noise = np.random.default_rng(1).choice([0.5, 2.0, 3.0], len(workload.closure))
     plan = Plan(
         workload=workload, noise_array=noise, budget=pcost(1000), loss="", loss_value=0.0, gap=0.0, status="given"
     )
@@ -239,16 +243,17 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
         return np.zeros(int(np.sum(sizes)), dtype=np.int64)
 
     monkeypatch.setattr(mechanism, "draw_flat", flat)
-    monkeypatch.setattr(mechanism, "BATCH_CELLS", 8)
-    monkeypatch.setattr(mechanism, "NOISE_CELLS", 20)
+    monkeypatch.setattr(mechanism, "BATCH_CELLS", 24)
+    monkeypatch.setattr(mechanism, "NOISE_CELLS", 40)
     measure(plan, np.zeros((1, 6), dtype=np.int64))
     expected = []
     for members in groups_of_plan(plan).members:
         for number in members.tolist():
             cells = math.prod(domain.sizes[i] for i in plan.closure[number])
             gamma2 = Fraction(cells) ** 2 / Fraction(math.nextafter(1 / noise[number], 0))
-            expected.append((gamma2, cells))
-    assert [(Fraction(a, b), size) for a, b, size in asked] == expected
+            expected += [gamma2] * cells
+    assert [Fraction(a, b) for a, b, size in asked for _ in range(size)] == expected
+    assert len(asked) < len(plan.closure), "no two equal scales were drawn as one"
 
 
 def plan_with_noise(workload, variance):
@@ -267,10 +272,12 @@ WIDE_WORKLOAD = Workload(Domain(dict.fromkeys("abcde", 3)), [tuple("abcde")])
 
 
 def test_the_two_paths_agree_on_a_whole_measurement(monkeypatch):
-    noise_frozen(monkeypatch, running)
     codes = np.random.default_rng(1).integers(0, 3, (50, 5))
     plan = plan_with_noise(WIDE_WORKLOAD, 4.0)
-    narrow = measure(plan, codes)
+    with monkeypatch.context() as patch:
+        noise_frozen(patch)
+        narrow = measure(plan, codes)
+    noise_frozen(monkeypatch)
     monkeypatch.setattr(mechanism, "_INT64_ROOM", 2)
     wide = measure(plan, codes)
     # Whatever path was taken, what fits int64 is stored as int64.
@@ -310,7 +317,10 @@ def test_a_draw_that_int64_cannot_hold_makes_python_integers_and_wraps_nothing(m
 
 
 def test_ready_counts_beyond_two_to_the_33_are_measured_exactly(monkeypatch):
-    noise_frozen(monkeypatch, lambda size: np.zeros(size, dtype=np.int64))
+    monkeypatch.setattr(mechanism, "draw_flat", lambda _scales, sizes, _source: np.zeros(int(np.sum(sizes)), dtype=int))
+    monkeypatch.setattr(
+        mechanism, "draw_arrays", lambda _scales, sizes, _source: [np.zeros(size, dtype=int) for size in sizes]
+    )
     domain = Domain({"a": 100, "b": 100, "c": 50})
     table = random_counts((100, 100, 50), 10**12)
     plan = select(Workload(domain, [("a", "b", "c")]), budget=pcost(1))
