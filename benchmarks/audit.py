@@ -155,7 +155,7 @@ def show(found: Found) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="The privacy audit at the size that is run before a release.")
     parser.add_argument("--runs", type=int, default=10**7, help="of the base mechanisms, on each side")
-    parser.add_argument("--end-to-end", type=int, default=5 * 10**5, help="of measure and reconstruct, on each side")
+    parser.add_argument("--end-to-end", type=int, default=10**5, help="of measure and reconstruct, on each side")
     parser.add_argument("--draws", type=int, default=20_000, help="single draws whose time is taken")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")

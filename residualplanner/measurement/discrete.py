@@ -5,7 +5,10 @@ Source: spec eqs. (34) and (35); paper Algorithm 3.
 """
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +29,8 @@ RECORDS = 2**33
 #: How many cells are worked on at a time, so that they stay in the processor's cache, and for how many noise is drawn.
 BATCH_CELLS = 2**15
 NOISE_CELLS = 2**18
+#: How many threads draw noise, ahead of the one that adds it.
+THREADS = 2
 _INT64_ROOM = 2**62
 
 
@@ -62,8 +67,7 @@ def integer_answers(
     """
     narrow = int64_groups(groups, precision, records=int(tables[0].sum()))
     scratch, store, done = Scratch(), _Store(groups, narrow), 0
-    for batch in _batches(groups, narrow):
-        drawn = _noise(batch, groups, precision, source, is_narrow=narrow[batch[0].group])
+    for batch, drawn in _drawn_ahead(groups, precision, narrow, source):
         for piece, noise in zip(batch, drawn, strict=True):
             counts = tables[piece.group][piece.first : piece.last]
             store.put(piece, noisy_answers(counts, noise, scratch=scratch, out=store.place(piece)))
@@ -200,9 +204,34 @@ def _batches(groups: ShapeGroups, narrow: list[bool]) -> Iterator[list[Piece]]:
         yield batch
 
 
+def _drawn_ahead(
+    groups: ShapeGroups, precision: FloatArray, narrow: list[bool], source: ByteSource
+) -> Iterator[tuple[list[Piece], list[NDArray[Any]]]]:
+    """All batches in order with their noise, which threads draw ahead, as it does not depend on the counts.
+
+    Bits of a test are given out in order, so no two threads may ask for them.
+    """
+
+    def draw(batch: list[Piece]) -> list[NDArray[Any]]:
+        return _noise(batch, groups, precision, source, is_narrow=narrow[batch[0].group])
+
+    batches = _batches(groups, narrow)
+    ahead = list(islice(batches, THREADS))
+    if len(ahead) < THREADS or not source.is_secure:
+        yield from ((batch, draw(batch)) for batch in chain(ahead, batches))
+        return
+    with ThreadPoolExecutor(THREADS) as pool:
+        waiting = deque((batch, pool.submit(draw, batch)) for batch in ahead)
+        while waiting:
+            batch, noise = waiting.popleft()
+            drawn = noise.result()
+            waiting.extend((another, pool.submit(draw, another)) for another in islice(batches, 1))
+            yield batch, drawn
+
+
 def _noise(
     batch: list[Piece], groups: ShapeGroups, precision: FloatArray, source: ByteSource, *, is_narrow: bool
-) -> Iterator[NDArray[Any]]:
+) -> list[NDArray[Any]]:
     """Draw the noise of a batch: for each piece (b, n_1, .., n_k), int64 or Python integers."""
     shapes = [(piece.last - piece.first, *groups.shapes[piece.group]) for piece in batch]
     cells = np.array([math.prod(shape[1:]) for shape in shapes])
@@ -219,5 +248,4 @@ def _noise(
     else:
         draws = np.concatenate([array.astype(object) for array in draw_arrays(scales, sizes, source)])
     ends = np.cumsum(cells * [shape[0] for shape in shapes])
-    for shape, part in zip(shapes, np.split(draws, ends[:-1]), strict=True):
-        yield part.reshape(shape)
+    return [part.reshape(shape) for shape, part in zip(shapes, np.split(draws, ends[:-1]), strict=True)]

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import threading
 from fractions import Fraction
 
 import numpy as np
@@ -70,6 +71,7 @@ def noise_frozen(monkeypatch):
     def arrays(_scales, sizes, _source):
         return [flat(None, size, None).astype(object) for size in np.asarray(sizes).tolist()]
 
+    monkeypatch.setattr(mechanism, "THREADS", 10**6)  # fewer batches than threads are drawn in order
     monkeypatch.setattr(mechanism, "draw_flat", flat)
     monkeypatch.setattr(mechanism, "draw_arrays", arrays)
 
@@ -128,6 +130,24 @@ def test_every_array_before_the_noise_holds_whole_numbers(monkeypatch):
     assert steps == [("centered_tables", "i", "i"), ("differences_of_tables", "i", "i")] * (len(steps) // 2)
     assert len(steps) >= 2 * len(measurement.residuals.groups.shapes)
     assert measurement.residuals.integers.dtype == np.int64
+
+
+def test_noise_drawn_ahead_by_threads_goes_to_the_tables_it_was_drawn_for(monkeypatch):
+    """Draws that tell their scale: with threads and without, each table gets its own, and batches come in order."""
+    threads = set()
+
+    def flat(scales, sizes, source):
+        threads.add((source.is_secure, threading.current_thread() is threading.main_thread()))
+        parts = zip(scales.numerators, scales.denominators, np.asarray(sizes).tolist(), strict=True)
+        return np.concatenate([np.arange(size) * (a // b + 1) + len(sizes) for a, b, size in parts])
+
+    monkeypatch.setattr(mechanism, "draw_flat", flat)
+    monkeypatch.setattr(mechanism, "BATCH_CELLS", 6)
+    monkeypatch.setattr(mechanism, "NOISE_CELLS", 12)
+    for _ in range(20):
+        ahead = measure(PLAN, CODES).residuals.integers
+        assert (ahead == measure_with_bits(PLAN, CODES, InsecureTestBits(1)).residuals.integers).all()
+    assert threads == {(True, False), (False, True)}
 
 
 def random_counts(shape, most, seed=3):
@@ -242,6 +262,7 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
         asked.extend(zip(scales.numerators, scales.denominators, np.asarray(sizes).tolist(), strict=True))
         return np.zeros(int(np.sum(sizes)), dtype=np.int64)
 
+    monkeypatch.setattr(mechanism, "THREADS", 10**6)  # fewer batches than threads are drawn in order
     monkeypatch.setattr(mechanism, "draw_flat", flat)
     monkeypatch.setattr(mechanism, "BATCH_CELLS", 24)
     monkeypatch.setattr(mechanism, "NOISE_CELLS", 40)

@@ -236,12 +236,17 @@ def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(monkey
             )
 
 
-def test_a_failing_source_of_bits_leaves_no_trace_of_the_counts(monkeypatch):
+@pytest.mark.parametrize("secure", [True, False], ids=["threads", "in order"])
+def test_a_failing_source_of_bits_leaves_no_trace_of_the_counts(monkeypatch, secure):
     """The failure comes after some tables have their noise."""
 
     class Failing(InsecureTestBits):
+        is_secure = secure
+        asked = 0
+
         def read(self, count):
-            if self._number:
+            self.asked += 1
+            if self.asked > 3:
                 raise OSError("no more")
             return super().read(count)
 

@@ -29,7 +29,7 @@ from residualplanner.measurement.discrete_gaussian.envelope import COLUMNS, shel
 from residualplanner.measurement.discrete_gaussian.scales import Scales
 
 REQUEST = 1 << 17
-VECTOR = 1 << 13  # a vector's temporaries stay in the cache
+VECTOR = 1 << 14  # a vector's temporaries stay in the cache
 _INT64 = range(-(2**63), 2**63)
 
 

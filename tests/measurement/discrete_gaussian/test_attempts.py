@@ -274,7 +274,7 @@ def test_every_draw_of_a_batch_has_its_own_scale_at_every_attempt():
     """Scales so far apart that a draw tells which of the three it has; a chance of 1e-9 for a false alarm."""
     gamma2 = [Fraction(1, 100), Fraction(10**18), Fraction(10**30, 7)]
     order = [0, 1, 2, 1, 0, 2, 0, 1]
-    sizes = [3, 9000, 700, 8192, 1000, 5000, 20_000, 13]
+    sizes = [3, 9000, 700, 16_384, 1000, 5000, 20_000, 13]
     values = draw_flat(Scales.of_fractions([gamma2[k] for k in order]), sizes, InsecureTestBits(25))
     for kind, part in zip(order, np.split(np.abs(values), np.cumsum(sizes)[:-1]), strict=True):
         assert (part == 0).all() if kind == 0 else (part > 0).all()

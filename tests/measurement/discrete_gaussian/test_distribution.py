@@ -14,6 +14,7 @@ from sampler_oracles import Law, Tally, canonne_kamath_steinke, name_of, sized, 
 from scipy.stats import kstest, spearmanr
 
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits, Scales, discrete_gaussian
+from residualplanner.measurement.discrete_gaussian.batches import REQUEST, VECTOR
 from residualplanner.measurement.discrete_gaussian.drawing import draw_arrays, draw_flat
 
 P_VALUE = 1e-6
@@ -109,7 +110,7 @@ def test_the_other_sampler_at_another_scale_would_be_told_apart():
     assert two_sample_p_value(ours, theirs) < P_VALUE
 
 
-LAGS = (1, 2, 3, 8191, 8192, 8193, 131_072)
+LAGS = (1, 2, 3, VECTOR - 1, VECTOR, VECTOR + 1, REQUEST)
 
 
 def worst_correlation(values: np.ndarray) -> float:
@@ -132,7 +133,7 @@ def test_draws_do_not_depend_on_earlier_ones(gamma2):
 
 def test_a_vector_used_again_would_be_seen():
     values = draw_flat(Scales.of_fractions([Fraction(10**12, 7)]), [CHUNK], InsecureTestBits(9))
-    vectors = values[: 8192 * 60].reshape(60, 8192)
+    vectors = values[: VECTOR * 60].reshape(60, VECTOR)
     assert worst_correlation(np.repeat(vectors, 2, axis=0).ravel()) > 5.3
 
 
