@@ -1,6 +1,17 @@
 """The residual basis of one attribute, and the numbers that privacy cost and variance are products of."""
 
+from residualplanner.bases.basis import Basis, basis_codes, integer_basis, subtraction_basis
 from residualplanner.bases.integer_twin import IntegerTwin, integer_twin
 from residualplanner.bases.subtraction import ResidualNumbers, cell_covariances, subtraction_numbers
 
-__all__ = ["IntegerTwin", "ResidualNumbers", "cell_covariances", "integer_twin", "subtraction_numbers"]
+__all__ = [
+    "Basis",
+    "IntegerTwin",
+    "ResidualNumbers",
+    "basis_codes",
+    "cell_covariances",
+    "integer_basis",
+    "integer_twin",
+    "subtraction_basis",
+    "subtraction_numbers",
+]

@@ -1,37 +1,11 @@
 """The identity: one count per value of an attribute, which makes a query a marginal."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
-
-
-class Kind(Protocol):
-    """What is asked of one attribute: a basic matrix with one row per answer, the all-ones row in its row space."""
-
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        ...
-
-    def rows(self, size: int) -> int:
-        """How many answers an attribute of ``size`` values gets."""
-        ...
-
-    def matrix(self, size: int) -> NDArray[np.float64]:
-        """The basic matrix, (rows, size)."""
-        ...
-
-    def gram(self, size: int) -> NDArray[np.float64]:
-        """The basic matrix's transpose times itself, (size, size)."""
-        ...
-
-    def labels(self, attribute: Attribute) -> tuple[object, ...]:
-        """What each answer is about, in the words of the attribute, (rows,)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +36,23 @@ class Identity:
     def gram(self, size: int) -> NDArray[np.float64]:
         """The identity matrix, (size, size)."""
         return np.eye(size)
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Every attribute has values that can be counted."""
+
+    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+        """The diagonal matrix of the weights, (size, size)."""
+        del size
+        return np.diag(weights)
+
+    def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+        """The array itself."""
+        del axis
+        return array
+
+    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The diagonal of ``form`` (size, size)."""
+        return np.diagonal(form).copy()
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """The values of the attribute, (size,)."""

@@ -3,7 +3,8 @@
 from typing import Any
 
 from residualplanner.errors import FileFormatError
-from residualplanner.queries.identity import Identity, Kind
+from residualplanner.queries.identity import Identity
+from residualplanner.queries.kind import Kind
 
 
 def kind_to_json(kind: Kind) -> dict[str, Any]:
