@@ -47,6 +47,7 @@ class AskedForms:
         size: n.
         kinds: the workload's numbers of the kinds.
         group (n,): the number of each value's column among the distinct ones.
+        first (g,): one value of each distinct column.
         width (g,): how many values share each distinct column.
         grams (kinds, g, g): for each kind the Gram matrix of its distinct columns, divided by its number of rows.
     """
@@ -54,6 +55,7 @@ class AskedForms:
     size: int
     kinds: tuple[int, ...]
     group: NDArray[np.int64]
+    first: NDArray[np.int64]
     width: FloatArray
     grams: NDArray[np.float64]
 
@@ -64,9 +66,8 @@ class AskedForms:
 
     def factors(self, found: ResidualBasis) -> tuple[FloatArray, FloatArray]:
         """The variance factors t and s of each kind, (kinds,) both, with p = 1."""
-        inverse = np.linalg.inv(np.vstack([np.ones(len(self.width)), found.S]))
-        u, G = inverse[:, 0], inverse[:, 1:]
-        return np.einsum("kij,ij->k", self.grams, G @ G.T), np.einsum("i,kij,j->k", u, self.grams, u)
+        u, form = inverse_forms(found.S)
+        return np.einsum("kij,ij->k", self.grams, form), np.einsum("i,kij,j->k", u, self.grams, u)
 
 
 def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption = "optimal") -> tuple[Basis, ...]:
@@ -118,7 +119,7 @@ def _forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AskedForms:
     same = apart <= 1e-12 * (lengths[:, None] + lengths)
     first, group = np.unique(same.argmax(axis=1), return_inverse=True)
     width = np.bincount(group).astype(np.float64)
-    return AskedForms(size, kinds, group, width, np.ascontiguousarray(grams[:, first][:, :, first]))
+    return AskedForms(size, kinds, group, first, width, np.ascontiguousarray(grams[:, first][:, :, first]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -191,10 +192,7 @@ class _Search:
             if only is not None and number != only:
                 found.append(before)
                 continue
-            forms, weights = self.asked[members[0]], self._weights(members[0])
-            half = len(weights) // 2
-            form = forms.weighted(weights[:half]), forms.weighted(weights[half:])
-            found.append(optimal_residuals(*form, start=before, gap=1e-6, steps=60))
+            found.append(optimal_residuals(*self._tangent(members[0]), start=before, gap=1e-6, steps=60))
         return _Search.at(self.workload, self.importance, self.asked, classes, found)
 
     def _weights(self, attribute: int) -> FloatArray:
@@ -204,11 +202,18 @@ class _Search:
         weights: FloatArray = slopes / slopes.sum()
         return weights
 
+    def _tangent(self, attribute: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The matrices V_t and V_s whose objective is the tangent of F for one attribute."""
+        forms, weights = self.asked[attribute], self._weights(attribute)
+        half = len(forms.kinds)
+        return forms.weighted(weights[:half]), forms.weighted(weights[half:])
+
     def bases(self, option: str) -> tuple[Basis, ...]:
         """The bases in whole numbers."""
         bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
         for members, found in zip(self.classes, self.found, strict=True):
-            basis = _rounded(self.asked[members[0]], found, self._weights(members[0]), option)
+            forms = self.asked[members[0]]
+            basis = whole_basis(forms, found, *self._tangent(members[0]), option)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
@@ -272,28 +277,31 @@ def _slopes(
         return value, np.nan_to_num(present / numbers.present), np.nan_to_num(absent / numbers.absent)
 
 
-def _rounded(forms: AskedForms, found: ResidualBasis, weights: FloatArray, option: str) -> Basis:
-    """The basis in whole numbers, with as few digits as lose little enough.
+def whole_basis(
+    forms: AskedForms, found: ResidualBasis, present: NDArray[np.float64], absent: NDArray[np.float64], family: str
+) -> Basis:
+    """The basis in whole numbers, with as few digits as lose little enough of ``p tr(V_t G G^T) + u^T V_s u``.
 
     Source: spec eq. (36).
     """
-    half = len(weights) // 2
-    present, absent = forms.weighted(weights[:half]), forms.weighted(weights[half:])
-    inverse = np.linalg.inv(np.vstack([np.ones(len(forms.width)), found.S]))
-    least = _objective(1.0, inverse, present, absent)
+    least = _objective(found.S, present, absent)
     for exponent in _EXPONENTS:
         matrix = rounded_matrix(found.S, exponent)
-        stacked = np.vstack([np.ones(len(forms.width)), matrix])
+        stacked = np.vstack([np.ones(matrix.shape[1]), matrix])
         if np.linalg.matrix_rank(stacked) < len(stacked):
             continue
-        loss = _objective(float((matrix * matrix).sum(axis=0).max()), np.linalg.inv(stacked), present, absent)
-        if loss <= least * (1 + ROUNDING_LOSS):
+        if _objective(matrix.astype(np.float64), present, absent) <= least * (1 + ROUNDING_LOSS):
             break
-    return integer_basis(matrix[:, forms.group], option)
+    return integer_basis(matrix[:, forms.group], family)
 
 
-def _objective(
-    pcost: float, inverse: NDArray[np.float64], present: NDArray[np.float64], absent: NDArray[np.float64]
-) -> float:
-    u, G = inverse[:, 0], inverse[:, 1:]
-    return pcost * float((present * (G @ G.T)).sum()) + float(u @ absent @ u)
+def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
+    """U (g,) and ``G G^T`` (g, g) of a residual matrix (g-1, g)."""
+    inverse = np.linalg.inv(np.vstack([np.ones(S.shape[1]), S]))
+    G = inverse[:, 1:]
+    return inverse[:, 0], G @ G.T
+
+
+def _objective(S: NDArray[np.float64], present: NDArray[np.float64], absent: NDArray[np.float64]) -> float:
+    u, form = inverse_forms(S)
+    return float((S * S).sum(axis=0).max() * (present * form).sum() + u @ absent @ u)
