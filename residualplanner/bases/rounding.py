@@ -15,8 +15,8 @@ _STEPS = 200
 def rounded_matrix(S: NDArray[np.float64], exponent: int) -> IntArray:
     """``2**exponent S`` in whole numbers, with columns of almost the same length.
 
-    At the optimum, what a small change of S does to the loss is of second order but for the lengths of the columns, the
-    longest of which is paid for.  So after rounding to the nearest whole numbers some entries are moved by one until the
+    At the optimum, what a small change of S does to the loss is of second order, but for the lengths of the columns:
+    the longest is paid for.  So after rounding to the nearest whole numbers some entries are moved by one until the
     lengths are right, those first that lose least closeness for what they change.
 
     Args:

@@ -28,9 +28,9 @@ from residualplanner.workload import Workload, row_numbers, workload_orbits
 
 #: How many weights there are at most: above it rows of a kind that are alike share one.
 _WEIGHTS = 3_000_000
-_ROUNDS = 100
+_ROUNDS = 150
 #: The search ends when the largest variance is within this fraction of the level of the weights.
-_ENOUGH = 1e-3
+_ENOUGH = 3e-4
 _INNER_STEPS = 12
 
 
@@ -83,7 +83,7 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
         importance (q,): how much the cell variances of each query count, at least 0.
 
     Cost: 2**k passes over one weight for each cell of a query of each orbit, at most `_WEIGHTS` in all, for each of up
-        to 100 rounds.
+        to 150 rounds.
     Source: spec section 10, warning 1; eqs. (17) and (31).
     """
     asked = asked_forms(workload)
