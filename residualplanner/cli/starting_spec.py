@@ -46,8 +46,8 @@ noise = "discrete"
 #   max_cells = 100000                           no table of more cells than this; may stand beside the other two
 #   queries = [["age", "sex"], ["region"]]       tables one by one
 #   weight = 2.0
-# Instead of one count per value, an attribute may be asked for prefix sums, ranges, groups, or sums of your own:
-#   kinds = { age = "prefix", income = "range", county = { kind = "hierarchy", levels = [{ West = ["CA", "WA"] }] } }
+# Of some attributes more may be asked than one count per value: "prefix" (up to a value), every "range", or groups:
+#   kinds = { age = "prefix", income = "range", county = { kind = "hierarchy", levels = [{ South = ["Kern"] }] } }
 #   queries = [["sex"], { age = "prefix", sex = "identity" }]
 [[workload]]
 up_to = 2
