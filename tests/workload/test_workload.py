@@ -207,7 +207,7 @@ def test_a_workload_of_arrays_lists_each_kind_once():
 
 
 def test_more_kinds_than_can_be_numbered_are_refused(monkeypatch):
-    monkeypatch.setattr("residualplanner.workload.workload.KIND_LIMIT", 2)
+    monkeypatch.setattr("residualplanner.workload.asked.KIND_LIMIT", 2)
     few, more = Workload(ABC, ["a", {"a": Prefix()}]), Workload(ABC, [{"a": Range()}])
     message = "at most 2 different kinds of query, got 3"
     with pytest.raises(WorkloadError, match=message):
