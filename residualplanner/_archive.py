@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 #: The longest header, in bytes.
-HEADER_LIMIT = 2**24
+HEADER_LIMIT = 2**25
 #: How many arrays a file may hold, and how many entries one of them.
 ARRAY_LIMIT = 4096
 ENTRY_LIMIT = 2**31

@@ -9,17 +9,12 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from residualplanner.cli.spec_kinds import Kind, Query
 from residualplanner.cli.spec_messages import messages_of
+from residualplanner.cli.spec_table import SpecTable
 from residualplanner.cli.spec_values import AnyLabel, Exact, Level, Loss, Real, Rule, checked
 from residualplanner.errors import FileFormatError
 from residualplanner.plan import SumOfVariances
@@ -32,13 +27,7 @@ DOT_LIMIT = 100
 UNDECLARED = "?"
 
 
-class _Table(BaseModel):
-    """A TOML table: no fields but these, no values turned from one type into another."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class AttributeTable(_Table):
+class AttributeTable(SpecTable):
     """One column: exactly one of a size, labels, or bins (which may have labels)."""
 
     size: int | None = Field(None, ge=1, description="The records hold codes 0 .. size-1.")
@@ -72,13 +61,16 @@ Attribute = Annotated[
 ]
 
 
-class QueriesTable(_Table):
+class QueriesTable(SpecTable):
     """Tables to publish: a family by number of attributes or cells, or a list; ``weight`` says how much they matter."""
 
     order: int | None = Field(None, ge=0, description="All tables of exactly this many attributes.")
     up_to: int | None = Field(None, ge=0, description="All tables of at most this many attributes.")
     max_cells: int | None = Field(None, ge=1, description="Leave out tables with more cells than this.")
-    queries: list[list[str]] | None = Field(None, min_length=1, description="The tables one by one.")
+    queries: list[Query] | None = Field(
+        None, min_length=1, description="The tables one by one: names, or a kind of query for each name."
+    )
+    kinds: dict[str, Kind] = Field({}, description="What is asked of some attributes instead of one count per value.")
     weight: Real = Field(1.0, description="How much each of them matters, at least 0.")
 
     @model_validator(mode="after")
@@ -91,14 +83,14 @@ class QueriesTable(_Table):
         return self
 
 
-class ApproxTable(_Table):
+class ApproxTable(SpecTable):
     """(epsilon, delta)-differential privacy."""
 
     epsilon: Exact
     delta: Exact
 
 
-class BudgetTable(_Table):
+class BudgetTable(SpecTable):
     """What may be spent, in one notion of privacy."""
 
     zcdp: Exact | None = None
@@ -113,14 +105,14 @@ class BudgetTable(_Table):
         return self
 
 
-class OutputTable(_Table):
+class OutputTable(SpecTable):
     """What the published tables look like."""
 
     format: Literal["parquet", "csv"] = "parquet"
     level: Level = Field(default=0.95, description="Confidence level of margins of error and intervals.")
 
 
-class SpecFile(_Table):
+class SpecFile(SpecTable):
     """A release: its schema, its tables, its budget."""
 
     budget: BudgetTable | None = Field(None, description="What may be spent; give this or at_most.")

@@ -10,6 +10,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from residualplanner.cli.spec_kinds import KINDS, NAMES
+
 _LIMIT = 20
 
 _EXPECTED = {
@@ -75,7 +77,7 @@ def _at(place: Sequence[str | int]) -> str:
 
 def _is_branch(part: str | int) -> bool:
     """Whether pydantic added this part for itself: the name of a type among several."""
-    return isinstance(part, str) and (part.endswith("Table") or part.startswith("literal["))
+    return isinstance(part, str) and (part.endswith("Table") or part.startswith("literal[") or part in (NAMES, KINDS))
 
 
 def _field_text(place: Sequence[str | int]) -> str:

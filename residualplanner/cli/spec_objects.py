@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 from residualplanner.cli.spec_file import AttributeTable, BudgetTable, QueriesTable, SpecFile
+from residualplanner.cli.spec_kinds import KindTable
 from residualplanner.domain import Attribute, Bins, Domain
-from residualplanner.errors import DomainError
+from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
-from residualplanner.workload import Workload, marginals
+from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Prefix, Range
+from residualplanner.workload import QueryLike, Workload, marginals
 
 
 def domain_of_spec(spec: SpecFile) -> Domain:
@@ -35,10 +37,11 @@ def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
     """The tables to publish, with their weights.
 
     Raises:
-        DomainError: a query names an attribute that is not in the domain.
-        WorkloadError: there are no tables, too many, or their weights cannot be.
+        DomainError: a query or a kind of query names an attribute that is not in the domain.
+        WorkloadError: there are no tables, too many, their weights cannot be, or a kind of query cannot be asked of its
+            attribute.
     """
-    parts = [_queries(table, domain) for table in spec.workload]
+    parts = [_queries(table, domain, f"[[workload]] number {number}") for number, table in enumerate(spec.workload, 1)]
     whole = parts[0]
     for part in parts[1:]:
         whole = whole + part
@@ -82,16 +85,47 @@ def _attribute(name: str, table: AttributeTable) -> Attribute:
     return Attribute(name, table.size, **values, unknown=table.unknown, missing=table.missing)
 
 
-def _queries(table: QueriesTable, domain: Domain) -> Workload:
+def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
+    kinds = {name: kind_of_table(kind, f"{where}, kinds, {name}") for name, kind in table.kinds.items()}
     if table.queries is not None:
-        return Workload(domain, table.queries, weights=[table.weight] * len(table.queries))
-    family = marginals(domain, order=table.order, up_to=table.up_to, max_cells=table.max_cells)
+        queries = [_query(query, kinds, f"{where}, queries, entry {i}") for i, query in enumerate(table.queries, 1)]
+        unused = sorted(set(kinds).difference(*table.queries))
+        if unused:
+            raise WorkloadError(f"{where}, kinds: no query of this table names {unused}; name them, or leave them out")
+        return Workload(domain, queries, weights=[table.weight] * len(queries))
+    family = marginals(domain, order=table.order, up_to=table.up_to, max_cells=table.max_cells, kinds=kinds)
     if table.weight == 1:
         return family
     # Workload() checks the weight, and refuses it where it cannot be.
     Workload(domain, [()], weights=[table.weight])
     blocks = [replace(block, weights=block.weights * table.weight) for block in family.blocks]
     return Workload.from_blocks(domain, blocks, family.kinds)
+
+
+def _query(query: list[str] | dict[str, KindTable], kinds: dict[str, Kind], where: str) -> QueryLike:
+    """A query with the kinds that it states itself, or those that are stated for the whole table."""
+    if isinstance(query, dict):
+        return {name: kind_of_table(kind, f"{where}, {name}") for name, kind in query.items()}
+    if len(set(query)) < len(query) or not kinds:
+        return query  # a name that comes twice is refused with the others' words
+    return {name: kinds.get(name, Identity()) for name in query}
+
+
+def kind_of_table(table: KindTable, where: str) -> Kind:
+    """The kind of query that a spec describes at ``where``.
+
+    Raises:
+        WorkloadError: levels, a matrix or labels that cannot be.
+    """
+    try:
+        if table.kind == "hierarchy":
+            return Hierarchy(table.levels or [], total=table.total, leaves=table.leaves)
+        if table.kind == "custom":
+            return Custom(table.matrix, table.labels)
+    except WorkloadError as error:
+        raise WorkloadError(f"{where}: {error}") from None
+    plain: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
+    return plain[table.kind]
 
 
 def _budget(table: BudgetTable) -> Budget:

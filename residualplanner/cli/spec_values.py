@@ -25,7 +25,8 @@ def checked(is_right: Callable[[Any], bool], expected: str) -> Callable[[Any], A
     return check
 
 
-def _is_label(value: object) -> bool:
+def is_label(value: object) -> bool:
+    """Whether a value may be the label of an attribute's value."""
     return isinstance(value, str | int | bool)
 
 
@@ -37,13 +38,13 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-_LABEL_SCHEMA = {"type": ["string", "integer", "boolean"]}
+LABEL_SCHEMA = {"type": ["string", "integer", "boolean"]}
 _EXACT_SCHEMA = {"type": ["string", "number"], "examples": ["0.5"]}
 
 AnyLabel = Annotated[
     Label,
-    PlainValidator(checked(_is_label, "expected a text, a whole number or a truth value")),
-    WithJsonSchema(_LABEL_SCHEMA),
+    PlainValidator(checked(is_label, "expected a text, a whole number or a truth value")),
+    WithJsonSchema(LABEL_SCHEMA),
 ]
 Exact = Annotated[
     str | int | float,
@@ -62,15 +63,15 @@ Level = Annotated[
 
 def _rule(value: Any) -> Any:
     """What becomes of a record; ``{ into = label }`` is for labels that are called "error" or "drop"."""
-    if isinstance(value, dict) and set(value) == {"into"} and _is_label(value["into"]):
+    if isinstance(value, dict) and set(value) == {"into"} and is_label(value["into"]):
         return Into(value["into"])
-    return checked(_is_label, 'expected "error", "drop" or one of the attribute\'s values')(value)
+    return checked(is_label, 'expected "error", "drop" or one of the attribute\'s values')(value)
 
 
 Rule = Annotated[
     Label | Into,
     PlainValidator(_rule),
-    WithJsonSchema({"anyOf": [{"enum": ["error", "drop"]}, _LABEL_SCHEMA, {"type": "object", "required": ["into"]}]}),
+    WithJsonSchema({"anyOf": [{"enum": ["error", "drop"]}, LABEL_SCHEMA, {"type": "object", "required": ["into"]}]}),
 ]
 
 

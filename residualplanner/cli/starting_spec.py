@@ -46,6 +46,9 @@ noise = "discrete"
 #   max_cells = 100000                           no table of more cells than this; may stand beside the other two
 #   queries = [["age", "sex"], ["region"]]       tables one by one
 #   weight = 2.0
+# Of some attributes more may be asked than one count per value: "prefix" (up to a value), every "range", or groups:
+#   kinds = { age = "prefix", income = "range", county = { kind = "hierarchy", levels = [{ South = ["Kern"] }] } }
+#   queries = [["sex"], { age = "prefix", sex = "identity" }]
 [[workload]]
 up_to = 2
 

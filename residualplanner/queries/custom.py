@@ -18,9 +18,8 @@ from residualplanner.errors import WorkloadError
 from residualplanner.queries.kind import require_size
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, SparseKind, is_text, require_more_than_total, require_total
 
-#: The largest and the smallest size of an entry that is not 0: squares of both are far from the limits of floats.
+#: Every entry is at most this in size, and the largest of every row at least its inverse: so far do squares reach.
 LARGEST_ENTRY = 1e15
-SMALLEST_ENTRY = 1e-15
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -39,8 +38,8 @@ class Custom(SparseKind):
         row_labels: one text for each row.
 
     Raises:
-        WorkloadError: it is not a matrix of finite numbers, an entry is too large or too small, a row is all zeros, or
-            the labels do not fit.
+        WorkloadError: it is not a matrix of finite numbers, has too many or too large ones, a row is all zeros or
+            nearly so, or the labels do not fit.
 
     Example:
         >>> Custom([[1, 1, 1, 1], [0, 1, 2, 3]], labels=["children", "sum of ages"])
@@ -132,17 +131,20 @@ def _checked_matrix(matrix: ArrayLike | Any) -> sparse.csr_array:
     W.eliminate_zeros()
     if not np.isfinite(W.data).all():
         raise WorkloadError("the matrix of a custom query must be finite in every entry")
-    sizes = np.abs(W.data)
-    if not ((sizes >= SMALLEST_ENTRY) & (sizes <= LARGEST_ENTRY)).all():
-        raise WorkloadError(
-            f"the entries of a custom query's matrix must be 0 or between {SMALLEST_ENTRY:g} and {LARGEST_ENTRY:g} in "
-            "size; scale the rows"
-        )
     if W.nnz > ENTRY_LIMIT:
-        raise WorkloadError(f"the matrix of a custom query has {W.nnz:,} entries, the limit is {ENTRY_LIMIT:,}")
+        raise WorkloadError(
+            f"the matrix of a custom query has {W.nnz:,} entries other than 0, the limit is {ENTRY_LIMIT:,}"
+        )
     empty = np.flatnonzero(np.diff(W.indptr) == 0)
     if len(empty):
         raise WorkloadError(f"row {empty[0] + 1} of the matrix of a custom query is all zeros; leave it out")
+    largest = np.maximum.reduceat(np.abs(W.data), W.indptr[:-1])
+    outside = np.flatnonzero((largest > LARGEST_ENTRY) | (largest < 1 / LARGEST_ENTRY))
+    if len(outside):
+        raise WorkloadError(
+            f"row {outside[0] + 1} of the matrix of a custom query has {largest[outside[0]]:g} for its largest entry; "
+            f"it must be between {1 / LARGEST_ENTRY:g} and {LARGEST_ENTRY:g}: scale the row"
+        )
     indexes = (frozen(W.indices.astype(np.int32)), frozen(W.indptr.astype(np.int32)))
     return sparse.csr_array((frozen(W.data), *indexes), shape=W.shape)
 

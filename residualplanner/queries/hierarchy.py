@@ -127,7 +127,7 @@ class Hierarchy(SparseKind):
         return self._hash
 
     def __repr__(self) -> str:
-        levels = ", ".join(str(level) if isinstance(level, int) else f"{len(level)} groups" for level in self.levels)
+        levels = ", ".join(str(level) if isinstance(level, int) else _count_text(len(level)) for level in self.levels)
         total = "" if self.total == TOTAL else f", total={self.total or False!r}"
         return f"Hierarchy([{levels}]{total}{'' if self.leaves else ', leaves=False'})"
 
@@ -159,3 +159,7 @@ class Hierarchy(SparseKind):
     @cached_property
     def _hash(self) -> int:
         return hash(self._content)
+
+
+def _count_text(groups: int) -> str:
+    return "1 group" if groups == 1 else f"{groups} groups"

@@ -153,11 +153,11 @@ def _groups(
     rows: list[Row] = []
     for number, (name, members) in enumerate(level):
         codes = np.concatenate([_codes_of(member, group_codes, code_of, name) for member in members])
-        taken = codes[group_of[codes] >= 0]
-        repeated = taken if len(taken) else codes[np.bincount(codes, minlength=len(values))[codes] > 1]
-        if len(repeated):
-            value, other = values[repeated[0]], level[max(int(group_of[repeated[0]]), -1)][0] if len(taken) else name
-            raise WorkloadError(f"{where}: the value {value!r} is in {other!r} and again in {name!r}; it may be in one")
+        again = codes[(group_of[codes] >= 0) | (np.bincount(codes, minlength=len(values))[codes] > 1)]
+        if len(again):
+            other = group_of[again[0]]
+            places = f"twice in {name!r}" if other < 0 else f"in {level[other][0]!r} and again in {name!r}"
+            raise WorkloadError(f"{where}: the value {values[again[0]]!r} is {places}; write it once")
         group_of[codes] = number
         rows.append(Row(name, np.sort(codes)))
     absent = [values[code] for code in np.flatnonzero(group_of < 0)[:5]]

@@ -3,6 +3,7 @@
 Reads: a sparse matrix.  Gives: the methods of Kind, and the check that the matrix can be asked of an attribute.
 """
 
+import math
 import reprlib
 from abc import ABC, abstractmethod
 
@@ -51,8 +52,9 @@ class SparseKind(ABC):
     def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         """W along one axis of an array: that axis goes from n to q entries."""
         values = np.moveaxis(array, axis, 0)
-        product = self.sparse_rows(len(values)) @ values.reshape(len(values), -1)
-        return np.moveaxis(product.reshape(-1, *values.shape[1:]), 0, axis)
+        size, *others = values.shape
+        product = self.sparse_rows(size) @ values.reshape(size, math.prod(others))
+        return np.moveaxis(product.reshape(len(product), *others), 0, axis)
 
     def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
         """``w_r^T form w_r`` for every row of W and a symmetric matrix (n, n), (q,)."""
@@ -69,7 +71,7 @@ def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: st
     """Raise WorkloadError where all rows (q, n) are multiples of the row of ones and there is more than one value."""
     if attribute.size > 1 and _constant_rows(W).all():
         raise WorkloadError(
-            f"{words} asks nothing of {attribute.name!r} but the total; leave {attribute.name!r} out of the query instead"
+            f"{words} asks nothing of {attribute.name!r} but the total; leave the attribute out of the query instead"
         )
 
 

@@ -1,11 +1,12 @@
 """Queries over a domain, families of them, and the downward closure whose residuals answer them."""
 
+from residualplanner.workload.asked import QueryLike, query_of, read_query
 from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
 from residualplanner.workload.shape_groups import ShapeGroups, shape_groups
 from residualplanner.workload.symmetry import Orbits, workload_orbits
-from residualplanner.workload.workload import QueryBlock, QueryLike, Workload, query_of, read_query
+from residualplanner.workload.workload import QueryBlock, Workload
 
 __all__ = [
     "AttributeSets",

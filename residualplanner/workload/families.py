@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind, asked_of
+from residualplanner.workload.asked import require_distinct, require_kind
 from residualplanner.workload.attribute_sets import PositionArray, combinations, extensions
-from residualplanner.workload.workload import QueryBlock, Workload, require_distinct, require_kind
+from residualplanner.workload.workload import QueryBlock, Workload
 
 
 def marginals(

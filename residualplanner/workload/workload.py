@@ -3,7 +3,7 @@
 Reads: a domain, kinds of query, weights.  Gives: Workload.  Never sees a record.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,14 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner._checks import frozen
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind, asked_of
+from residualplanner.queries import Identity, Kind
+from residualplanner.workload.asked import QueryLike, TiedKinds, query_of, read_tied, require_distinct
 from residualplanner.workload.attribute_sets import AttributeSets, PositionArray, unique_rows
 from residualplanner.workload.closure import Closure, downward_closure
-
-#: How many different kinds of query a workload may have: blocks number them in 16 bits.
-KIND_LIMIT = 2**15 - 1
-#: A query as users write it: attribute names (identity on each), one name, or a mapping from name to kind of query.
-QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -76,8 +72,8 @@ class Workload:
     def __init__(self, domain: Domain, queries: Iterable[QueryLike], weights: ArrayLike | None = None) -> None:
         if isinstance(queries, str | Mapping) or not isinstance(queries, Iterable):
             raise WorkloadError("queries must be a list of queries; write [query] for a single one")
-        tied: _TiedKinds = {}
-        read = [_read(domain, query, tied) for query in queries]
+        tied: TiedKinds = {}
+        read = [read_tied(domain, query, tied) for query in queries]
         given = _checked_weights(weights, len(read))
         kinds = tuple(dict.fromkeys(kind for _, asked in read for kind in asked)) or (Identity(),)
         require_distinct(kinds)
@@ -201,59 +197,6 @@ class Workload:
         count = len(self.domain)
         sets = AttributeSets(tuple(unique_rows(block.attributes, count) for block in self.blocks), count)
         return downward_closure(sets, np.array(self.domain.sizes, dtype=np.float64) == 1)
-
-
-#: Kinds that have been tied to an attribute, so that each is checked once and not for every query.
-_TiedKinds = dict[tuple[int, Kind], Kind]
-
-
-def read_query(domain: Domain, query: QueryLike) -> tuple[tuple[int, ...], tuple[Kind, ...]]:
-    """The attribute positions of a query, ascending, and the kind asked of each, tied to it.
-
-    Raises:
-        DomainError: an attribute is not in the domain, or is named twice.
-        WorkloadError: the query is neither names nor a mapping from names to kinds of query, or a kind of query cannot
-            be asked of its attribute.
-    """
-    return _read(domain, query, {})
-
-
-def require_kind(name: str, kind: object) -> None:
-    """Raise WorkloadError, naming the attribute, unless ``kind`` is a kind of query."""
-    if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
-        raise WorkloadError(f"the kind of query on {name!r} must be one such as Identity() or Prefix(), got {kind!r}")
-
-
-def require_distinct(kinds: tuple[Kind, ...]) -> None:
-    """Raise WorkloadError where a workload's kinds of query repeat, or are more than 16 bits can number."""
-    if len(kinds) > KIND_LIMIT:
-        raise WorkloadError(f"a workload may have at most {KIND_LIMIT:,} different kinds of query, got {len(kinds):,}")
-    if len(set(kinds)) < len(kinds):
-        raise WorkloadError("a workload must list each of its kinds of query once")
-
-
-def _read(domain: Domain, query: QueryLike, tied: _TiedKinds) -> tuple[tuple[int, ...], tuple[Kind, ...]]:
-    if isinstance(query, str):
-        query = (query,)
-    if not isinstance(query, Mapping | Sequence | frozenset | set):
-        raise WorkloadError(f"a query is a tuple of attribute names or a mapping name -> kind, got {query!r}")
-    asked = dict(query) if isinstance(query, Mapping) else {}
-    for name, kind in asked.items():
-        require_kind(name, kind)
-    positions = domain.positions(tuple(query))
-    kinds = [asked.get(domain.names[position], Identity()) for position in positions]
-    for pair in zip(positions, kinds, strict=True):
-        if pair not in tied:
-            tied[pair] = asked_of(pair[1], domain.attributes[pair[0]])
-    return positions, tuple(tied[pair] for pair in zip(positions, kinds, strict=True))
-
-
-def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -> tuple[str, ...] | dict[str, Kind]:
-    """Write a query as users do: names where every kind is the identity, else a mapping from name to kind."""
-    names = tuple(domain.names[position] for position in attributes)
-    if all(kind == Identity() for kind in kinds):
-        return names
-    return dict(zip(names, kinds, strict=True))
 
 
 def _checked_weights(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:

@@ -102,3 +102,12 @@ def test_bad_attributes_are_refused(arguments, message):
 def test_bad_bins_are_refused(edges, labels, message):
     with pytest.raises(DomainError, match=message):
         Bins(edges, labels)
+
+
+def test_neighboring_bins_cover_an_interval():
+    bins = Bins([-math.inf, 0, 1.5, 9])
+    assert bins.interval_text(0, 1) == "(-inf, 1.5)"
+    assert bins.interval_text(1, 2) == "[0, 9]"
+    assert [bins.interval_text(i, i) for i in range(3)] == list(bins.labels)
+    assert bins.labels_are_intervals
+    assert not Bins([0, 1], labels=["unit"]).labels_are_intervals

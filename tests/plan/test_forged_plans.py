@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
-from residualplanner.domain import Domain
+from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError
 from residualplanner.plan import Plan, load_plan, plan_from_archive, plan_to_archive
 from residualplanner.privacy import zcdp
+from residualplanner.queries import Custom, Hierarchy, kind_to_json
 from saved_plans import changes, forge, placed, read, removed, require_equal, small_plan, write
 from strategies import noise_of
 
@@ -341,3 +342,18 @@ def test_a_file_of_another_kind_is_named(tmp_path):
     other = write(tmp_path / "other", {**whole, "format": "residualplanner/measurement"}, members)
     with pytest.raises(FileFormatError, match="this file holds a 'measurement', not a 'plan'"):
         load_plan(other)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        ([{"kind": "identity"}] * 2, "must list each of its kinds of query once"),
+        ([kind_to_json(Custom([[1, 1], [0, 1]]))], "the plan's workload cannot be: the matrix asked of"),
+        ([kind_to_json(Hierarchy([2]).on(Attribute("a", 9)))], "the plan's workload cannot be: the hierarchy on"),
+        ([{"kind": "custom", "size": 3, "rows": [], "labels": None}], "a kind 'custom' must have rows"),
+    ],
+)
+def test_kinds_of_query_that_do_not_fit_their_attributes_are_refused(kinds, message):
+    header, arrays = plan_to_archive(small_plan())
+    with pytest.raises(FileFormatError, match=message):
+        plan_from_archive({**header, "kinds": kinds}, arrays)

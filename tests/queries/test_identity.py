@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from residualplanner.domain import Attribute, Bins
-from residualplanner.errors import FileFormatError
-from residualplanner.queries import Identity, kind_from_json, kind_to_json
+from residualplanner.queries import Identity
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
@@ -35,15 +34,3 @@ def test_all_identities_are_equal_and_cannot_be_changed():
     assert len({Identity(), Identity()}) == 1
     with pytest.raises((dataclasses.FrozenInstanceError, TypeError, AttributeError)):
         Identity().extra = 1
-
-
-def test_it_is_read_back_from_json():
-    assert kind_from_json(kind_to_json(Identity())) == Identity()
-
-
-@pytest.mark.parametrize(
-    "value", [None, "identity", {}, {"kind": "prefix"}, {"kind": "identity", "more": 1}, ["identity"]]
-)
-def test_other_json_is_refused(value):
-    with pytest.raises(FileFormatError, match=r"a kind of query must be {'kind': 'identity'}, got"):
-        kind_from_json(value)

@@ -12,7 +12,7 @@ from residualplanner.domain import Domain
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
-from residualplanner.queries import Identity
+from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.workload import marginals
 from strategies import NAMES
 
@@ -74,6 +74,43 @@ def test_kinds_may_be_given_by_name():
     assert list(marginals(domain, order=1, kinds={"b": Identity()})) == [("a",), ("b",)]
     with pytest.raises(DomainError, match=r"unknown attributes \['z'\]"):
         marginals(domain, order=1, kinds={"z": Identity()})
+
+
+def test_kinds_given_by_name_are_asked_wherever_the_attribute_occurs():
+    domain = domain_of([2, 3, 4])
+    family = marginals(domain, up_to=2, kinds={"c": Range(), "a": Prefix()})
+    a, c = {"a": Prefix()}, {"c": Range()}
+    b = {"b": Identity()}
+    assert list(family) == [(), a, ("b",), c, a | b, a | c, b | c]
+    assert family.cells.tolist() == [1.0, 2.0, 3.0, 10.0, 6.0, 20.0, 30.0]
+
+
+def test_the_cells_that_are_limited_are_answers():
+    domain = domain_of([2, 3, 4])
+    assert list(marginals(domain, order=2, max_cells=12)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    limited = marginals(domain, order=2, max_cells=12, kinds={"c": Range(), "a": Custom([[1, 1]] * 3 + [[0, 1]])})
+    assert list(limited) == [{"a": Custom([[1, 1]] * 3 + [[0, 1]]), "b": Identity()}]
+
+
+def test_kinds_that_fit_one_attribute_are_not_tried_on_another():
+    domain = Domain({"state": ["CA", "TX", "WA"], "sex": 2})
+    regions = Hierarchy([{"West": ["CA", "WA"], "South": ["TX"]}])
+    family = marginals(domain, up_to=2, kinds={"state": regions, "sex": Custom([[1, 1], [1, -1]])})
+    assert family.cells.tolist() == [1.0, 6.0, 2.0, 12.0]
+    assert list(family)[1] == {"state": regions.on(domain["state"])}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        ({"a": "prefix"}, r"the kind of query on 'a' must be one such as Identity\(\) or Prefix\(\), got 'prefix'"),
+        ({"a": Prefix}, "the kind of query on 'a' must be one such as"),
+        ([("a", Prefix())], "kinds must be a mapping from attribute name to kind of query"),
+    ],
+)
+def test_something_else_than_kinds_is_refused(kinds, message):
+    with pytest.raises(WorkloadError, match=message):
+        marginals(domain_of([2]), order=1, kinds=kinds)
 
 
 def test_a_domain_of_ten_to_the_forty_cells_is_planned_like_any_other():

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from residualplanner.domain import Domain
 from residualplanner.errors import DomainError, WorkloadError
-from residualplanner.queries import Identity
-from residualplanner.workload import Workload, marginals
+from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
+from residualplanner.workload import QueryBlock, Workload, marginals, read_query
 from strategies import Case, cases, names_of
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
@@ -137,6 +137,85 @@ def test_one_query_instead_of_a_list_is_refused(queries):
 def test_something_else_than_a_query_is_refused(query):
     with pytest.raises(WorkloadError, match="a query is a tuple of attribute names or a mapping name -> kind"):
         Workload(ABC, [query])
+
+
+def test_each_attribute_is_asked_its_own_kind():
+    trend = Custom([[1, 1, 1], [0, 1, 2]])
+    workload = Workload(ABC, [{"c": Range(), "a": trend}, {"a": Prefix()}, ("a", "c"), {"c": Range()}])
+    assert list(workload) == [{"a": Prefix()}, {"c": Range()}, {"a": trend, "c": Range()}, ("a", "c")]
+    assert workload.cells.tolist() == [3.0, 10.0, 20.0, 12.0]
+    asked = {(ABC.names[i], workload.kinds[k]) for i, k in np.argwhere(workload.asked).tolist()}
+    assert asked == {("a", trend), ("a", Prefix()), ("a", Identity()), ("c", Range()), ("c", Identity())}
+
+
+def test_the_same_query_of_other_kinds_is_another_query():
+    workload = Workload(ABC, [("a",), {"a": Prefix()}, {"a": Prefix()}], weights=[1, 2, 3])
+    assert content(workload) == [(("a",), 1.0, 3.0), ({"a": Prefix()}, 3.0, 3.0)]
+
+
+def test_matrices_that_fit_one_attribute_are_not_tried_on_another():
+    workload = Workload(ABC, [{"a": Custom([[1, 1, 1], [1, 0, 0]])}, {"b": Custom([[1, 1], [1, 0], [3, 0]])}])
+    assert workload.cells.tolist() == [2.0, 3.0]
+    joined = workload + Workload(ABC, [{"c": Custom([[1, 1, 1, 1], [0, 1, 0, 0]])}])
+    assert joined.cells.tolist() == [2.0, 3.0, 2.0]
+    assert joined.take([2]).cells.tolist() == [2.0]
+
+
+def test_hierarchies_are_tied_to_the_attribute_they_are_asked_of():
+    domain = Domain({"state": ["CA", "TX", "WA"], "home": ["TX", "CA", "WA"]})
+    regions = Hierarchy([{"West": ["CA", "WA"], "South": ["TX"]}], leaves=False)
+    workload = Workload(domain, [{"state": regions}, {"home": regions}])
+    tied = [kind for query in workload for kind in query.values()]
+    assert tied == [regions.on(domain["state"]), regions.on(domain["home"])]
+    np.testing.assert_array_equal(tied[0].matrix(3), [[1, 1, 1], [1, 0, 1], [0, 1, 0]])
+    np.testing.assert_array_equal(tied[1].matrix(3), [[1, 1, 1], [0, 1, 1], [1, 0, 0]])
+    assert list(Workload(domain, list(workload))) == list(workload)
+    assert read_query(domain, {"home": regions}) == ((1,), (tied[1],))
+
+
+def test_kinds_keep_their_numbers_when_workloads_are_joined():
+    left = Workload(ABC, [{"a": Prefix(), "c": Range()}])
+    right = Workload(ABC, [{"a": Range(), "c": Prefix()}, ("a", "c")])
+    assert list(left + right) == [{"a": Prefix(), "c": Range()}, {"a": Range(), "c": Prefix()}, ("a", "c")]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"a": Custom([[1, 1]])}, "asked of 'a' must have a column for each of its 3 values, it has 2"),
+        ({"a": Custom([[1, 0, 0]])}, "the values 1, 2 are in no row"),
+        ({"a": Custom([[5, 5, 5]])}, "asks nothing of 'a' but the total; leave the attribute out of the query instead"),
+        ({"a": Hierarchy([{"x": ["CA"]}])}, "the hierarchy on 'a': 'CA', a member of 'x', is no value"),
+    ],
+)
+def test_a_kind_that_does_not_fit_its_attribute_is_refused(query, message):
+    with pytest.raises(WorkloadError, match=message):
+        Workload(ABC, [("b",), query])
+    with pytest.raises(WorkloadError, match=message):
+        read_query(ABC, query)
+    with pytest.raises(WorkloadError, match=message):
+        marginals(ABC, order=1, kinds=query)
+    block = QueryBlock(np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int16), np.ones(1))
+    total = QueryBlock(np.zeros((0, 0), np.int32), np.zeros((0, 0), np.int16), np.ones(0))
+    with pytest.raises(WorkloadError, match=message):
+        Workload.from_blocks(ABC, [total, block], (query["a"],))
+
+
+def test_a_workload_of_arrays_lists_each_kind_once():
+    with pytest.raises(WorkloadError, match="must list each of its kinds of query once"):
+        Workload.from_blocks(ABC, marginals(ABC, order=1).blocks, (Identity(), Identity()))
+
+
+def test_more_kinds_than_can_be_numbered_are_refused(monkeypatch):
+    monkeypatch.setattr("residualplanner.workload.asked.KIND_LIMIT", 2)
+    few, more = Workload(ABC, ["a", {"a": Prefix()}]), Workload(ABC, [{"a": Range()}])
+    message = "at most 2 different kinds of query, got 3"
+    with pytest.raises(WorkloadError, match=message):
+        Workload(ABC, [*few, *more])
+    with pytest.raises(WorkloadError, match=message):
+        few + more
+    with pytest.raises(WorkloadError, match=message):
+        marginals(ABC, order=1, kinds={"a": Prefix(), "b": Range()})
 
 
 @pytest.mark.parametrize("kind", ["identity", Identity, None])
