@@ -97,13 +97,10 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
 
 def asked_forms(workload: Workload) -> dict[int, AskedForms]:
     """What is asked of each attribute of more than one value of which more than single values are asked."""
-    occurs = np.zeros((len(workload.domain), len(workload.kinds)), dtype=np.bool_)
-    for block in workload.blocks:
-        occurs[block.attributes, block.kinds] = True
     made: dict[tuple[int, tuple[int, ...]], AskedForms] = {}
     forms = {}
     for attribute, size in enumerate(workload.domain.sizes):
-        kinds = tuple(np.flatnonzero(occurs[attribute]).tolist())
+        kinds = tuple(np.flatnonzero(workload.asked[attribute]).tolist())
         if size > 1 and any(workload.kinds[code] != Identity() for code in kinds):
             if (size, kinds) not in made:
                 made[size, kinds] = _forms(workload, size, kinds)
@@ -120,6 +117,12 @@ def _forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AskedForms:
     first, group = np.unique(same.argmax(axis=1), return_inverse=True)
     width = np.bincount(group).astype(np.float64)
     return AskedForms(size, kinds, group, first, width, np.ascontiguousarray(grams[:, first][:, :, first]))
+
+
+def orthogonal_start(forms: AskedForms) -> ResidualBasis:
+    """The best basis orthogonal to the total, where every kind counts as if it were alone."""
+    even = 1 / np.trace(forms.grams, axis1=1, axis2=2)
+    return optimal_residuals(forms.weighted(even), u=forms.width / forms.size)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -150,11 +153,7 @@ class _Search:
     def begin(cls, workload: Workload, importance: FloatArray, asked: dict[int, AskedForms]) -> "_Search":
         """The best bases orthogonal to the total, where every kind counts as if it were alone."""
         classes = _classes({attribute: (id(forms), b"") for attribute, forms in asked.items()})
-        found = []
-        for members in classes:
-            forms = asked[members[0]]
-            even = 1 / np.trace(forms.grams, axis1=1, axis2=2)
-            found.append(optimal_residuals(forms.weighted(even), u=forms.width / forms.size))
+        found = [orthogonal_start(asked[members[0]]) for members in classes]
         return cls.at(workload, importance, asked, classes, found)
 
     @classmethod

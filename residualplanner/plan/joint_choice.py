@@ -8,8 +8,6 @@ is below the least maximum.  The weights are found as for given bases: a cell wh
 gains weight, one below loses it, and in turn noise and bases follow the weights.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,16 +16,16 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.bases import (
     Basis,
-    ResidualBasis,
     optimal_residuals,
     subtraction_basis,
     subtraction_numbers,
 )
-from residualplanner.plan.basis_choice import AskedForms, asked_forms, inverse_forms, whole_basis
-from residualplanner.workload import Workload, row_numbers, workload_orbits
+from residualplanner.plan.basis_choice import AskedForms, asked_forms, inverse_forms, orthogonal_start, whole_basis
+from residualplanner.plan.cell_weights import CellGroup, cell_groups
+from residualplanner.workload import Workload, workload_orbits
 
 #: How many weights there are at most: above it rows of a kind that are alike share one.
-_WEIGHTS = 3_000_000
+_WEIGHTS = 1_000_000
 _ROUNDS = 150
 #: The search ends when the largest variance is within this fraction of the level of the weights.
 _ENOUGH = 3e-4
@@ -35,44 +33,19 @@ _INNER_STEPS = 12
 
 
 class _Axis(NamedTuple):
-    """What is asked of the attributes of one class in one kind: rows with variance factors of their own."""
+    """What is asked of the attributes that share a basis in one kind: rows with variance factors of their own.
+
+    Attributes:
+        share: which basis.
+        kind: which of the workload's kinds.
+        block (rows,): the block of each row; the rows of a block share a weight.
+        width (blocks,): how many rows each block has.
+    """
 
     share: int
     kind: int
-
-
-class _Rows(NamedTuple):
-    """The rows of a basic matrix, those that are alike in blocks that share a weight.
-
-    Attributes:
-        block (rows,): the block of each row.
-        width (blocks,): how many rows each block has.
-        factors (2, blocks): the mean variance factors of each block's rows: s (absent), t (present).
-    """
-
     block: NDArray[np.int64]
     width: FloatArray
-    factors: FloatArray
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Queries:
-    """Queries with the same sequence of axes that have rows of their own.
-
-    Attributes:
-        axes: these axes.
-        numbers (m,): the queries' numbers.
-        positions (m, 2, .., 2, plain): for each choice of absent or present on these axes, then for each subset of the
-            others, the orbit of closure sets.
-        plain (m, plain): the product of the other attributes' factors for each of those subsets.
-        importance (m,): of each query.
-    """
-
-    axes: tuple[_Axis, ...]
-    numbers: NDArray[np.int64]
-    positions: NDArray[np.int64]
-    plain: FloatArray
-    importance: FloatArray
 
 
 def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tuple[Basis, ...]:
@@ -100,27 +73,23 @@ class _Search:
     """The search for bases and noise; weights are kept as one array for each group of queries."""
 
     def __init__(self, workload: Workload, importance: FloatArray, asked: dict[int, AskedForms]) -> None:
-        self.workload, self.asked = workload, asked
+        self.workload = workload
         orbits = workload_orbits(workload, _alike(workload), importance)
-        everything = np.arange(len(workload))
-        self.chosen = everything if orbits is None else orbits.representative
-        multiplicity = np.ones(len(workload)) if orbits is None else orbits.query_size.astype(np.float64)
+        count = np.ones(len(workload)) if orbits is None else np.bincount(orbits.representative, orbits.query_size)
         self.member = np.arange(len(workload.closure)) if orbits is None else orbits.member
-        self.share = _shares(workload, asked, self.member if orbits is not None else None)
+        self.share = _shares(workload, asked, None if orbits is None else orbits.member)
         self.forms = [asked[int(np.flatnonzero(self.share == share)[0])] for share in range(self.share.max() + 1)]
+        self.found = [orthogonal_start(forms) for forms in self.forms]
         numbers = subtraction_numbers(workload.domain.sizes)
-        pcost = np.where(self.share < 0, numbers.pcost, 1.0)
-        self.pcost = np.bincount(self.member, weights=workload.closure.products(pcost))
-        self.found = [_orthogonal(forms) for forms in self.forms]
-        self.groups = list(self._groups(importance, numbers.present[:, 0], numbers.absent[:, 0]))
-        self.rows = self._blocks()
+        pcost = workload.closure.products(np.where(self.share < 0, numbers.pcost, 1.0))
+        self.pcost = np.bincount(self.member, weights=pcost)
+        chosen = np.arange(len(workload)) if orbits is None else orbits.representative
+        self.axes, axis_of = self._axes(chosen)
+        widths = np.array([axis.width.size for axis in self.axes])
+        self.groups = list(cell_groups(workload, chosen, axis_of, widths, numbers, self.member, importance))
+        self.factors = self._factors()
         self.weights = [
-            np.broadcast_to(
-                (multiplicity[group.numbers] / self._cells(group)).reshape(-1, *(1,) * len(group.axes)),
-                (len(group.numbers), *(self.rows[axis].width.size for axis in group.axes)),
-            )
-            * self._counts(group)
-            for group in self.groups
+            count[group.queries].reshape(-1, *(1,) * len(group.widths)) * self._even(group) for group in self.groups
         ]
 
     def run(self) -> list[Basis]:
@@ -130,10 +99,12 @@ class _Search:
         for _ in range(_ROUNDS):
             total = sum(float(weights.sum()) for weights in self.weights)
             self.weights = [weights / total for weights in self.weights]
-            taken = np.maximum(self._taken(), 1e-300)
+            taken = np.full(len(self.pcost), 1e-300)
+            for group, weights in zip(self.groups, self.weights, strict=True):
+                taken += group.taken(self.factors, weights, len(taken))
             root = float(np.sqrt(self.pcost * taken).sum())
             noise = np.sqrt(self.pcost / taken) * root
-            variances = [self._variances(group, noise) for group in self.groups]
+            variances = [group.variances(self.factors, noise) for group in self.groups]
             level, largest = root * root, max(float(each.max()) for each in variances)
             if largest < least:
                 best, least = list(self.found), largest
@@ -149,155 +120,84 @@ class _Search:
                 optimal_residuals(*tangent, start=before, steps=_INNER_STEPS)
                 for tangent, before in zip(tangents, self.found, strict=True)
             ]
-            self.rows = {axis: rows._replace(factors=self._factors(axis, rows)) for axis, rows in self.rows.items()}
+            self.factors = self._factors()
         return [
             whole_basis(forms, found, *tangent, "optimal")
             for forms, found, tangent in zip(self.forms, best, tangents, strict=True)
         ]
 
-    def _groups(self, importance: FloatArray, present: FloatArray, absent: FloatArray) -> Iterator[_Queries]:
-        """The chosen queries of positive importance by their axes."""
-        start = 0
-        for order, block in enumerate(self.workload.blocks):
-            inside = self.chosen[(self.chosen >= start) & (self.chosen < start + len(block))]
-            inside = inside[importance[inside] > 0]
-            attributes, kinds = block.attributes[inside - start], block.kinds[inside - start]
-            start += len(block)
-            if not len(inside):
-                continue
-            codes = np.where(
-                self.share[attributes] < 0, 0, 1 + self.share[attributes] * len(self.workload.kinds) + kinds
-            )
-            number = row_numbers(codes)
-            for group in range(int(number.max()) + 1):
-                rows = np.flatnonzero(number == group)
-                own = codes[rows[0]] > 0
-                yield _Queries(
-                    tuple(
-                        _Axis(int(self.share[i]), int(kind))
-                        for i, kind in zip(attributes[rows[0]][own], kinds[rows[0]][own], strict=True)
-                    ),
-                    np.searchsorted(self.chosen, inside[rows]),
-                    self._positions(attributes[rows], own, order),
-                    _products(absent[attributes[rows]][:, ~own], present[attributes[rows]][:, ~own])
-                    * importance[inside[rows], None],
-                    importance[inside[rows]],
-                )
-
-    def _positions(self, attributes: NDArray[np.int32], own: NDArray[np.bool_], order: int) -> NDArray[np.int64]:
-        """For each query the orbits of its subsets: an axis of length 2 for each own axis, one axis for the others."""
-        subsets = self.member[self.workload.closure.subset_positions(attributes)]
-        by_column = subsets.reshape(len(attributes), *(2,) * order).transpose(0, *range(order, 0, -1))
-        ordered = np.concatenate([np.flatnonzero(own), np.flatnonzero(~own)])
-        moved = by_column.transpose(0, *(1 + ordered).tolist())
-        return moved.reshape(len(attributes), *(2,) * int(own.sum()), -1)
-
-    def _blocks(self) -> dict[_Axis, _Rows]:
-        """Rows in blocks of similar variance where there would be too many weights."""
-        axes = dict.fromkeys(axis for group in self.groups for axis in group.axes)
-        count = {axis: self.workload.kinds[axis.kind].rows(self.forms[axis.share].size) for axis in axes}
-        limit = max(count.values())
-        while limit > 2 and self._weight_count(count, limit) > _WEIGHTS:
+    def _axes(self, chosen: NDArray[np.int64]) -> tuple[list[_Axis], NDArray[np.int64]]:
+        """The axes, rows in blocks of similar variance where there would be too many weights; and whose they are."""
+        workload = self.workload
+        rows = np.ones(workload.asked.shape)
+        for attribute in np.flatnonzero(self.share >= 0).tolist():
+            for kind in np.flatnonzero(workload.asked[attribute]).tolist():
+                rows[attribute, kind] = workload.kinds[kind].rows(workload.domain.sizes[attribute])
+        taking = workload.take(chosen)
+        limit = int(rows.max())
+        while limit > 2 and _weight_count(taking, np.minimum(rows, limit)) > _WEIGHTS:
             limit = int(limit / 1.2)
-        made = {}
-        for axis in axes:
-            size = count[axis]
-            every = _Rows(np.arange(size), np.ones(size), np.empty((2, size)))
-            factors = self._factors(axis, every)
-            block = np.empty(size, dtype=np.int64)
-            block[np.argsort(factors[1], kind="stable")] = np.arange(size) * min(size, limit) // size
-            rows = _Rows(block, np.bincount(block).astype(np.float64), factors)
-            made[axis] = rows._replace(factors=self._factors(axis, rows))
-        return made
+        axes: list[_Axis] = []
+        axis_of = np.full(rows.shape, -1, dtype=np.int64)
+        for share, forms in enumerate(self.forms):
+            for kind in forms.kinds:
+                axis_of[self.share == share, kind] = len(axes)
+                variance = self._row_factors(share, kind)[1]
+                count = len(variance)
+                block = np.empty(count, dtype=np.int64)
+                block[np.argsort(variance, kind="stable")] = np.arange(count) * min(count, limit) // count
+                axes.append(_Axis(share, kind, block, np.bincount(block).astype(np.float64)))
+        return axes, axis_of
 
-    def _weight_count(self, count: dict[_Axis, int], limit: int) -> float:
-        return sum(
-            len(group.numbers) * float(np.prod([min(count[axis], limit) for axis in group.axes]))
-            for group in self.groups
-        )
+    def _row_factors(self, share: int, kind: int) -> FloatArray:
+        """The variance factors s and t of every row, (2, rows), for the present basis."""
+        forms, asked = self.forms[share], self.workload.kinds[kind]
+        u, form = inverse_forms(self.found[share].S)
+        spread, whole = np.zeros(forms.size), np.zeros((forms.size, forms.size))
+        spread[forms.first], whole[np.ix_(forms.first, forms.first)] = u, form
+        return np.stack([asked.apply(spread, 0) ** 2, asked.row_forms(whole)])
 
-    def _factors(self, axis: _Axis, rows: _Rows) -> FloatArray:
-        """The mean variance factors of each block of rows, (2, blocks), for the present basis."""
-        forms, kind = self.forms[axis.share], self.workload.kinds[axis.kind]
-        u, form = inverse_forms(self.found[axis.share].S)
-        shares, whole = np.zeros(forms.size), np.zeros((forms.size, forms.size))
-        shares[forms.first], whole[np.ix_(forms.first, forms.first)] = u, form
-        each = kind.apply(shares, 0) ** 2, kind.row_forms(whole)
-        return np.array([np.bincount(rows.block, weights=factor) / rows.width for factor in each])
+    def _factors(self) -> FloatArray:
+        """The mean variance factors of each block of rows, (axes, 2, blocks)."""
+        factors = np.zeros((len(self.axes), 2, max(axis.width.size for axis in self.axes)))
+        for place, axis in zip(factors, self.axes, strict=True):
+            for row, factor in zip(place, self._row_factors(axis.share, axis.kind), strict=True):
+                row[: axis.width.size] = np.bincount(axis.block, weights=factor) / axis.width
+        return factors
 
-    def _cells(self, group: _Queries) -> FloatArray:
-        counts = [float(self.rows[axis].width.sum()) for axis in group.axes]
-        return np.full(len(group.numbers), float(np.prod(counts)))
-
-    def _counts(self, group: _Queries) -> FloatArray:
-        """How many cells each weight of a query stands for, (1, blocks, .., blocks)."""
-        counts = np.ones(1)
-        for axis in group.axes:
-            counts = np.multiply.outer(counts, self.rows[axis].width)
-        return counts
-
-    def _coefficients(self, group: _Queries, noise: FloatArray) -> FloatArray:
-        """What multiplies the factors of a query's own axes, (m, 2, .., 2)."""
-        plain = group.plain.reshape(len(group.numbers), *(1,) * len(group.axes), -1)
-        coefficients: FloatArray = (noise[group.positions] * plain).sum(axis=-1)
-        return coefficients
-
-    def _variances(self, group: _Queries, noise: FloatArray) -> FloatArray:
-        """The weighted variance of every cell, or mean of every block of cells, (m, blocks, .., blocks)."""
-        result = self._coefficients(group, noise)
-        for axis in group.axes:
-            result = np.tensordot(result, self.rows[axis].factors, axes=(1, 0))
-        return result
-
-    def _taken(self) -> FloatArray:
-        """The weight of each orbit's noise in the sum of variances, spec eq. (14)."""
-        total = np.zeros(len(self.pcost))
-        for group, weights in zip(self.groups, self.weights, strict=True):
-            taken = weights
-            for axis in group.axes:
-                taken = np.tensordot(taken, self.rows[axis].factors, axes=(1, 1))
-            plain = group.plain.reshape(len(group.numbers), *(1,) * len(group.axes), -1)
-            shared = taken[..., None] * plain
-            total += np.bincount(group.positions.ravel(), weights=shared.ravel(), minlength=len(total))
-        return total
+    def _even(self, group: CellGroup) -> FloatArray:
+        """Weights with sum 1 for each query, the same for every cell, (m, blocks, .., blocks)."""
+        weights = np.ones((len(group.queries), *group.widths))
+        for place, width in enumerate(group.widths):
+            share = np.array([self.axes[axis].width / self.axes[axis].width.sum() for axis in group.axes[:, place]])
+            weights *= share.reshape(-1, *(1,) * place, width, *(1,) * (len(group.widths) - 1 - place))
+        return weights
 
     def _tangents(self, noise: FloatArray) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """For each share the matrices V_t and V_s of the weighted sum of variances, spec eq. (31)."""
-        sums = {axis: np.zeros_like(rows.factors) for axis, rows in self.rows.items()}
+        sums = np.zeros_like(self.factors)
         for group, weights in zip(self.groups, self.weights, strict=True):
-            coefficients = self._coefficients(group, noise)
-            for place, axis in enumerate(group.axes):
-                others = np.moveaxis(coefficients, 1 + place, -1)
-                for other in group.axes[:place] + group.axes[place + 1 :]:
-                    # The new axis goes last; the attribute's own is kept behind it.
-                    others = np.swapaxes(np.tensordot(others, self.rows[other].factors, axes=(1, 0)), -1, -2)
-                own = np.moveaxis(weights, 1 + place, -1)
-                sums[axis] += others.reshape(-1, 2).T @ own.reshape(-1, own.shape[-1])
-        return [self._tangent(share, sums) for share in range(len(self.forms))]
-
-    def _tangent(self, share: int, sums: dict[_Axis, FloatArray]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        forms = self.forms[share]
-        total = sum(float(found.sum()) for axis, found in sums.items() if axis.share == share)
-        both = np.zeros((2, len(forms.first), len(forms.first)))
-        for axis, found in sums.items():
-            if axis.share == share:
-                rows, kind = self.rows[axis], self.workload.kinds[axis.kind]
-                for number, each in enumerate(found / rows.width / total):
-                    both[number] += kind.weighted_gram(each[rows.block], forms.size)[np.ix_(forms.first, forms.first)]
-        return both[1], both[0]
+            group.add_slopes(sums, self.factors, weights, noise)
+        tangents = []
+        for share, forms in enumerate(self.forms):
+            both = np.zeros((2, len(forms.first), len(forms.first)))
+            for axis, slopes in zip(self.axes, sums, strict=True):
+                if axis.share == share:
+                    for number, slope in enumerate(slopes[:, : axis.width.size] / axis.width):
+                        gram = self.workload.kinds[axis.kind].weighted_gram(slope[axis.block], forms.size)
+                        both[number] += gram[np.ix_(forms.first, forms.first)]
+            absent, present = both / np.trace(both, axis1=1, axis2=2).sum()
+            tangents.append((present, absent))
+        return tangents
 
 
-def _orthogonal(forms: AskedForms) -> ResidualBasis:
-    even = 1 / np.trace(forms.grams, axis1=1, axis2=2)
-    return optimal_residuals(forms.weighted(even), u=forms.width / forms.size)
+def _weight_count(workload: Workload, rows: FloatArray) -> float:
+    return sum(float(rows[block.attributes, block.kinds].prod(axis=1).sum()) for block in workload.blocks)
 
 
 def _alike(workload: Workload) -> NDArray[np.int64]:
     """Equal numbers for attributes of one size of which the same kinds are asked, (d,)."""
-    occurs = np.zeros((len(workload.domain), len(workload.kinds)), dtype=np.int64)
-    for block in workload.blocks:
-        occurs[block.attributes, block.kinds] = 1
-    return np.unique(np.column_stack([workload.domain.sizes, occurs]), axis=0, return_inverse=True)[1].ravel()
+    return np.unique(np.column_stack([workload.domain.sizes, workload.asked]), axis=0, return_inverse=True)[1].ravel()
 
 
 def _shares(workload: Workload, asked: dict[int, AskedForms], member: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -310,12 +210,3 @@ def _shares(workload: Workload, asked: dict[int, AskedForms], member: NDArray[np
         singles = workload.closure.positions_of(own[:, None].astype(np.int32))
         share[own] = np.unique(member[singles], return_inverse=True)[1]
     return share
-
-
-def _products(absent: FloatArray, present: FloatArray) -> FloatArray:
-    """For every subset of k attributes, first attribute slowest, the product of their factors, (m, 2**k)."""
-    products = np.ones((len(absent), 1))
-    for column in range(absent.shape[1]):
-        pair = np.stack([absent[:, column], present[:, column]], axis=1)
-        products = (products[:, :, None] * pair[:, None, :]).reshape(len(absent), -1)
-    return products

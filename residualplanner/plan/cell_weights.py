@@ -1,0 +1,157 @@
+"""Weights on the cells of many queries at once, and what follows from them: arrays in, arrays out.
+
+Reads: a workload, variance factors of rows.  Gives: weighted sums of variances and their slopes.
+Source: spec eqs. (14), (23) and (27); docs/bases.md.
+
+A query's attributes are of two sorts.  Those with a basis of their own have rows with different variance factors: each
+is an axis of the query's array of weights.  For the others all rows are alike.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from residualplanner._checks import FloatArray
+from residualplanner.bases import ResidualNumbers
+from residualplanner.workload import Closure, Workload, row_numbers
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CellGroup:
+    """Queries whose arrays of weights have the same shape.
+
+    Attributes:
+        queries (m,): their numbers.
+        axes (m, own): for each axis which row factors it has.
+        widths: how many rows each axis has.
+        positions (m, 2, .., 2, plain): for each choice of absent or present on the axes, then for each subset of the
+            other attributes, which noise is taken.
+        plain (m, plain): the product of the other attributes' factors for each of those subsets, and the importance.
+    """
+
+    queries: NDArray[np.int64]
+    axes: NDArray[np.int64]
+    widths: tuple[int, ...]
+    positions: NDArray[np.int64]
+    plain: FloatArray
+
+    def variances(self, factors: FloatArray, noise: FloatArray) -> FloatArray:
+        """The variance of every cell times the importance of its query, (m, rows, .., rows).
+
+        Args:
+            factors (axes, 2, rows): s and t of the rows of each axis.
+            noise (orbits,): the noise variances.
+        """
+        result = self._coefficients(noise)
+        for place, width in enumerate(self.widths):
+            result = _contracted(result, factors[self.axes[:, place], :, :width])
+        return result
+
+    def taken(self, factors: FloatArray, weights: FloatArray, orbits: int) -> FloatArray:
+        """How much of each noise is in the sum of variances with ``weights`` (m, rows, .., rows), (orbits,).
+
+        Source: spec eq. (14).
+        """
+        shares = weights
+        for place, width in enumerate(self.widths):
+            shares = _contracted(shares, factors[self.axes[:, place], :, :width].swapaxes(1, 2))
+        plain = self.plain.reshape(len(self.plain), *(1,) * len(self.widths), -1)
+        each = (shares[..., None] * plain).ravel()
+        return np.bincount(self.positions.ravel(), weights=each, minlength=orbits).astype(np.float64, copy=False)
+
+    def add_slopes(self, sums: FloatArray, factors: FloatArray, weights: FloatArray, noise: FloatArray) -> None:
+        """Add to ``sums`` (axes, 2, rows) the slopes of the weighted sum of variances in each row's factors."""
+        coefficients = self._coefficients(noise)
+        count = np.arange(len(self.queries) + 1)
+        for place, width in enumerate(self.widths):
+            others = np.moveaxis(coefficients, 1 + place, -1)
+            for other, length in enumerate(self.widths):
+                if other != place:  # the new axis goes last; the attribute's own is kept behind it
+                    others = _contracted(others, factors[self.axes[:, other], :, :length]).swapaxes(-1, -2)
+            own = np.moveaxis(weights, 1 + place, -1).reshape(len(weights), -1, width)
+            slopes = np.matmul(others.reshape(len(weights), -1, 2).swapaxes(1, 2), own)
+            by_axis = sparse.csr_array(
+                (np.ones(len(count) - 1), self.axes[:, place], count), (len(count) - 1, len(sums))
+            )
+            sums[:, :, :width] += (by_axis.T @ slopes.reshape(len(slopes), -1)).reshape(len(sums), 2, width)
+
+    def _coefficients(self, noise: FloatArray) -> FloatArray:
+        """What multiplies the factors of a query's axes, (m, 2, .., 2)."""
+        plain = self.plain.reshape(len(self.plain), *(1,) * len(self.widths), -1)
+        coefficients: FloatArray = (noise[self.positions] * plain).sum(axis=-1)
+        return coefficients
+
+
+def cell_groups(
+    workload: Workload,
+    chosen: NDArray[np.int64],
+    axis_of: NDArray[np.int64],
+    widths: NDArray[np.int64],
+    numbers: ResidualNumbers,
+    member: NDArray[np.int64],
+    importance: FloatArray,
+) -> Iterator[CellGroup]:
+    """Some queries of a workload by the shape of their weights.
+
+    Args:
+        workload: the queries.
+        chosen (m,): the numbers of those that take part, ascending; those of importance 0 are left out.
+        axis_of (d, kinds): the axis of each attribute in each kind, -1 where all its rows are alike.
+        widths (axes,): how many rows each axis has.
+        numbers: of the attributes that have no axis, in the first kind.
+        member (c,): the number of the noise of every set of the closure.
+        importance (q,): of all queries.
+    """
+    start = 0
+    for block in workload.blocks:
+        inside = chosen[(chosen >= start) & (chosen < start + len(block)) & (importance[chosen] > 0)]
+        attributes, kinds = block.attributes[inside - start], block.kinds[inside - start]
+        start += len(block)
+        if not len(inside):
+            continue
+        axes = axis_of[attributes, kinds]
+        shape = np.where(axes < 0, 0, 1 + widths[axes] if len(widths) else 0)
+        number = row_numbers(shape)
+        for rows in (np.flatnonzero(number == group) for group in range(int(number.max()) + 1)):
+            own = axes[rows[0]] >= 0
+            others = attributes[rows][:, ~own]
+            plain = _products(numbers.absent[others, 0], numbers.present[others, 0])
+            yield CellGroup(
+                inside[rows],
+                axes[rows][:, own],
+                tuple(widths[axes[rows[0]][own]].tolist()) if own.any() else (),
+                _positions(workload.closure, attributes[rows], own, member),
+                plain * importance[inside[rows], None],
+            )
+
+
+def _positions(
+    closure: Closure, attributes: NDArray[np.int32], own: NDArray[np.bool_], member: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """For each query the noise of its subsets: an axis of length 2 for each own axis, one axis for the others."""
+    count, order = attributes.shape
+    subsets = member[closure.subset_positions(attributes)]
+    by_column = subsets.reshape(count, *(2,) * order).transpose(0, *range(order, 0, -1))
+    ordered = np.concatenate([np.flatnonzero(own), np.flatnonzero(~own)])
+    moved = by_column.transpose(0, *(1 + ordered).tolist())
+    return moved.reshape(count, *(2,) * int(own.sum()), -1)
+
+
+def _products(absent: FloatArray, present: FloatArray) -> FloatArray:
+    """For every subset of k attributes, first attribute slowest, the product of their factors, (m, 2**k)."""
+    products = np.ones((len(absent), 1))
+    for column in range(absent.shape[1]):
+        pair = np.stack([absent[:, column], present[:, column]], axis=1)
+        products = (products[:, :, None] * pair[:, None, :]).reshape(len(absent), -1)
+    return products
+
+
+def _contracted(array: FloatArray, factors: FloatArray) -> FloatArray:
+    """Sum the second axis of (m, a, ..) against (m, a, b), query by query; the new axis goes last, (m, .., b)."""
+    rest = array.shape[2:]
+    flat = array.reshape(len(array), array.shape[1], -1)
+    result: FloatArray = np.matmul(flat.swapaxes(1, 2), factors)
+    return result.reshape(len(array), *rest, factors.shape[2])
