@@ -8,6 +8,7 @@ variance factors of each attribute, so its tangent lies above it: minimizing the
 one attribute, never raises the loss.  Attributes that are asked the same, in the same company, share one problem.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -25,15 +26,18 @@ from residualplanner.bases import (
     subtraction_basis,
     subtraction_numbers,
 )
+from residualplanner.errors import SolverError, WorkloadError
 from residualplanner.plan.variances import variance_pieces
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload
 
 #: How much larger, relative, an attribute's share of the loss may get because its basis is rounded to whole numbers.
 ROUNDING_LOSS = 3e-5
-#: The search ends when a round lowers the root of the loss by less than this fraction, or after so many rounds.
+#: The search ends when a round lowers the root of the loss by less than this fraction.
 _PROGRESS = 1e-6
-_ROUNDS = 60
+#: Steps for the convex problem of one attribute in a round, and rounds, up to a number of values: each step solves an
+#: eigenvalue problem of that size.  The largest attributes keep close to the solution of a problem with fewer values.
+_EFFORT = ((128, 60, 60), (512, 20, 30), (2048, 10, 4), (10_000, 3, 1))
 _EXPONENTS = range(5, 30)
 
 BasisOption = Literal["optimal", "orthogonal"]
@@ -85,7 +89,7 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
     asked = asked_forms(workload)
     search = _Search.begin(workload, importance, asked)
     if option == "optimal" and search.classes:
-        for _ in range(_ROUNDS):
+        for _ in range(_effort(max(forms.size for forms in asked.values()))[1]):
             moved = search.round()
             if moved.value < search.value * (1 - _PROGRESS):
                 search = moved
@@ -122,7 +126,12 @@ def _forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AskedForms:
 def orthogonal_start(forms: AskedForms) -> ResidualBasis:
     """The best basis orthogonal to the total, where every kind counts as if it were alone."""
     even = 1 / np.trace(forms.grams, axis1=1, axis2=2)
-    return optimal_residuals(forms.weighted(even), u=forms.width / forms.size)
+    return optimal_residuals(forms.weighted(even), u=forms.width / forms.size, steps=_effort(forms.size)[0])
+
+
+def _effort(size: int) -> tuple[int, int]:
+    """Steps a round, and rounds, for attributes of so many values."""
+    return next((steps, rounds) for limit, steps, rounds in _EFFORT if size <= limit)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -191,7 +200,10 @@ class _Search:
             if only is not None and number != only:
                 found.append(before)
                 continue
-            found.append(optimal_residuals(*self._tangent(members[0]), start=before, gap=1e-6, steps=60))
+            forms = self.asked[members[0]]
+            found.append(
+                optimal_residuals(*self._tangent(members[0]), start=before, gap=1e-6, steps=_effort(forms.size)[0])
+            )
         return _Search.at(self.workload, self.importance, self.asked, classes, found)
 
     def _weights(self, attribute: int) -> FloatArray:
@@ -286,12 +298,10 @@ def whole_basis(
     least = _objective(found.S, present, absent)
     for exponent in _EXPONENTS:
         matrix = rounded_matrix(found.S, exponent)
-        stacked = np.vstack([np.ones(matrix.shape[1]), matrix])
-        if np.linalg.matrix_rank(stacked) < len(stacked):
-            continue
-        if _objective(matrix.astype(np.float64), present, absent) <= least * (1 + ROUNDING_LOSS):
-            break
-    return integer_basis(matrix[:, forms.group], family)
+        with suppress(np.linalg.LinAlgError, WorkloadError):
+            if _objective(np.ldexp(matrix, -exponent), present, absent) <= least * (1 + ROUNDING_LOSS):
+                return integer_basis(matrix[:, forms.group], family)
+    raise SolverError("no whole-number matrix comes close to the best residual basis; ask for bases='orthogonal'")
 
 
 def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
