@@ -170,7 +170,7 @@ def in_full(
         finer = forms.coarse(3 * len(coarse.width))
         start, steps = coarse.refined(found, finer), _steps(len(finer.width))
         share = np.zeros((len(finer.width), len(forms.width)))
-        share[finer.group, forms.group] = (1 / finer.width)[finer.group]
+        share[finer.group, forms.group] = forms.width[forms.group] / finer.width[finer.group]
         here = [share @ form @ share.T for form in (present, absent)]
         u = finer.width / finer.size if option == "orthogonal" else None
         found = optimal_residuals(here[0], here[1] if u is None else None, u=u, start=start, steps=steps)
