@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner._whole import PathLike
-from residualplanner.bases import ResidualNumbers, subtraction_numbers
+from residualplanner.bases import Basis, ResidualNumbers, subtraction_basis, subtraction_numbers
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DomainError, WorkloadError
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
@@ -84,8 +84,10 @@ class Plan:
         gap: the loss (or, for a given loss, the cost) is proved to be within this fraction of the best possible.
         status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
         neighbors: which data sets count as neighbors.
+        basis_of_attribute (d,): the residual basis of every attribute; where none are given, the subtraction bases.
 
     Raises:
+        WorkloadError: there is not one basis of its size for every attribute.
         BudgetError: noise is missing, not positive or not finite, or costs more than the budget; records are replaced
             and the domain drops some.
 
@@ -101,8 +103,16 @@ class Plan:
     gap: float
     status: str
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
+    basis_of_attribute: tuple[Basis, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
+        bases = tuple(self.basis_of_attribute) or tuple(map(subtraction_basis, self.domain.sizes))
+        object.__setattr__(self, "basis_of_attribute", bases)
+        if tuple(basis.size for basis in bases) != self.domain.sizes:
+            raise WorkloadError(
+                f"one basis for each attribute: the sizes are {self.domain.sizes}, "
+                f"those of the bases {tuple(basis.size for basis in bases)}"
+            )
         require_public_total(self.domain, self.neighbors)
         noise = frozen(np.array(self.noise_array, dtype=np.float64))
         object.__setattr__(self, "noise_array", noise)
