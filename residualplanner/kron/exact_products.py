@@ -17,8 +17,8 @@ from residualplanner._checks import IntArray
 EXACT = 2**53
 #: Below this many entries an axis is multiplied in int64: cutting into limbs costs more than it saves.
 _SHORT = 8
-#: The most limbs that are faster than one product in int64.
-_LIMBS = 4
+#: How many entries an axis must have for each limb, for several of them to be faster than one product in int64.
+_PER_LIMB = 16
 
 
 def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
@@ -55,8 +55,10 @@ def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
     if entry * total <= EXACT:
         return _product(matrix.astype(np.float64), tables)
     bits = (EXACT // (entry * n)).bit_length() - 1
-    limbs = -(-(total - 1).bit_length() // bits) if bits > 0 else _LIMBS + 1
-    if limbs > _LIMBS:
+    if bits < 1:
+        return _int64_product(matrix, tables)
+    limbs = -(-(total - 1).bit_length() // bits)
+    if limbs * _PER_LIMB > n:
         return _int64_product(matrix, tables)
     factor = matrix.astype(np.float64)
     result, rest = _product(factor, tables & (2**bits - 1)), tables >> bits
