@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import dense
+from replayed_measuring import integers_of, noise_frozen
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError
 from residualplanner.measurement import IntegerAnswers, load_measurement, measure
@@ -46,34 +47,6 @@ def whole_product(matrices):
     for matrix in matrices:
         product = np.kron(product, matrix)
     return product
-
-
-def integers_of(measurement):
-    """The whole numbers of each set, flat, by its members."""
-    answers = measurement.residuals
-    groups = answers.groups
-    return {
-        members: answers.stored(groups.group[number])[groups.row[number] : groups.row[number] + 1].ravel()
-        for number, members in enumerate(measurement.plan.closure)
-    }
-
-
-def noise_frozen(monkeypatch):
-    """Draw the squares of 1, 2, 3, .. in place of random numbers."""
-    drawn = 0
-
-    def flat(_scales, sizes, _source):
-        nonlocal drawn
-        total = int(np.sum(sizes))
-        drawn += total
-        return np.arange(drawn - total + 1, drawn + 1) ** 2
-
-    def arrays(_scales, sizes, _source):
-        return [flat(None, size, None).astype(object) for size in np.asarray(sizes).tolist()]
-
-    monkeypatch.setattr(mechanism, "THREADS", 10**6)  # fewer batches than threads are drawn in order
-    monkeypatch.setattr(mechanism, "draw_flat", flat)
-    monkeypatch.setattr(mechanism, "draw_arrays", arrays)
 
 
 @given(case=cases(), records=st.integers(0, 20))
