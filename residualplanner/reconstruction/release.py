@@ -187,7 +187,7 @@ class Release(Mapping[Any, Table]):
         # A basic matrix and its Gram matrix have the same row space, and the latter is never large.
         if basis.answers < basis.size - 1 and not basis.spans(kind.gram(basis.size)):
             raise WorkloadError(
-                f"what was measured of {self.plan.domain.names[position]!r} does not answer {kind!r}; ask for "
+                f"what was measured of {self.plan.domain.names[position]!r} does not answer {kind.name}; ask for "
                 "this kind in a query of the workload, plan and measure again"
             )
 
