@@ -18,7 +18,7 @@ from residualplanner.errors import (
 from residualplanner.measurement import Ledger, Measurement, load_measurement, measure
 from residualplanner.plan import ConvexLoss, MaxVariance, Plan, SumOfVariances, load_plan, select
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
-from residualplanner.queries import Identity
+from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, reconstruct
 from residualplanner.workload import Workload, marginals
 
@@ -28,16 +28,20 @@ __all__ = [
     "Budget",
     "BudgetError",
     "ConvexLoss",
+    "Custom",
     "DataError",
     "Domain",
     "DomainError",
     "FileFormatError",
+    "Hierarchy",
     "Identity",
     "Ledger",
     "MaxVariance",
     "Measurement",
     "MissingExtraError",
     "Plan",
+    "Prefix",
+    "Range",
     "Release",
     "ResidualPlannerError",
     "SolverError",

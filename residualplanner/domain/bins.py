@@ -45,6 +45,21 @@ class Bins:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def labels_are_intervals(self) -> bool:
+        """Whether the labels are the texts of the intervals, and not names of their own."""
+        return self.labels == _interval_texts(self.edges)
+
+    def interval_text(self, first: int, last: int) -> str:
+        """The text of the interval that the bins ``first`` to ``last`` cover together.
+
+        Example:
+            >>> Bins([0, 18, 65, 120]).interval_text(1, 2)
+            '[18, 120]'
+        """
+        closed = last == len(self) - 1
+        return _interval_text(self.edges[first], self.edges[last + 1], closed=closed)
+
     def __repr__(self) -> str:
         shown = ", ".join(_number_text(edge) for edge in self.edges[:6])
         return f"Bins([{shown}])" if len(self.edges) <= 6 else f"Bins([{shown}, ...; {len(self)} bins])"

@@ -119,7 +119,10 @@ def _workload(domain: Domain, header: Mapping[str, Any], arrays: Mapping[str, ND
         raise FileFormatError("a plan must have its noise and the queries of each order, and no other arrays")
     kinds = tuple(kind_from_json(kind) for kind in listed)
     blocks = [_block(domain, len(kinds), arrays, order, stored=order in orders) for order in range(orders[-1] + 1)]
-    return Workload.from_blocks(domain, blocks, kinds)
+    try:
+        return Workload.from_blocks(domain, blocks, kinds)
+    except WorkloadError as error:
+        raise FileFormatError(f"the plan's workload cannot be: {error}") from error
 
 
 def _block(domain: Domain, kinds: int, arrays: Mapping[str, NDArray[Any]], order: int, *, stored: bool) -> QueryBlock:

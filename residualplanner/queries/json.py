@@ -1,10 +1,30 @@
-"""Kinds of query as plain JSON values, for plan files."""
+"""Kinds of query as plain JSON values, for plan files.
 
+Reads: kinds, or JSON values that may come from anyone.  Gives: the other of the two.
+"""
+
+import reprlib
+from itertools import pairwise
 from typing import Any
 
-from residualplanner.errors import FileFormatError
+import numpy as np
+from scipy import sparse
+
+from residualplanner.domain import Attribute
+from residualplanner.errors import DomainError, FileFormatError, WorkloadError
+from residualplanner.queries.custom import LARGEST_ENTRY, Custom
+from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity
-from residualplanner.queries.kind import Kind
+from residualplanner.queries.kind import SIZE_LIMIT, Kind
+from residualplanner.queries.prefix import Prefix
+from residualplanner.queries.ranges import Range
+
+_PLAIN: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
+_FIELDS: dict[str, set[str]] = {
+    **{word: set() for word in _PLAIN},
+    "hierarchy": {"levels", "total", "leaves", "values"},
+    "custom": {"size", "rows", "labels"},
+}
 
 
 def kind_to_json(kind: Kind) -> dict[str, Any]:
@@ -13,7 +33,21 @@ def kind_to_json(kind: Kind) -> dict[str, Any]:
     Example:
         >>> kind_to_json(Identity())
         {'kind': 'identity'}
+        >>> kind_to_json(Custom([[1, 1, 1], [0, 0.5, 0]], labels=["all", "half"]))["rows"]
+        [[[0, 1, 2], [1, 1, 1]], [[1], [0.5]]]
     """
+    if isinstance(kind, Hierarchy):
+        levels = [
+            level if isinstance(level, int) else [[name, list(all_)] for name, all_ in level] for level in kind.levels
+        ]
+        values = None if kind.values is None else list(kind.values)
+        return {"kind": kind.name, "levels": levels, "total": kind.total, "leaves": kind.leaves, "values": values}
+    if isinstance(kind, Custom):
+        W = kind.weights
+        numbers = [int(entry) if entry.is_integer() else entry for entry in W.data.tolist()]
+        columns, bounds = W.indices.tolist(), W.indptr.tolist()
+        rows = [[columns[i:j], numbers[i:j]] for i, j in pairwise(bounds)]
+        return {"kind": kind.name, "size": W.shape[1], "rows": rows, "labels": list(kind.row_labels)}
     return {"kind": kind.name}
 
 
@@ -21,8 +55,73 @@ def kind_from_json(value: object) -> Kind:
     """Undo `kind_to_json`.
 
     Raises:
-        FileFormatError: it is no kind of query that this version knows.
+        FileFormatError: it is no kind of query that this version knows, or one that cannot be.
     """
-    if value == {"kind": "identity"}:
-        return Identity()
-    raise FileFormatError(f"a kind of query must be {{'kind': 'identity'}}, got {str(value)[:60]}")
+    word = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(word, str) or word not in _FIELDS:
+        message = "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy' or 'custom', got "
+        raise FileFormatError(message + reprlib.repr(value))
+    if set(value) != {"kind"} | _FIELDS[word]:
+        fields = sorted({"kind"} | _FIELDS[word])
+        raise FileFormatError(f"a kind {word!r} must have the fields {fields}, got {reprlib.repr(sorted(value))}")
+    try:
+        if word == "hierarchy":
+            return _hierarchy(value)
+        if word == "custom":
+            return _custom(value)
+    except (DomainError, WorkloadError) as error:
+        raise FileFormatError(f"a kind {word!r} cannot be: {error}") from None
+    return _PLAIN[word]
+
+
+def _hierarchy(value: dict[str, Any]) -> Hierarchy:
+    levels, total, leaves, values = (value[word] for word in ("levels", "total", "leaves", "values"))
+    if not isinstance(levels, list) or not (total is None or isinstance(total, str)):
+        raise FileFormatError("a kind 'hierarchy' must have a list of levels, and null or a text for its total")
+    kind = Hierarchy([_level(level) for level in levels], total=False if total is None else total, leaves=leaves)
+    if values is None:
+        return kind
+    if not isinstance(values, list):
+        raise FileFormatError("a kind 'hierarchy' must have a list of values, or null")
+    return kind.on(Attribute("values", labels=values))
+
+
+def _level(level: object) -> Any:
+    if isinstance(level, int):
+        return level
+    if not isinstance(level, list) or not all(_is_group(group) for group in level):
+        raise FileFormatError("a level of a kind 'hierarchy' must be a number, or a list of [name, members]")
+    groups = dict(level)
+    if len(groups) < len(level):
+        raise FileFormatError("a level of a kind 'hierarchy' has two groups of one name")
+    return groups
+
+
+def _is_group(group: object) -> bool:
+    return isinstance(group, list) and len(group) == 2 and isinstance(group[0], str) and isinstance(group[1], list)
+
+
+def _custom(value: dict[str, Any]) -> Custom:
+    size, rows = value["size"], value["rows"]
+    if type(size) is not int or not 1 <= size <= SIZE_LIMIT:
+        raise FileFormatError(f"a kind 'custom' must have a size from 1 to {SIZE_LIMIT:,}")
+    if not isinstance(rows, list) or not rows or not all(_is_row(row, size) for row in rows):
+        raise FileFormatError(
+            "a kind 'custom' must have rows [columns, entries], the columns ascending and below its size, the entries "
+            f"numbers of at most {LARGEST_ENTRY:g} in size and none of them 0"
+        )
+    bounds = np.cumsum([0, *(len(columns) for columns, _ in rows)])
+    columns = np.array([column for columns, _ in rows for column in columns], dtype=np.int32)
+    entries = np.array([entry for _, entries in rows for entry in entries], dtype=np.float64)
+    return Custom(sparse.csr_array((entries, columns, bounds), shape=(len(rows), size)), value["labels"])
+
+
+def _is_row(row: object, size: int) -> bool:
+    if not isinstance(row, list) or len(row) != 2 or not all(isinstance(part, list) for part in row):
+        return False
+    columns, entries = row
+    if not 1 <= len(columns) == len(entries) <= size or not all(type(column) is int for column in columns):
+        return False
+    if columns[0] < 0 or columns[-1] >= size or any(a >= b for a, b in pairwise(columns)):
+        return False
+    return all(type(entry) in (int, float) and 0 < abs(entry) <= LARGEST_ENTRY for entry in entries)

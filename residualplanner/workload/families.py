@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Identity, Kind, asked_of
 from residualplanner.workload.attribute_sets import PositionArray, combinations, extensions
-from residualplanner.workload.workload import QueryBlock, Workload
+from residualplanner.workload.workload import QueryBlock, Workload, require_distinct, require_kind
 
 
 def marginals(
@@ -34,7 +34,8 @@ def marginals(
         The workload, each query with weight 1.
 
     Raises:
-        WorkloadError: both ``order`` and ``up_to``, or nothing to choose by; no table qualifies; there are too many.
+        WorkloadError: both ``order`` and ``up_to``, or nothing to choose by; no table qualifies; there are too many; a
+            kind of query cannot be asked of its attribute.
         DomainError: ``kinds`` names an attribute that is not in the domain.
 
     Example:
@@ -45,7 +46,7 @@ def marginals(
         [('sex', 'race')]
     """
     orders = _orders(domain, order, up_to, max_cells)
-    asked, codes = _kinds(domain, kinds or {})
+    asked, codes = _kinds(domain, {} if kinds is None else kinds)
     rows = np.array([asked[code].rows(size) for code, size in zip(codes, domain.sizes, strict=True)], dtype=np.float64)
     limit = math.inf if max_cells is None else max_cells
     blocks, found = [], np.empty((1, 0), dtype=np.int32)
@@ -78,10 +79,16 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
 
 def _kinds(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[tuple[Kind, ...], NDArray[np.int16]]:
     """The distinct kinds asked, and for each attribute (d,) which of them."""
+    if not isinstance(kinds, Mapping):
+        raise WorkloadError(f"kinds must be a mapping from attribute name to kind of query, got {kinds!r}")
     domain.positions(tuple(kinds))
-    by_attribute = [kinds.get(name, Identity()) for name in domain.names]
+    for name, kind in kinds.items():
+        require_kind(name, kind)
+    by_attribute = [asked_of(kinds.get(each.name, Identity()), each) for each in domain.attributes]
     asked = tuple(dict.fromkeys(by_attribute)) or (Identity(),)
-    return asked, np.array([asked.index(kind) for kind in by_attribute], dtype=np.int16)
+    require_distinct(asked)
+    number = {kind: code for code, kind in enumerate(asked)}
+    return asked, np.array([number[kind] for kind in by_attribute], dtype=np.int16)
 
 
 def _sets(

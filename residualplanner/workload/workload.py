@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner._checks import frozen
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Identity, Kind, asked_of
 from residualplanner.workload.attribute_sets import AttributeSets, PositionArray, unique_rows
 from residualplanner.workload.closure import Closure, downward_closure
 
+#: How many different kinds of query a workload may have: blocks number them in 16 bits.
+KIND_LIMIT = 2**15 - 1
 #: A query as users write it: attribute names (identity on each), one name, or a mapping from name to kind of query.
 QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
 
@@ -53,11 +55,12 @@ class Workload:
     Attributes:
         domain: the schema.
         blocks: the queries of order 0, 1, .., as arrays.
-        kinds: the kinds of query that occur; blocks refer to them by number.
+        kinds: the kinds of query that occur, tied to the attributes they are asked of; blocks refer to them by number.
 
     Raises:
         DomainError: an attribute is not in the domain, or twice in one query.
-        WorkloadError: there are no queries; weights are of the wrong number, negative, not finite or all zero.
+        WorkloadError: there are no queries; a kind of query cannot be asked of an attribute; weights are of the wrong
+            number, negative, not finite or all zero.
 
     Example:
         >>> domain = Domain({"age": 85, "sex": ["F", "M"]})
@@ -73,9 +76,11 @@ class Workload:
     def __init__(self, domain: Domain, queries: Iterable[QueryLike], weights: ArrayLike | None = None) -> None:
         if isinstance(queries, str | Mapping) or not isinstance(queries, Iterable):
             raise WorkloadError("queries must be a list of queries; write [query] for a single one")
-        read = [read_query(domain, query) for query in queries]
+        tied: _TiedKinds = {}
+        read = [_read(domain, query, tied) for query in queries]
         given = _checked_weights(weights, len(read))
         kinds = tuple(dict.fromkeys(kind for _, asked in read for kind in asked)) or (Identity(),)
+        require_distinct(kinds)
         codes = {kind: code for code, kind in enumerate(kinds)}
         blocks = []
         for order in range(max(len(positions) for positions, _ in read) + 1):
@@ -87,7 +92,11 @@ class Workload:
 
     @classmethod
     def from_blocks(cls, domain: Domain, blocks: Iterable[QueryBlock], kinds: tuple[Kind, ...]) -> "Workload":
-        """Make a workload of arrays: block k holds queries of order k, without repetitions, as in `QueryBlock`."""
+        """Make a workload of arrays: block k holds queries of order k, without repetitions, as in `QueryBlock`.
+
+        Raises:
+            WorkloadError: there are no queries, or a kind of query cannot be asked of an attribute it is asked of.
+        """
         workload = cls.__new__(cls)
         workload._set(domain, tuple(blocks), kinds)
         return workload
@@ -98,8 +107,12 @@ class Workload:
                 frozen(array)
         if not any(len(block) for block in blocks):
             raise WorkloadError("the workload has no queries; name at least one table to publish")
+        require_distinct(kinds)
         for name, value in (("domain", domain), ("blocks", blocks), ("kinds", kinds)):
             object.__setattr__(self, name, value)
+        if kinds != (Identity(),):
+            for attribute, code in np.argwhere(self.asked).tolist():
+                kinds[code].require_fit(domain.attributes[attribute])
 
     def __len__(self) -> int:
         return sum(map(len, self.blocks))
@@ -120,6 +133,7 @@ class Workload:
         if self.domain != other.domain:
             raise WorkloadError("only workloads over the same domain can be added")
         kinds = tuple(dict.fromkeys(self.kinds + other.kinds))
+        require_distinct(kinds)
         recode = np.array([kinds.index(kind) for kind in other.kinds], dtype=np.int16)
         blocks = []
         for order in range(max(len(self.blocks), len(other.blocks))):
@@ -160,10 +174,19 @@ class Workload:
         return np.repeat(np.arange(len(self.blocks)), [len(block) for block in self.blocks])
 
     @cached_property
+    def asked(self) -> NDArray[np.bool_]:
+        """Whether some query asks the kind of the attribute, (d, kinds): kinds need not fit other attributes."""
+        found = np.zeros((len(self.domain), len(self.kinds)), dtype=np.bool_)
+        for block in self.blocks:
+            found[block.attributes, block.kinds] = True
+        return frozen(found)
+
+    @cached_property
     def cells(self) -> NDArray[np.float64]:
         """How many answers every query has, (m,); floating point, since a query may have more than 2**63."""
-        rows = np.array([[kind.rows(size) for kind in self.kinds] for size in self.domain.sizes], dtype=np.float64)
-        rows = rows.reshape(len(self.domain), len(self.kinds))
+        rows = np.zeros(self.asked.shape)
+        for attribute, code in np.argwhere(self.asked).tolist():
+            rows[attribute, code] = self.kinds[code].rows(self.domain.sizes[attribute])
         return frozen(np.concatenate([rows[block.attributes, block.kinds].prod(axis=1) for block in self.blocks]))
 
     @cached_property
@@ -180,23 +203,49 @@ class Workload:
         return downward_closure(sets, np.array(self.domain.sizes, dtype=np.float64) == 1)
 
 
+#: Kinds that have been tied to an attribute, so that each is checked once and not for every query.
+_TiedKinds = dict[tuple[int, Kind], Kind]
+
+
 def read_query(domain: Domain, query: QueryLike) -> tuple[tuple[int, ...], tuple[Kind, ...]]:
-    """The attribute positions of a query, ascending, and the kind asked of each.
+    """The attribute positions of a query, ascending, and the kind asked of each, tied to it.
 
     Raises:
         DomainError: an attribute is not in the domain, or is named twice.
-        WorkloadError: the query is neither names nor a mapping from names to kinds of query.
+        WorkloadError: the query is neither names nor a mapping from names to kinds of query, or a kind of query cannot
+            be asked of its attribute.
     """
+    return _read(domain, query, {})
+
+
+def require_kind(name: str, kind: object) -> None:
+    """Raise WorkloadError, naming the attribute, unless ``kind`` is a kind of query."""
+    if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
+        raise WorkloadError(f"the kind of query on {name!r} must be one such as Identity() or Prefix(), got {kind!r}")
+
+
+def require_distinct(kinds: tuple[Kind, ...]) -> None:
+    """Raise WorkloadError where a workload's kinds of query repeat, or are more than 16 bits can number."""
+    if len(kinds) > KIND_LIMIT:
+        raise WorkloadError(f"a workload may have at most {KIND_LIMIT:,} different kinds of query, got {len(kinds):,}")
+    if len(set(kinds)) < len(kinds):
+        raise WorkloadError("a workload must list each of its kinds of query once")
+
+
+def _read(domain: Domain, query: QueryLike, tied: _TiedKinds) -> tuple[tuple[int, ...], tuple[Kind, ...]]:
     if isinstance(query, str):
         query = (query,)
     if not isinstance(query, Mapping | Sequence | frozenset | set):
         raise WorkloadError(f"a query is a tuple of attribute names or a mapping name -> kind, got {query!r}")
     asked = dict(query) if isinstance(query, Mapping) else {}
     for name, kind in asked.items():
-        if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
-            raise WorkloadError(f"the kind of query on {name!r} must be one such as Identity(), got {kind!r}")
+        require_kind(name, kind)
     positions = domain.positions(tuple(query))
-    return positions, tuple(asked.get(domain.names[position], Identity()) for position in positions)
+    kinds = [asked.get(domain.names[position], Identity()) for position in positions]
+    for pair in zip(positions, kinds, strict=True):
+        if pair not in tied:
+            tied[pair] = asked_of(pair[1], domain.attributes[pair[0]])
+    return positions, tuple(tied[pair] for pair in zip(positions, kinds, strict=True))
 
 
 def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -> tuple[str, ...] | dict[str, Kind]:

@@ -1,0 +1,161 @@
+"""Hierarchies: the values of an attribute, groups of them, groups of groups.
+
+Reads: levels, written in labels.  Gives: Hierarchy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from residualplanner.domain import Attribute, Label
+from residualplanner.errors import WorkloadError
+from residualplanner.queries.kind import require_size
+from residualplanner.queries.levels import GivenLevel, Level, Row, checked_levels, named_levels, rows_of_levels
+from residualplanner.queries.sparse_kind import SparseKind, is_text, require_more_than_total
+
+#: What the row for all values is called.
+TOTAL = "(total)"
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Hierarchy(SparseKind):
+    """One answer for all values, one for each group of each level, and one for each value.
+
+    Args:
+        levels: from coarse to fine; each of them either a mapping from the name of a group to its members, or a whole
+            number k: bands of k consecutive values, the last of which may be shorter.  Members are names of groups of
+            the next level, or else values of the attribute: labels, codes, names of bins.
+        total: a row for all values; a text is its label.
+        leaves: a row for each value.
+
+    The groups of a level must hold every value exactly once, and each of them must lie inside one group of the level
+    above it.  A row that stands twice under one label (a band of one value, say) is asked once.
+
+    Attributes:
+        levels: the same, from coarse to fine: numbers, or pairs of a name and members.
+        total: the label of the row for all values, or None.
+        leaves: as given.
+        values (n,): the values of the attribute that it is asked of; None as long as there is none.
+
+    Raises:
+        WorkloadError: the levels cannot be, or nothing is asked.  Whether they fit an attribute is checked where they
+            are asked of it.
+
+    Example:
+        >>> regions = Hierarchy([{"West": ["CA", "WA"], "South": ["TX"]}])
+        >>> regions.labels(Attribute("state", labels=["CA", "TX", "WA"]))
+        ('(total)', 'West', 'South', 'CA', 'TX', 'WA')
+        >>> Hierarchy([2], total=False).matrix(3).astype(int).tolist()
+        [[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    """
+
+    levels: tuple[Level, ...]
+    total: str | None
+    leaves: bool
+    values: tuple[Label, ...] | None
+
+    def __init__(self, levels: Sequence[GivenLevel], *, total: bool | str = True, leaves: bool = True) -> None:
+        checked = checked_levels(levels)
+        if not isinstance(total, bool) and not is_text(total):
+            raise WorkloadError(f"total of a hierarchy must be True, False or the label of its row, got {total!r}")
+        if not isinstance(leaves, bool):
+            raise WorkloadError(f"leaves of a hierarchy must be True or False, got {leaves!r}")
+        if not checked and not total and not leaves:
+            raise WorkloadError("the hierarchy has no rows; give levels, total=True or leaves=True")
+        self._set(checked, (TOTAL if total is True else str(total)) if total else None, leaves, None)
+
+    def _set(
+        self, levels: tuple[Level, ...], total: str | None, leaves: bool, values: tuple[Label, ...] | None
+    ) -> None:
+        for name, value in (("levels", levels), ("total", total), ("leaves", leaves), ("values", values)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def name(self) -> str:
+        """The word for this kind in error tables and files."""
+        return "hierarchy"
+
+    def on(self, attribute: Attribute) -> "Hierarchy":
+        """The hierarchy of the values of one attribute, bands under names of their own.
+
+        Raises:
+            WorkloadError: a member is neither group nor value, the groups of a level do not hold every value exactly
+                once or do not lie inside those of the level above, two rows have one label, or there are too many.
+        """
+        if self._is_of(attribute):
+            return self
+        require_size(attribute)
+        tied = Hierarchy.__new__(Hierarchy)
+        try:
+            tied._set(named_levels(self.levels, attribute), self.total, self.leaves, attribute.value_labels)
+            _ = tied._rows
+        except WorkloadError as error:
+            raise WorkloadError(f"the hierarchy on {attribute.name!r}: {error}") from None
+        return tied
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError unless it is a hierarchy of this attribute's values, and more than their total."""
+        require_size(attribute)
+        if self.values is not None and not self._is_of(attribute):
+            raise WorkloadError(f"the hierarchy on {attribute.name!r} is one of other values than that attribute has")
+        # The total itself is no question: every level holds each value once, so its groups add up to it.
+        require_more_than_total(self.on(attribute).sparse_rows(attribute.size), attribute, "the hierarchy")
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """The basic matrix, (q, size); values are taken to be the codes 0 .. size-1 as long as there is no attribute.
+
+        Raises:
+            WorkloadError: the hierarchy is not one of so many values.
+        """
+        if self.values is None:
+            return self.on(Attribute("values", size)).sparse_rows(size)
+        if size != len(self.values):
+            raise WorkloadError(f"the hierarchy is one of {len(self.values)} values, not of {size}")
+        return self._matrix
+
+    def labels(self, attribute: Attribute) -> tuple[object, ...]:
+        """The names of the rows, from the total down to the values, (q,)."""
+        return tuple(row.label for row in self.on(attribute)._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hierarchy) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        levels = ", ".join(str(level) if isinstance(level, int) else f"{len(level)} groups" for level in self.levels)
+        total = "" if self.total == TOTAL else f", total={self.total or False!r}"
+        return f"Hierarchy([{levels}]{total}{'' if self.leaves else ', leaves=False'})"
+
+    def _is_of(self, attribute: Attribute) -> bool:
+        """Whether it has been tied to just these values; True is not 1."""
+        if self.values is None or self.values != attribute.value_labels:
+            return False
+        return isinstance(self.values[0], bool) == (attribute.matching == "truth")
+
+    @cached_property
+    def _rows(self) -> tuple[Row, ...]:
+        assert self.values is not None
+        return rows_of_levels(self.levels, self.values, total=self.total, leaves=self.leaves)
+
+    @cached_property
+    def _matrix(self) -> sparse.csr_array:
+        starts = np.cumsum([0, *(len(row.codes) for row in self._rows)], dtype=np.int32)
+        columns = np.concatenate([row.codes for row in self._rows])
+        ones = np.ones(len(columns))
+        for array in (starts, columns, ones):
+            array.flags.writeable = False
+        return sparse.csr_array((ones, columns, starts), shape=(len(self._rows), len(self.values or ())))
+
+    @cached_property
+    def _content(self) -> str:
+        # The text of plain values: it tells True from 1, which tuples do not.
+        return repr((self.levels, self.total, self.leaves, self.values))
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._content)

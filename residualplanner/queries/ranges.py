@@ -1,0 +1,87 @@
+"""Ranges: how many records have a value between any two values."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.domain import Attribute
+from residualplanner.queries.kind import require_size
+from residualplanner.queries.spans import span_texts
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """One answer for each run of consecutive values [a, b], in lexicographic order of (a, b): n(n+1)/2 of them.
+
+    Example:
+        >>> Range().matrix(3).astype(int).tolist()
+        [[1, 0, 0], [1, 1, 0], [1, 1, 1], [0, 1, 0], [0, 1, 1], [0, 0, 1]]
+        >>> Range().labels(Attribute("grade", labels=["a", "b", "c"]))
+        ('a', 'a – b', 'a – c', 'b', 'b – c', 'c')
+    """
+
+    @property
+    def name(self) -> str:
+        """The word for this kind in error tables and files."""
+        return "range"
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError where the attribute has too many values."""
+        require_size(attribute)
+
+    def rows(self, size: int) -> int:
+        """How many answers an attribute of ``size`` values gets: one for each pair a <= b."""
+        return size * (size + 1) // 2
+
+    def matrix(self, size: int) -> NDArray[np.float64]:
+        """The matrix itself, (size (size + 1) / 2, size): ones from a to b."""
+        first, last = np.triu_indices(size)
+        codes = np.arange(size)
+        return ((first[:, None] <= codes) & (codes <= last[:, None])).astype(np.float64)
+
+    def gram(self, size: int) -> NDArray[np.float64]:
+        """``(min(i, j) + 1) (size - max(i, j))``, the number of ranges that hold both values, (size, size)."""
+        codes = np.arange(size, dtype=np.float64)
+        low: NDArray[np.float64] = np.minimum.outer(codes, codes)
+        high: NDArray[np.float64] = np.maximum.outer(codes, codes)
+        return (low + 1) * (size - high)
+
+    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+        """The weight of all ranges that hold both values, (size, size), for weights (size (size + 1) / 2,)."""
+        table = np.zeros((size, size))
+        table[np.triu_indices(size)] = weights
+        # Entry (i, j), i <= j, becomes the sum over a <= i and b >= j.
+        held = np.cumsum(np.cumsum(table, axis=0)[:, ::-1], axis=1)[:, ::-1]
+        above = np.triu(held, 1)
+        return above + above.T + np.diag(np.diagonal(held))
+
+    def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+        """Sums over all ranges along an axis, which grows from n to n(n+1)/2 entries.
+
+        Cost: one addition an entry, and no memory but the result's.
+        """
+        values = np.moveaxis(array, axis, -1)
+        size = values.shape[-1]
+        sums = np.empty((*values.shape[:-1], self.rows(size)), dtype=values.dtype)
+        start = 0
+        for first in range(size):
+            # Sums are made anew from each first value: differences of cumulative sums would lose digits.
+            np.cumsum(values[..., first:], axis=-1, out=sums[..., start : start + size - first])
+            start += size - first
+        return np.moveaxis(sums, -1, axis)
+
+    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of every square block on the diagonal of a symmetric ``form`` (n, n), (n (n + 1) / 2,).
+
+        Cost: O(n^2) in time and memory.
+        """
+        # Block [a, b] is block [a, b-1] and a border: twice the entries (a, b) .. (b-1, b), and the diagonal's (b, b).
+        border = 2 * np.triu(form, 1) + np.diag(np.diagonal(form))
+        blocks = np.cumsum(np.cumsum(border[::-1], axis=0)[::-1], axis=1)
+        return blocks[np.triu_indices(len(form))]
+
+    def labels(self, attribute: Attribute) -> tuple[object, ...]:
+        """``first – last`` for each range, a value's own label for itself, or the interval that bins cover."""
+        size = attribute.size
+        return span_texts(attribute, ((first, last) for first in range(size) for last in range(first, size)))
