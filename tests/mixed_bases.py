@@ -1,6 +1,6 @@
 """Random small plans whose attributes have bases of every sort, and their mechanisms by explicit matrices.
 
-A basis is a matrix of whole numbers, or None for the subtraction basis; a kind is a dense matrix.
+A basis is a matrix of whole numbers, or None for the subtraction basis.
 """
 
 import math
@@ -13,55 +13,14 @@ from numpy.typing import NDArray
 
 from dense import Matrix, Members, product, subsets, subtraction
 from residualplanner.bases import Basis, integer_basis, subtraction_basis
-from residualplanner.domain import Attribute, Domain
+from residualplanner.domain import Domain
 from residualplanner.plan import Plan
 from residualplanner.privacy import pcost
-from residualplanner.queries import Identity
+from residualplanner.queries import Custom, Identity, Kind
 from residualplanner.workload import Workload
 from strategies import NAMES, sizes
 
 MaybeMatrix = NDArray[np.int64] | None
-
-
-@dataclass(frozen=True, eq=False)
-class DenseKind:
-    """A kind of query given by its matrix."""
-
-    weights: Matrix
-    name: str = "dense"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DenseKind) and np.array_equal(self.weights, other.weights)
-
-    def __hash__(self) -> int:
-        return hash(self.weights.tobytes())
-
-    def require_fit(self, attribute: Attribute) -> None:
-        assert attribute.size == self.weights.shape[1]
-
-    def rows(self, size: int) -> int:
-        return len(self.weights)
-
-    def matrix(self, size: int) -> Matrix:
-        return self.weights
-
-    def gram(self, size: int) -> Matrix:
-        return self.weights.T @ self.weights
-
-    def weighted_gram(self, weights: Matrix, size: int) -> Matrix:
-        return self.weights.T @ (weights[:, None] * self.weights)
-
-    def apply(self, array: Matrix, axis: int) -> Matrix:
-        # Row by row and value by value, so that the same table gives the same bits in every stack.
-        moved = np.moveaxis(array, axis, 0)
-        rows = [sum(entry * values for entry, values in zip(row, moved, strict=True)) for row in self.weights]
-        return np.moveaxis(np.array(rows), 0, axis)
-
-    def row_forms(self, form: Matrix) -> Matrix:
-        return np.einsum("ri,ij,rj->r", self.weights, form, self.weights)
-
-    def labels(self, attribute: Attribute) -> tuple[object, ...]:
-        return tuple(f"row {number}" for number in range(len(self.weights)))
 
 
 IDENTITY = Identity()
@@ -80,7 +39,7 @@ class MixedCase:
 
     sizes: tuple[int, ...]
     matrices: tuple[MaybeMatrix, ...]
-    queries: tuple[tuple[Members, tuple[object, ...]], ...]
+    queries: tuple[tuple[Members, tuple[Kind, ...]], ...]
     seed: int = 0
     plan: Plan = field(init=False)
 
@@ -101,7 +60,7 @@ class MixedCase:
         object.__setattr__(self, "plan", plan)
 
 
-def query_of(members: Members, kinds: Sequence[object]) -> dict[str, object]:
+def query_of(members: Members, kinds: Sequence[Kind]) -> dict[str, Kind]:
     """A query as users write it."""
     return {NAMES[i]: kind for i, kind in zip(members, kinds, strict=True)}
 
@@ -134,13 +93,13 @@ def answer_covariance(case: MixedCase, members: Members) -> Matrix:
     return product(factor @ factor.T for factor in factors)
 
 
-def query_rows(case: MixedCase, members: Members, kinds: Sequence[object]) -> Matrix:
+def query_rows(case: MixedCase, members: Members, kinds: Sequence[Kind]) -> Matrix:
     """The rows of a query over the whole domain."""
     asked = dict(zip(members, kinds, strict=True))
     return product(asked[i].matrix(n) if i in asked else np.ones((1, n)) for i, n in enumerate(case.sizes))
 
 
-def rebuilt(case: MixedCase, members: Members, kinds: Sequence[object], answers: Mapping[Members, Matrix]) -> Matrix:
+def rebuilt(case: MixedCase, members: Members, kinds: Sequence[Kind], answers: Mapping[Members, Matrix]) -> Matrix:
     """The table of eq. (25), set by set, flat."""
     total = np.zeros(math.prod(kind.rows(case.sizes[i]) for i, kind in zip(members, kinds, strict=True)))
     for part in subsets(members):
@@ -158,7 +117,7 @@ def rebuilt(case: MixedCase, members: Members, kinds: Sequence[object], answers:
     return total
 
 
-def table_covariance(case: MixedCase, members: Members, kinds: Sequence[object]) -> Matrix:
+def table_covariance(case: MixedCase, members: Members, kinds: Sequence[Kind]) -> Matrix:
     """The covariance of a table, column by column of the unit noise of every set: by linearity of `rebuilt`."""
     noise = dict(zip(case.plan.closure, case.plan.noise_array.tolist(), strict=True))
     zero = {part: np.zeros(len(answer_covariance(case, part))) for part in noise}
@@ -180,11 +139,12 @@ def random_matrix(size: int, rows: int, seed: int, *, most: int = 9) -> NDArray[
             return B
 
 
-def random_kind(size: int, matrix: MaybeMatrix, seed: int) -> object:
-    """A kind whose rows are combinations of what is measured and the total, which is one of them."""
+def random_kind(size: int, matrix: MaybeMatrix, seed: int) -> Custom:
+    """A kind whose rows are combinations of what is measured and the total, two of them these themselves."""
     chance = np.random.default_rng(seed)
     T = np.vstack([np.ones(size), strategy(size, matrix)])
-    return DenseKind(np.vstack([np.eye(1, len(T)), chance.integers(-3, 4, (chance.integers(1, 2 * size), len(T)))]) @ T)
+    rows = np.vstack([T[:2], chance.integers(-3, 4, (chance.integers(0, 2 * size), len(T))) @ T])
+    return Custom(rows[np.abs(rows).max(axis=1) > 0])
 
 
 @st.composite

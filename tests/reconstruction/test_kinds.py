@@ -11,7 +11,6 @@ import dense
 from made_releases import any_release
 from mixed_bases import (
     IDENTITY,
-    DenseKind,
     MixedCase,
     answer_covariance,
     measured_rows,
@@ -26,6 +25,7 @@ from mixed_bases import (
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import Measurement, NoiseRecord, ResidualAnswers
 from residualplanner.measurement.measurement import groups_of_plan
+from residualplanner.queries import Custom, Prefix, Range
 from residualplanner.reconstruction import reconstruct
 from residualplanner.reconstruction import release as release_module
 
@@ -115,7 +115,7 @@ def test_long_axes_give_the_same_bits_in_every_stack(monkeypatch):
     """The same kinds on 40 values with three bases, in stacks of all sizes, and alone."""
     bases = [random_matrix(40, 39, 1), random_matrix(40, 39, 2), None]
     matrices = tuple(bases[i % 3] for i in range(7))
-    kinds = [IDENTITY, DenseKind(np.tri(40)), ranges(40)]
+    kinds = [IDENTITY, Prefix(), Range()]
     queries = [((i,), (kind,)) for i in range(7) for kind in kinds] + [((0, 6), (kinds[1], kinds[2]))]
     release = any_release(MixedCase((40,) * 7, matrices, tuple(queries)).plan)
     alone = [release[query].estimate for query in release]
@@ -125,13 +125,10 @@ def test_long_axes_give_the_same_bits_in_every_stack(monkeypatch):
             assert (table.estimate == expected).all()
 
 
-PREFIX = DenseKind(np.tri(5), "prefix")
-
-
 @pytest.mark.parametrize("matrix", [None, random_matrix(5, 4, 3)], ids=["subtraction", "matrix"])
 def test_tables_of_one_attribute_in_several_kinds_agree(matrix):
     """Prefix sums are the cumulative sums of the counts, alone and beside another attribute, whoever was asked."""
-    pairs = list(itertools.product([IDENTITY, PREFIX], repeat=2))
+    pairs = list(itertools.product([IDENTITY, Prefix()], repeat=2))
     case = MixedCase((5, 2, 5), (matrix, None, matrix), tuple(((0, 1, 2), (a, IDENTITY, b)) for a, b in pairs))
     release = any_release(case.plan)
     counts = release["a", "b", "c"].estimate
@@ -142,14 +139,8 @@ def test_tables_of_one_attribute_in_several_kinds_agree(matrix):
         found = release[{"a": first, "b": IDENTITY, "c": last}]
         np.testing.assert_allclose(found.estimate, expected, atol=1e-12)
         assert found.kinds == (first, IDENTITY, last)
-    np.testing.assert_allclose(release[{"c": PREFIX}].estimate, np.cumsum(release["c"].estimate), atol=1e-12)
-    np.testing.assert_allclose(release[{"c": PREFIX}].estimate[-1], release[()].estimate, atol=1e-12)
-
-
-def ranges(size):
-    """All runs of values: far more answers than values."""
-    codes, pairs = np.arange(size), [(first, last) for first in range(size) for last in range(first, size)]
-    return DenseKind(np.array([(first <= codes) & (codes <= last) for first, last in pairs]) * 1.0)
+    np.testing.assert_allclose(release[{"c": Prefix()}].estimate, np.cumsum(release["c"].estimate), atol=1e-12)
+    np.testing.assert_allclose(release[{"c": Prefix()}].estimate[-1], release[()].estimate, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1, 2, 6, 40])
@@ -160,7 +151,7 @@ def test_long_and_short_axes_are_rebuilt_alike_for_kinds_of_few_and_many_answers
     matrix = None if not count or size == 1 else random_matrix(size, count, 1)
     kinds = [random_kind(size, matrix, 2)]
     if matrix is None or count == size - 1:
-        kinds += [IDENTITY, DenseKind(np.tri(size)), ranges(size)]
+        kinds += [IDENTITY, Prefix(), Range()]
     for first, second in itertools.product(kinds, kinds):
         case = MixedCase((size, 3, size), (matrix, None, matrix), (((0, 1, 2), (first, IDENTITY, second)),))
         release = any_release(case.plan)
@@ -178,11 +169,11 @@ def test_long_and_short_axes_are_rebuilt_alike_for_kinds_of_few_and_many_answers
 
 
 def test_attributes_of_one_value_can_be_asked_in_any_kind():
-    double = DenseKind(np.array([[1.0], [2.0], [-3.0]]))
+    double = Custom([[1.0], [2.0], [-3.0]])
     case = MixedCase((1, 3, 1), (None, random_matrix(3, 2, 1), None), (((0, 1, 2), (double, IDENTITY, double)),))
     release = any_release(case.plan)
     alone = release["b"].estimate
-    factors = double.weights[:, 0]
+    factors = double.matrix(1)[:, 0]
     found = release[{"a": double, "b": IDENTITY, "c": double}].estimate
     np.testing.assert_allclose(found, np.einsum("a,b,c->abc", factors, alone, factors), atol=1e-12)
     assert release["a", "b", "c"].estimate.shape == (1, 3, 1)
@@ -190,13 +181,13 @@ def test_attributes_of_one_value_can_be_asked_in_any_kind():
 
 
 def test_a_table_knows_its_kinds_its_query_and_its_labels():
-    kind = DenseKind(np.array([[1.0, 1, 1, 1], [1, 0, 0, 0]]))
+    kind = Custom([[1, 1, 1, 1], [1, 0, 0, 0]], labels=["all", "first"])
     case = MixedCase((4, 2), (None, None), (((0, 1), (kind, IDENTITY)), ((0, 1), (IDENTITY, IDENTITY))))
     release = any_release(case.plan)
     table = release[{"b": IDENTITY, "a": kind}]
     assert (table.names, table.kinds) == (("a", "b"), (kind, IDENTITY))
     assert table.query == {"a": kind, "b": IDENTITY}
-    assert table.labels == (("row 0", "row 1"), (0, 1))
+    assert table.labels == (("all", "first"), (0, 1))
     assert release["a", "b"].query == ("a", "b")
     assert (release[table.query].estimate == table.estimate).all()
     assert table.query in release
@@ -204,14 +195,18 @@ def test_a_table_knows_its_kinds_its_query_and_its_labels():
 
 def test_a_kind_that_does_not_follow_from_what_was_measured_is_refused():
     matrix = np.array([[1, 1, 0, 0]])
-    halves, whole = DenseKind(np.array([[1.0, 1, 0, 0], [0, 0, 1, 1]])), DenseKind(np.ones((1, 4)))
+    halves, other = Custom([[1, 1, 0, 0], [0, 0, 1, 1]]), Custom([[1, 1, 1, 1], [2, 2, 1, 1]])
     case = MixedCase((4, 4), (matrix, None), (((0, 1), (halves, IDENTITY)),))
     release = any_release(case.plan)
-    assert release[{"a": whole, "b": IDENTITY}].estimate.shape == (1, 4)
-    for query in (("a",), ("a", "b"), {"a": DenseKind(np.eye(4)[:2] + 1.0)}):
+    np.testing.assert_allclose(
+        release[{"a": other, "b": IDENTITY}].estimate,
+        [[1, 1], [2, 1]] @ release[{"a": halves, "b": IDENTITY}].estimate,
+        atol=1e-12,
+    )
+    for query in (("a",), ("a", "b"), {"a": Prefix()}, {"a": Range()}):
         assert query not in release
         with pytest.raises(
-            WorkloadError, match=r"'a' does not answer .*; ask for this kind in a query of the workload"
+            WorkloadError, match=r"'a' does not answer \w+; ask for this kind in a query of the workload"
         ):
             release[query]
     assert ("b",) in release
