@@ -1,6 +1,6 @@
 """Base mechanisms with discrete Gaussian noise, exact in distribution: whole numbers from the counts to the answers.
 
-Reads: counts, precisions, random bytes.  Gives: IntegerAnswers.  No floating-point number touches the counts.
+Reads: counts, precisions, random bytes.  Gives: IntegerAnswers.  Nothing computed from the counts is ever rounded.
 Source: spec eqs. (34) to (36); paper Algorithm 3.
 """
 
