@@ -184,6 +184,8 @@ def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread):
         ([(3, [[1, 0, 0]])] * 5, 2.0**-111, 2**33, False),
         ([(3, [[1, 0, 0]])] * 5 + [(2, None)], 2.0**-106, 2**33, True),
         ([(3, [[1, 0, 0]])] * 5 + [(2, None)], 2.0**-109, 2**33, False),
+        ([(3, [[1, 0, 0]])] + [(2, None)] * 5, 2.0**-90, 2**33, True),
+        ([(3, [[1, 0, 0]])] + [(2, None)] * 5, 2.0**-96, 2**33, False),
     ],
 )
 def test_int64_is_chosen_by_entries_and_scales(axes, precision, records, fits):
