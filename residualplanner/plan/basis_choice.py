@@ -8,7 +8,7 @@ variance factors of each attribute, so its tangent lies above it: minimizing the
 one attribute, never raises the loss.  Attributes that are asked the same, in the same company, share one problem.
 """
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -40,6 +40,8 @@ _PROGRESS = 1e-6
 _ROUNDS = 60
 #: Attributes of more values are searched for with neighboring values taken together, then solved once in full.
 COARSE_VALUES = 400
+#: Above this many values several threads are worth their waiting for one another.
+_THREADS_ABOVE = 2048
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
 _STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (10_000, 8))
 #: So many binary digits, and one more for each doubling of the number of values, are tried first.
@@ -122,7 +124,8 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
     Source: spec eq. (31); with "orthogonal" spec section 4, paper section 7.
     """
     asked = asked_forms(workload)
-    with one_thread():
+    many = any(len(forms.width) > _THREADS_ABOVE for forms in asked.values())
+    with nullcontext() if many else one_thread():
         search = _Search.begin(workload, importance, {attribute: forms.coarse() for attribute, forms in asked.items()})
         for _ in range(_ROUNDS if option == "optimal" and asked else 0):
             moved = search.round()
@@ -130,7 +133,7 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
                 search = min(search, moved, key=lambda found: found.value)
                 break
             search = moved
-    return search.bases(asked, option)
+        return search.bases(asked, option)
 
 
 def asked_forms(workload: Workload) -> dict[int, AskedForms]:

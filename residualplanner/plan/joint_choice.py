@@ -25,7 +25,7 @@ from residualplanner.bases import (
 from residualplanner.plan.basis_choice import (
     AskedForms,
     asked_forms,
-    in_full,
+    choose_bases,
     inverse_forms,
     orthogonal_start,
     whole_basis,
@@ -35,10 +35,11 @@ from residualplanner.workload import Workload, workload_orbits
 
 #: How many weights there are at most: above it rows of a kind that are alike share one.
 _WEIGHTS = 300_000
-_ROUNDS = 150
 #: The search ends when the largest variance is within this fraction of the level of the weights.
 _ENOUGH = 1e-4
-_INNER_STEPS = 12
+#: Rounds, and steps for the basis of one attribute in each, up to a number of values; beyond the last the bases for the
+#: sum of variances are taken.
+_EFFORT = ((400, 150, 12), (2048, 14, 4))
 
 
 class _Axis(NamedTuple):
@@ -70,6 +71,8 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
     """
     asked = asked_forms(workload)
     bases = [subtraction_basis(size) for size in workload.domain.sizes]
+    if any(len(forms.width) > _EFFORT[-1][0] for forms in asked.values()):
+        return choose_bases(workload, importance)
     if asked:
         with one_thread():
             search = _Search(workload, importance, asked)
@@ -89,8 +92,7 @@ class _Search:
         count = np.ones(len(workload)) if orbits is None else np.bincount(orbits.representative, orbits.query_size)
         self.member = np.arange(len(workload.closure)) if orbits is None else orbits.member
         self.share = _shares(workload, asked, None if orbits is None else orbits.member)
-        self.whole = [asked[int(np.flatnonzero(self.share == share)[0])] for share in range(self.share.max() + 1)]
-        self.forms = [forms.coarse() for forms in self.whole]
+        self.forms = [asked[int(np.flatnonzero(self.share == share)[0])] for share in range(self.share.max() + 1)]
         self.found = [orthogonal_start(forms) for forms in self.forms]
         numbers = subtraction_numbers(workload.domain.sizes)
         pcost = workload.closure.products(np.where(self.share < 0, numbers.pcost, 1.0))
@@ -108,7 +110,8 @@ class _Search:
         """Search; keep the bases of the least maximum seen, and return the last noise (orbits,)."""
         best, least, highest, exponent = self.found, np.inf, 0.0, 1.0
         noise = np.ones(len(self.pcost))
-        for _ in range(_ROUNDS):
+        values = max(len(forms.width) for forms in self.forms)
+        for _ in range(next(rounds for limit, rounds, _ in _EFFORT if values <= limit)):
             total = sum(float(weights.sum()) for weights in self.weights)
             self.weights = [weights / total for weights in self.weights]
             taken = np.full(len(self.pcost), 1e-300)
@@ -127,18 +130,16 @@ class _Search:
             self.weights = [
                 weights * (each / level) ** exponent for weights, each in zip(self.weights, variances, strict=True)
             ]
-            self.found = self._improved(self._tangents(noise, self.forms))
+            self.found = self._improved(self._tangents(noise))
             self.factors = self._factors()
         self.found = best
         return noise
 
     def bases(self, noise: FloatArray) -> list[Basis]:
-        """The basis of each share in whole numbers, solved in full where values were taken together."""
+        """The basis of each share in whole numbers."""
         return [
-            whole_basis(whole, in_full(forms, whole, found, *tangent, "optimal"), *tangent, "optimal")
-            for forms, whole, found, tangent in zip(
-                self.forms, self.whole, self.found, self._tangents(noise, self.whole), strict=True
-            )
+            whole_basis(forms, found, *tangent, "optimal")
+            for forms, found, tangent in zip(self.forms, self.found, self._tangents(noise), strict=True)
         ]
 
     def _improved(self, tangents: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[ResidualBasis]:
@@ -150,7 +151,8 @@ class _Search:
         ]
         for key, tangent, before in zip(keys, tangents, self.found, strict=True):
             if key not in made:
-                made[key] = optimal_residuals(*tangent, start=before, steps=_INNER_STEPS)
+                steps = next(steps for limit, _, steps in _EFFORT if len(before.u) <= limit)
+                made[key] = optimal_residuals(*tangent, start=before, steps=steps)
         return [made[key] for key in keys]
 
     def _axes(self, chosen: NDArray[np.int64]) -> tuple[list[_Axis], NDArray[np.int64]]:
@@ -199,15 +201,13 @@ class _Search:
             weights *= share.reshape(-1, *(1,) * place, width, *(1,) * (len(group.widths) - 1 - place))
         return weights
 
-    def _tangents(
-        self, noise: FloatArray, forms_of: list[AskedForms]
-    ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    def _tangents(self, noise: FloatArray) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """For each share the matrices V_t and V_s of the weighted sum of variances, spec eq. (31)."""
         sums = np.zeros_like(self.factors)
         for group, weights in zip(self.groups, self.weights, strict=True):
             group.add_slopes(sums, self.factors, weights, noise)
         tangents = []
-        for share, forms in enumerate(forms_of):
+        for share, forms in enumerate(self.forms):
             both = np.zeros((2, len(forms.width), len(forms.width)))
             for axis, slopes in zip(self.axes, sums, strict=True):
                 if axis.share == share:
