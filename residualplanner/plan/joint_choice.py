@@ -20,7 +20,14 @@ from residualplanner.bases import (
     subtraction_basis,
     subtraction_numbers,
 )
-from residualplanner.plan.basis_choice import AskedForms, asked_forms, inverse_forms, orthogonal_start, whole_basis
+from residualplanner.plan.basis_choice import (
+    AskedForms,
+    asked_forms,
+    in_full,
+    inverse_forms,
+    orthogonal_start,
+    whole_basis,
+)
 from residualplanner.plan.cell_weights import CellGroup, cell_groups
 from residualplanner.workload import Workload, workload_orbits
 
@@ -78,7 +85,8 @@ class _Search:
         count = np.ones(len(workload)) if orbits is None else np.bincount(orbits.representative, orbits.query_size)
         self.member = np.arange(len(workload.closure)) if orbits is None else orbits.member
         self.share = _shares(workload, asked, None if orbits is None else orbits.member)
-        self.forms = [asked[int(np.flatnonzero(self.share == share)[0])] for share in range(self.share.max() + 1)]
+        self.whole = [asked[int(np.flatnonzero(self.share == share)[0])] for share in range(self.share.max() + 1)]
+        self.forms = [forms.coarse() for forms in self.whole]
         self.found = [orthogonal_start(forms) for forms in self.forms]
         numbers = subtraction_numbers(workload.domain.sizes)
         pcost = workload.closure.products(np.where(self.share < 0, numbers.pcost, 1.0))
@@ -95,7 +103,7 @@ class _Search:
     def run(self) -> list[Basis]:
         """Search, and return the basis of each share in whole numbers."""
         best, least, highest, exponent = self.found, np.inf, 0.0, 1.0
-        tangents = self._tangents(np.ones(len(self.pcost)))
+        noise = np.ones(len(self.pcost))
         for _ in range(_ROUNDS):
             total = sum(float(weights.sum()) for weights in self.weights)
             self.weights = [weights / total for weights in self.weights]
@@ -115,15 +123,16 @@ class _Search:
             self.weights = [
                 weights * (each / level) ** exponent for weights, each in zip(self.weights, variances, strict=True)
             ]
-            tangents = self._tangents(noise)
             self.found = [
                 optimal_residuals(*tangent, start=before, steps=_INNER_STEPS)
-                for tangent, before in zip(tangents, self.found, strict=True)
+                for tangent, before in zip(self._tangents(noise, self.forms), self.found, strict=True)
             ]
             self.factors = self._factors()
         return [
-            whole_basis(forms, found, *tangent, "optimal")
-            for forms, found, tangent in zip(self.forms, best, tangents, strict=True)
+            whole_basis(whole, in_full(forms, whole, found, *tangent, "optimal"), *tangent, "optimal")
+            for forms, whole, found, tangent in zip(
+                self.forms, self.whole, best, self._tangents(noise, self.whole), strict=True
+            )
         ]
 
     def _axes(self, chosen: NDArray[np.int64]) -> tuple[list[_Axis], NDArray[np.int64]]:
@@ -153,9 +162,8 @@ class _Search:
         """The variance factors s and t of every row, (2, rows), for the present basis."""
         forms, asked = self.forms[share], self.workload.kinds[kind]
         u, form = inverse_forms(self.found[share].S)
-        spread, whole = np.zeros(forms.size), np.zeros((forms.size, forms.size))
-        spread[forms.first], whole[np.ix_(forms.first, forms.first)] = u, form
-        return np.stack([asked.apply(spread, 0) ** 2, asked.row_forms(whole)])
+        spread = forms.spread
+        return np.stack([asked.apply(spread @ u, 0) ** 2, asked.row_forms(spread @ (spread @ form).T)])
 
     def _factors(self) -> FloatArray:
         """The mean variance factors of each block of rows, (axes, 2, blocks)."""
@@ -173,19 +181,21 @@ class _Search:
             weights *= share.reshape(-1, *(1,) * place, width, *(1,) * (len(group.widths) - 1 - place))
         return weights
 
-    def _tangents(self, noise: FloatArray) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    def _tangents(
+        self, noise: FloatArray, forms_of: list[AskedForms]
+    ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """For each share the matrices V_t and V_s of the weighted sum of variances, spec eq. (31)."""
         sums = np.zeros_like(self.factors)
         for group, weights in zip(self.groups, self.weights, strict=True):
             group.add_slopes(sums, self.factors, weights, noise)
         tangents = []
-        for share, forms in enumerate(self.forms):
-            both = np.zeros((2, len(forms.first), len(forms.first)))
+        for share, forms in enumerate(forms_of):
+            both = np.zeros((2, len(forms.width), len(forms.width)))
             for axis, slopes in zip(self.axes, sums, strict=True):
                 if axis.share == share:
                     for number, slope in enumerate(slopes[:, : axis.width.size] / axis.width):
                         gram = self.workload.kinds[axis.kind].weighted_gram(slope[axis.block], forms.size)
-                        both[number] += gram[np.ix_(forms.first, forms.first)]
+                        both[number] += forms.restricted(gram)
             absent, present = both / np.trace(both, axis1=1, axis2=2).sum()
             tangents.append((present, absent))
         return tangents
