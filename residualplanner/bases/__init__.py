@@ -4,6 +4,7 @@ from residualplanner.bases.basis import Basis, basis_codes, integer_basis, subtr
 from residualplanner.bases.integer_twin import IntegerTwin, integer_twin
 from residualplanner.bases.numbers import ResidualNumbers, residual_numbers, subtraction_numbers
 from residualplanner.bases.optimal import ResidualBasis, optimal_residuals
+from residualplanner.bases.orthogonal import orthogonal_residuals
 from residualplanner.bases.rounding import rounded_matrix
 from residualplanner.bases.shares import average_shares, cell_covariances, cell_shares, is_alike, spans_kind
 
@@ -20,6 +21,7 @@ __all__ = [
     "integer_twin",
     "is_alike",
     "optimal_residuals",
+    "orthogonal_residuals",
     "residual_numbers",
     "rounded_matrix",
     "spans_kind",

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import FloatArray
+from residualplanner._threads import one_thread
 from residualplanner.bases import (
     Basis,
     ResidualBasis,
@@ -121,15 +122,14 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
     Source: spec eq. (31); with "orthogonal" spec section 4, paper section 7.
     """
     asked = asked_forms(workload)
-    search = _Search.begin(workload, importance, {attribute: forms.coarse() for attribute, forms in asked.items()})
-    if option == "optimal" and search.classes:
-        for _ in range(_ROUNDS):
+    with one_thread():
+        search = _Search.begin(workload, importance, {attribute: forms.coarse() for attribute, forms in asked.items()})
+        for _ in range(_ROUNDS if option == "optimal" and asked else 0):
             moved = search.round()
-            if moved.value < search.value * (1 - _PROGRESS):
-                search = moved
-                continue
-            search = min(search, moved, key=lambda found: found.value)
-            break
+            if not moved.value < search.value * (1 - _PROGRESS):
+                search = min(search, moved, key=lambda found: found.value)
+                break
+            search = moved
     return search.bases(asked, option)
 
 

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
+from residualplanner._threads import one_thread
 from residualplanner.bases import (
     Basis,
+    ResidualBasis,
     optimal_residuals,
     subtraction_basis,
     subtraction_numbers,
@@ -32,7 +34,7 @@ from residualplanner.plan.cell_weights import CellGroup, cell_groups
 from residualplanner.workload import Workload, workload_orbits
 
 #: How many weights there are at most: above it rows of a kind that are alike share one.
-_WEIGHTS = 1_000_000
+_WEIGHTS = 300_000
 _ROUNDS = 150
 #: The search ends when the largest variance is within this fraction of the level of the weights.
 _ENOUGH = 3e-4
@@ -69,8 +71,10 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
     asked = asked_forms(workload)
     bases = [subtraction_basis(size) for size in workload.domain.sizes]
     if asked:
-        search = _Search(workload, importance, asked)
-        for share, basis in enumerate(search.run()):
+        with one_thread():
+            search = _Search(workload, importance, asked)
+            noise = search.run()
+        for share, basis in enumerate(search.bases(noise)):
             for attribute in np.flatnonzero(search.share == share).tolist():
                 bases[attribute] = basis
     return tuple(bases)
@@ -100,8 +104,8 @@ class _Search:
             count[group.queries].reshape(-1, *(1,) * len(group.widths)) * self._even(group) for group in self.groups
         ]
 
-    def run(self) -> list[Basis]:
-        """Search, and return the basis of each share in whole numbers."""
+    def run(self) -> FloatArray:
+        """Search; keep the bases of the least maximum seen, and return the last noise (orbits,)."""
         best, least, highest, exponent = self.found, np.inf, 0.0, 1.0
         noise = np.ones(len(self.pcost))
         for _ in range(_ROUNDS):
@@ -123,17 +127,31 @@ class _Search:
             self.weights = [
                 weights * (each / level) ** exponent for weights, each in zip(self.weights, variances, strict=True)
             ]
-            self.found = [
-                optimal_residuals(*tangent, start=before, steps=_INNER_STEPS)
-                for tangent, before in zip(self._tangents(noise, self.forms), self.found, strict=True)
-            ]
+            self.found = self._improved(self._tangents(noise, self.forms))
             self.factors = self._factors()
+        self.found = best
+        return noise
+
+    def bases(self, noise: FloatArray) -> list[Basis]:
+        """The basis of each share in whole numbers, solved in full where values were taken together."""
         return [
             whole_basis(whole, in_full(forms, whole, found, *tangent, "optimal"), *tangent, "optimal")
             for forms, whole, found, tangent in zip(
-                self.forms, self.whole, best, self._tangents(noise, self.whole), strict=True
+                self.forms, self.whole, self.found, self._tangents(noise, self.whole), strict=True
             )
         ]
+
+    def _improved(self, tangents: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[ResidualBasis]:
+        """A few steps for each share; once for those that have the same problem and came as far."""
+        made: dict[bytes, ResidualBasis] = {}
+        keys = [
+            b"".join(np.round(part, 9).tobytes() for part in (*tangent, before.u))
+            for tangent, before in zip(tangents, self.found, strict=True)
+        ]
+        for key, tangent, before in zip(keys, tangents, self.found, strict=True):
+            if key not in made:
+                made[key] = optimal_residuals(*tangent, start=before, steps=_INNER_STEPS)
+        return [made[key] for key in keys]
 
     def _axes(self, chosen: NDArray[np.int64]) -> tuple[list[_Axis], NDArray[np.int64]]:
         """The axes, rows in blocks of similar variance where there would be too many weights; and whose they are."""
