@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import residualplanner as rp
-from benchmarks.published import PREFIX_BY_ORDER
+from benchmarks.published_general import K_WAY_PREFIX
 from residualplanner.bases import Basis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HERE = Path(__file__).resolve().parent
+NUMBERS_OF_ATTRIBUTES, SIZE = (5, 10), 10
 #: The example of one attribute: all pairs of so many attributes of so many values.
 ATTRIBUTES, VALUES, ROWS = 5, 20, 3
 
@@ -57,16 +58,15 @@ def prefix_plan(attributes: int, values: int, order: int, bases: str) -> rp.Plan
 
 def gains() -> Iterator[dict[str, Any]]:
     """For each number of attributes and each order the RMSE of four choices; None where nothing was published."""
-    for attributes, published in PREFIX_BY_ORDER.items():
+    for attributes in NUMBERS_OF_ATTRIBUTES:
+        hdmm, plus, _ = K_WAY_PREFIX[attributes, SIZE]
         for order in range(1, attributes + 1):
-            rmse = {
-                bases: prefix_plan(attributes, published.size, order, bases).rmse for bases in ("optimal", "orthogonal")
+            rmse = {bases: prefix_plan(attributes, SIZE, order, bases).rmse for bases in ("optimal", "orthogonal")}
+            published = {
+                name: figures[order - 1] if order <= len(figures) else None
+                for name, figures in (("hdmm", hdmm), ("residualplanner_plus", plus))
             }
-            row = {"attributes": attributes, "values": published.size, "order": order, **rmse}
-            for name in ("hdmm", "residualplanner_plus"):
-                figures = getattr(published, name)
-                row[name] = figures[order - 1] if order <= len(figures) else None
-            yield row
+            yield {"attributes": attributes, "values": SIZE, "order": order, **rmse, **published}
 
 
 def principal_rows(basis: Basis) -> NDArray[np.float64]:
@@ -101,13 +101,13 @@ def draw_gains(rows: list[dict[str, Any]]) -> "Figure":
     from matplotlib.ticker import FuncFormatter, MultipleLocator
 
     figure = Figure(figsize=(7.2, 3.1), layout="constrained")
-    panels = figure.subplots(1, len(PREFIX_BY_ORDER), sharey=True)
+    panels = figure.subplots(1, len(NUMBERS_OF_ATTRIBUTES), sharey=True)
     series = (
         ("hdmm", "HDMM, as published", RED, "s", (0, (5, 2))),
         ("residualplanner_plus", "ResidualPlanner+, as published", BLUE, "o", "-"),
         ("orthogonal", "best orthogonal bases", GREEN, "^", (0, (1, 1.2))),
     )
-    for panel, attributes in zip(panels, PREFIX_BY_ORDER, strict=True):
+    for panel, attributes in zip(panels, NUMBERS_OF_ATTRIBUTES, strict=True):
         mine = [row for row in rows if row["attributes"] == attributes]
         for key, label, color, marker, dashes in series:
             shown = [row for row in mine if row[key] is not None]

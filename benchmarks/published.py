@@ -1,9 +1,7 @@
 """Figures as published, and the domains they are for.
 
-Source: He et al., ResidualPlanner+ (VLDB Journal), its tables at privacy cost 1; spec sections 9 and 10.
+Source: He et al., ResidualPlanner+ (VLDB Journal), its tables for pure marginals at privacy cost 1; spec section 9.
 """
-
-from typing import NamedTuple
 
 DOMAINS = {
     "Adult": (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2),
@@ -71,19 +69,4 @@ SYNTH_BY_DIMENSION = {
     50: (107.258, 11597.037),
     100: (303.216, 91960.917),
     200: (855.330, None),
-}
-
-
-class PrefixFigures(NamedTuple):
-    """RMSE of all k-way prefix sums on equal attributes, for k = 1, 2, ..."""
-
-    size: int
-    hdmm: tuple[float, ...]
-    residualplanner_plus: tuple[float, ...]
-
-
-#: By the number of attributes; of HDMM's templates the best one for each k.  Spec section 10.
-PREFIX_BY_ORDER = {
-    5: PrefixFigures(10, (3.48, 6.32, 8.44, 9.40, 9.13), (2.94, 5.84, 9.00, 11.48, 12.58)),
-    10: PrefixFigures(10, (4.92, 12.90, 24.82, 39.95, 56.28), (3.91, 10.51, 22.50, 40.68, 64.26)),
 }
