@@ -70,7 +70,7 @@ def gains() -> Iterator[dict[str, Any]]:
 
 
 def principal_rows(basis: Basis) -> NDArray[np.float64]:
-    """The first rows of S, turned so that they are answers with uncorrelated parts in the estimates, longest first.
+    """The first rows of S, turned so that their effects on the estimates are orthogonal, the most precise ones first.
 
     Answers may be rotated among themselves without changing anything; this rotation makes them comparable.
     """
@@ -128,7 +128,7 @@ def draw_gains(rows: list[dict[str, Any]]) -> "Figure":
 
 
 def draw_example(bases: dict[str, Any]) -> "Figure":
-    """The shares u, and the longest rows of S, of the best basis and of the best orthogonal one."""
+    """The shares u, and the first rows of S, of the best basis and of the best orthogonal one."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 3.1), layout="constrained")
