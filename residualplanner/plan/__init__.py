@@ -4,6 +4,7 @@ from residualplanner.plan.files import load_plan, plan_from_archive, plan_hash, 
 from residualplanner.plan.losses import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.plan.plan import NoiseVariances, Plan
 from residualplanner.plan.select import select
+from residualplanner.plan.svd_bound import svd_bound
 
 __all__ = [
     "ConvexLoss",
@@ -16,4 +17,5 @@ __all__ = [
     "plan_hash",
     "plan_to_archive",
     "select",
+    "svd_bound",
 ]
