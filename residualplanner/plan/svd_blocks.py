@@ -58,7 +58,8 @@ def pattern_table(
     Args:
         workload: the queries.
         weights (q,): of the queries.
-        corner, has_tail: as in `coefficient_pieces`.
+        corner (d, kinds): as in `coefficient_pieces`.
+        has_tail (d,): as there.
         has_head (d,): which attributes, present or not in a query, have heads that are more than a corner.
     """
     kinds = len(workload.kinds)
@@ -97,9 +98,7 @@ def _numbered(codes: NDArray[np.int64], number: dict[tuple[int, ...], int]) -> N
     return known[group].reshape(count, -1)
 
 
-def distinct_rows(
-    table: sparse.csr_array, factor: FloatArray
-) -> list[tuple[NDArray[np.int64], FloatArray, float]]:
+def distinct_rows(table: sparse.csr_array, factor: FloatArray) -> list[tuple[NDArray[np.int64], FloatArray, float]]:
     """The rows of ``table`` (b, columns), rows that are multiples of one another together.
 
     Returns:
@@ -115,7 +114,7 @@ def distinct_rows(
         entries = entries[order] / largest
         key = columns.tobytes() + np.round(entries, 12).tobytes()
         before = found[key][2] if key in found else 0.0
-        found[key] = (columns, entries, before + float(factor[row]) * math.sqrt(largest))
+        found[key] = (columns.astype(np.int64), entries, before + float(factor[row]) * math.sqrt(largest))
     return list(found.values())
 
 

@@ -5,7 +5,6 @@ Source: spec eq. (33) and section 10, warning 1.
 """
 
 import math
-from functools import reduce
 
 import numpy as np
 
@@ -32,11 +31,11 @@ def svd_bound(workload: Workload, *, loss: Loss = "sum") -> float:
         loss: "sum", "max", `SumOfVariances` or `MaxVariance`, as for `select`.
 
     Returns:
-        The bound, in counts squared; for "max" to within 1e-5 of the best such bound.
+        The bound, in counts squared; for "max" usually within 1e-5 of the best such bound.
 
     Raises:
         WorkloadError: it is another loss, its weights do not fit, or the eigenvalues of a matrix of more than 6,000
-            rows would be needed (2,000 for "max", or a weight for each of more than 1,000,000 cells).
+            rows would be needed (2,000 for "max", or a weight for each of more than 500,000 cells).
 
     Guarantees: up to rounding, a lower bound; of "max" so even where the search for weights stopped early.
     Cost: for marginals, and for queries that have all but marginals in common, as much as `select`.  Else eigenvalues
@@ -96,6 +95,8 @@ def _root_trace(workload: Workload, factors: AttributeFactors, patterns: list[Pa
     require_block(size, LARGEST, [repr(workload.domain.names[attribute]) for attribute in attributes])
     block = np.zeros((size, size))
     for pattern, place, entry in zip(rest, places, entries.tolist(), strict=True):
-        block[np.ix_(place, place)] += entry * reduce(np.kron, [factors.heads[pair] for pair in pattern], np.eye(1))
+        heads = np.ones((1, 1))
+        for pair in pattern:
+            heads = np.kron(heads, factors.heads[pair])
+        block[np.ix_(place, place)] += entry * heads
     return root_trace(block) * math.prod(factors.roots[pair] for pair in common)
-

@@ -11,6 +11,7 @@ values are asked, and those of queries that such attributes of one size exchange
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,11 +33,11 @@ from residualplanner.workload import Workload, workload_orbits
 
 #: The largest matrix whose eigenvalues are computed over and over, and how many weights there are at most.
 LARGEST = 2_000
-WEIGHTS = 1_000_000
+WEIGHTS = 500_000
 #: The search ends when no weights can raise the bound by more than this fraction, or after so many steps.
-_GAP = 1e-5
-_STEPS = 2_000
-_GROWTH = 1.3
+_GAP = 1e-4
+_STEPS = 500
+_GROWTH = 1.1
 _LARGEST_BOOST = 1e3
 _CHUNK = 2**22
 
@@ -57,39 +58,45 @@ class _Group:
     """Queries that are alike: their cells' weights are one array, with an axis for each attribute with rows of its own.
 
     Attributes:
-        rows: for each axis the rows of the kind in residual coordinates, over the root of n, (q_i, n_i).
-        count: how many queries there are, times their cells for each weight.
+        kinds: what is asked of the attribute of each axis.
+        sizes: how many values it has.
+        count: how many cells there are for each weight, those that differ in other attributes' values taken as one.
     """
 
-    rows: list[FloatArray]
+    kinds: tuple[Kind, ...]
+    sizes: tuple[int, ...]
     count: float
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array of weights."""
+        return tuple(kind.rows(size) for kind, size in zip(self.kinds, self.sizes, strict=True))
+
     def gram(self, weights: FloatArray) -> NDArray[np.float64]:
-        """The weighted Gram matrix of the queries' rows, (n, n)."""
+        """The weighted Gram matrix of the rows in residual coordinates, over the product of the sizes, (n, n)."""
+        if len(self.sizes) == 1:
+            gram = self.kinds[0].weighted_gram(weights, self.sizes[0])
+            return reflected(reflected(gram).T) / self.sizes[0]
         found = weights
-        for U in self.rows:
-            flat = found.reshape(len(U), -1)
-            step = max(1, _CHUNK // U.shape[1] ** 2)
-            found = sum(  # the axis goes last, as pairs of coordinates
-                flat[i : i + step].T @ _squares(U[i : i + step]) for i in range(0, len(U), step)
-            ).reshape(*found.shape[1:], -1)
-        sizes = [U.shape[1] for U in self.rows]
-        pairs = found.reshape([size for size in sizes for _ in range(2)])
+        for kind, size in zip(self.kinds, self.sizes, strict=True):
+            flat = found.reshape(len(found), -1)
+            pieces = [flat[rows].T @ squares for rows, squares in _squares(kind, size)]
+            found = np.sum(pieces, axis=0).reshape(*found.shape[1:], -1)  # the axis goes last, as pairs of coordinates
+        pairs = found.reshape(np.repeat(self.sizes, 2))
         order = [*range(0, pairs.ndim, 2), *range(1, pairs.ndim, 2)]
-        return pairs.transpose(order).reshape(math.prod(sizes), -1)
+        return pairs.transpose(order).reshape(math.prod(self.sizes), -1)
 
     def row_forms(self, form: NDArray[np.float64]) -> FloatArray:
-        """``w^T form w`` for every row, in the shape of the weights."""
-        sizes = [U.shape[1] for U in self.rows]
-        half = len(sizes)
-        pairs = form.reshape(sizes * 2)
-        found = pairs.transpose([axis for i in range(half) for axis in (i, half + i)])
-        found = found.reshape([size * size for size in sizes])
-        for U in self.rows:
-            flat = found.reshape(U.shape[1] ** 2, -1)
-            step = max(1, _CHUNK // U.shape[1] ** 2)
-            parts = [(_squares(U[i : i + step]) @ flat).T for i in range(0, len(U), step)]
-            found = np.concatenate(parts, axis=1).reshape(*found.shape[1:], len(U))
+        """``w^T form w`` over the product of the sizes for every row w in residual coordinates, shaped as weights."""
+        if len(self.sizes) == 1:
+            return self.kinds[0].row_forms(reflected(reflected(form).T)) / self.sizes[0]
+        half = len(self.sizes)
+        pairs = form.reshape(self.sizes * 2).transpose([axis for i in range(half) for axis in (i, half + i)])
+        found: FloatArray = pairs.reshape([size * size for size in self.sizes])
+        for kind, size in zip(self.kinds, self.sizes, strict=True):
+            flat = found.reshape(size * size, -1)
+            pieces = [(squares @ flat).T for _, squares in _squares(kind, size)]
+            found = np.concatenate(pieces, axis=1).reshape(*found.shape[1:], -1)
         return found
 
 
@@ -156,7 +163,7 @@ class _Search:
         corner = np.where(single, 1 / sizes**2, 1.0)[:, None] * np.ones(len(workload.kinds))
         table = _table(workload, importance, corner, single & (sizes > 1), group_of)
         count = workload.closure.products(np.where(single, (sizes - 1) / sizes, 0.0))
-        has_axes = np.array([bool(group.rows) for group in groups])
+        has_axes = np.array([bool(group.kinds) for group in groups])
         in_block = (table @ has_axes.astype(np.float64)) > 0
         flat = np.flatnonzero(~has_axes)
         simple = ~in_block & (np.diff(table.indptr) > 0)
@@ -171,8 +178,8 @@ class _Search:
 
     def run(self) -> float:
         """Search, and return the greatest bound seen."""
-        total = sum(group.count * math.prod(len(U) for U in group.rows) for group in self.groups)
-        here = self._at([np.full([len(U) for U in group.rows], 1 / total) for group in self.groups])
+        total = sum(group.count * math.prod(group.shape) for group in self.groups)
+        here = self._at([np.full(group.shape, 1 / total) for group in self.groups])
         boost, highest = 1.0, here.value
         for _ in range(_STEPS):
             if here.largest <= 1 + _GAP:
@@ -228,8 +235,7 @@ class _Search:
 def _asked_single_values(workload: Workload) -> NDArray[np.bool_]:
     """Of which attributes nothing is asked but single values, (d,)."""
     others = [code for code, kind in enumerate(workload.kinds) if kind != Identity()]
-    alone: NDArray[np.bool_] = ~workload.asked[:, others].any(axis=1)
-    return alone
+    return np.logical_not(workload.asked[:, others].any(axis=1))
 
 
 def _patterns(workload: Workload, numbers: NDArray[np.int64], single: NDArray[np.bool_]) -> list[Pattern]:
@@ -246,32 +252,29 @@ def _patterns(workload: Workload, numbers: NDArray[np.int64], single: NDArray[np
 
 
 def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64]) -> list[_Group]:
-    rows: dict[tuple[int, int], FloatArray] = {}
-    for attribute, code in {pair for pattern in patterns for pair in pattern}:
-        size = workload.domain.sizes[attribute]
-        require_block(size, LARGEST, [repr(workload.domain.names[attribute])])
-        rows[attribute, code] = _rows(workload.kinds[code], size)
-    groups = [
-        _Group([rows[pair] for pair in pattern], float(count))
-        for pattern, count in zip(patterns, counts.tolist(), strict=True)
-    ]
-    cells = sum(math.prod(len(U) for U in group.rows) for group in groups)
-    if cells > WEIGHTS:
+    groups = []
+    for pattern, count in zip(patterns, counts.tolist(), strict=True):
+        kinds = tuple(workload.kinds[code] for _, code in pattern)
+        groups.append(_Group(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count)))
+    weights = sum(math.prod(group.shape) for group in groups)
+    if weights > WEIGHTS:
         raise WorkloadError(
-            f"the bound on the largest variance needs a weight for each of {cells:,} cells that are not alike; it is "
+            f"the bound on the largest variance needs a weight for each of {weights:,} cells that are not alike; it is "
             f"computed up to {WEIGHTS:,}: use coarser values, leave queries out, or take the bound on the sum"
         )
     return groups
 
 
-def _rows(kind: Kind, size: int) -> FloatArray:
-    """The rows of a kind in residual coordinates, over the root of n, (q, n)."""
-    return reflected(kind.matrix(size)) / np.sqrt(size)
+def _squares(kind: Kind, size: int) -> Iterator[tuple[slice, FloatArray]]:
+    """For runs of rows of a kind: which they are, and the products of all pairs of entries of each, (q, n * n).
 
-
-def _squares(U: FloatArray) -> FloatArray:
-    """The products of all pairs of entries of each row, (q, n * n)."""
-    return (U[:, :, None] * U[:, None, :]).reshape(len(U), -1)
+    Entries are those in residual coordinates, over the root of n.
+    """
+    rows = reflected(kind.matrix(size)) / np.sqrt(size)
+    step = max(1, _CHUNK // size**2)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        yield slice(start, start + step), (part[:, :, None] * part[:, None, :]).reshape(len(part), -1)
 
 
 def _table(
