@@ -49,7 +49,7 @@ def svd_bound(workload: Workload, *, loss: Loss = "sum") -> float:
         >>> from residualplanner.workload import marginals
         >>> cps = Domain({"income": 50, "age": 100, "race": 7, "marital": 4, "sex": 2})
         >>> pairs = marginals(cps, order=2)
-        >>> round((svd_bound(pairs) / pairs.cells.sum()) ** 0.5, 3)  # the root mean square error, spec section 9
+        >>> round(float(svd_bound(pairs) / pairs.cells.sum()) ** 0.5, 3)  # root mean square error, spec section 9
         2.035
         >>> round(svd_bound(marginals(cps, order=1, kinds={"age": Prefix(), "income": Prefix()}), loss="max"), 3)
         9.603
@@ -95,8 +95,8 @@ def _root_trace(workload: Workload, factors: AttributeFactors, patterns: list[Pa
     require_block(size, LARGEST, [repr(workload.domain.names[attribute]) for attribute in attributes])
     block = np.zeros((size, size))
     for pattern, place, entry in zip(rest, places, entries.tolist(), strict=True):
-        heads = np.ones((1, 1))
+        heads: FloatArray = np.ones((1, 1))
         for pair in pattern:
-            heads = np.kron(heads, factors.heads[pair])
+            heads = np.asarray(np.kron(heads, factors.heads[pair]))
         block[np.ix_(place, place)] += entry * heads
     return root_trace(block) * math.prod(factors.roots[pair] for pair in common)
