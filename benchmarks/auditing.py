@@ -173,7 +173,7 @@ def blocks(
     for start in range(0, runs, RUNS_AT_A_TIME):
         several = min(RUNS_AT_A_TIME, runs - start)
         members = tuple(np.repeat(numbers, several) for numbers in groups.members)
-        stacked = ShapeGroups(groups.shapes, groups.group, groups.row, members)
+        stacked = replace(groups, members=members)
         counts = [
             np.concatenate([np.broadcast_to(v, (several, *v.shape)) for v in _marginals(experiment, table, numbers)])
             for numbers in groups.members
@@ -287,7 +287,7 @@ def _groups(experiment: Experiment) -> ShapeGroups:
     groups = groups_of_plan(experiment.plan)
     again = [np.flatnonzero(np.isin(experiment.measured, numbers)) for numbers in groups.members]
     members = tuple(np.array(experiment.measured)[places] for places in again)
-    return ShapeGroups(groups.shapes, groups.group, groups.row, members)
+    return replace(groups, members=members)
 
 
 def _marginals(experiment: Experiment, table: NDArray[np.int64], numbers: Any) -> list[NDArray[np.int64]]:

@@ -4,6 +4,7 @@ The flow: Domain, Workload, ``select`` a Plan without data, ``measure`` records,
 """
 
 from residualplanner._version import __version__
+from residualplanner.bases import Basis, orthogonal_residuals
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import (
     BudgetError,
@@ -24,6 +25,7 @@ from residualplanner.workload import Workload, marginals
 
 __all__ = [
     "Attribute",
+    "Basis",
     "Bins",
     "Budget",
     "BudgetError",
@@ -56,6 +58,7 @@ __all__ = [
     "load_plan",
     "marginals",
     "measure",
+    "orthogonal_residuals",
     "pcost",
     "reconstruct",
     "select",

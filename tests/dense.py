@@ -73,6 +73,50 @@ def mechanism(sizes: Sizes, noise: Mapping[Members, float]) -> tuple[Matrix, Mat
     return np.vstack(rows), covariance
 
 
+#: What is measured of one attribute: a residual matrix S (m, n), and the covariance of its answers (m, m).
+Measured = tuple[Matrix, Matrix]
+
+
+def by_subtraction(size: int) -> Measured:
+    """The subtraction matrix with its own noise, section 2."""
+    return subtraction(size), subtraction(size) @ subtraction(size).T
+
+
+def by_whole_numbers(matrix: Matrix) -> Measured:
+    """Any matrix, with independent noise, section 5."""
+    return np.array(matrix, dtype=float), np.eye(len(matrix))
+
+
+def base_mechanism(measured: Sequence[Measured], members: Members) -> tuple[Matrix, Matrix]:
+    """R_A over the whole domain and Sigma_A for attributes measured in any way, sections 4 and 5."""
+    rows = product(S if i in members else np.ones((1, S.shape[1])) for i, (S, _) in enumerate(measured))
+    return rows, product(measured[i][1] for i in members)
+
+
+def whole_mechanism(measured: Sequence[Measured], noise: Mapping[Members, float]) -> tuple[Matrix, Matrix]:
+    """B and Sigma of all base mechanisms stacked, one for each set of ``noise``."""
+    rows = [base_mechanism(measured, members)[0] for members in noise]
+    covariance = np.zeros((sum(map(len, rows)),) * 2)
+    start = 0
+    for members, block in zip(noise, rows, strict=True):
+        part = slice(start, start + len(block))
+        covariance[part, part] = noise[members] * base_mechanism(measured, members)[1] if len(block) else 0.0
+        start += len(block)
+    return np.vstack(rows), covariance
+
+
+def generalized_marginal(sizes: Sizes, asked: Mapping[int, Matrix]) -> Matrix:
+    """The query that asks a basic matrix of each of some attributes, section 4."""
+    return product(asked[i] if i in asked else np.ones((1, n)) for i, n in enumerate(sizes))
+
+
+def pair_costs(queries: Matrix, covariance: Matrix) -> Matrix:
+    """(e_r - e_s)' B' Sigma^-1 B (e_r - e_s) for all pairs of cells, (cells, cells)."""
+    information = queries.T @ np.linalg.solve(covariance, queries)
+    own = np.diag(information)
+    return own[:, None] + own[None, :] - 2 * information
+
+
 def privacy_cost(queries: Matrix, covariance: Matrix) -> float:
     """The largest diagonal entry of B' Sigma^-1 B, eq. (2)."""
     return float(np.diag(queries.T @ np.linalg.solve(covariance, queries)).max())

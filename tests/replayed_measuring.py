@@ -1,4 +1,4 @@
-"""Measuring with frozen noise: the same bits for a data set and its neighbor, so that only the record differs."""
+"""Measuring with frozen noise: known numbers, or the same bits for a data set and its neighbor."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,34 @@ from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement.measure import measure_with_bits
 from residualplanner.plan import Plan
+
+
+def integers_of(measurement: Measurement) -> dict[tuple[int, ...], NDArray[Any]]:
+    """The whole numbers of each set, flat, by its members."""
+    answers = measurement.residuals
+    groups = answers.groups
+    return {
+        members: answers.stored(groups.group[number])[groups.row[number] : groups.row[number] + 1].ravel()
+        for number, members in enumerate(measurement.plan.closure)
+    }
+
+
+def noise_frozen(monkeypatch: Any) -> None:
+    """Draw the squares of 1, 2, 3, .. in place of random numbers."""
+    drawn = 0
+
+    def flat(_scales: Any, sizes: Any, _source: Any) -> NDArray[Any]:
+        nonlocal drawn
+        total = int(np.sum(sizes))
+        drawn += total
+        return np.arange(drawn - total + 1, drawn + 1) ** 2
+
+    def arrays(_scales: Any, sizes: Any, _source: Any) -> list[NDArray[Any]]:
+        return [flat(None, size, None).astype(object) for size in np.asarray(sizes).tolist()]
+
+    monkeypatch.setattr(mechanism, "THREADS", 10**6)  # fewer batches than threads are drawn in order
+    monkeypatch.setattr(mechanism, "draw_flat", flat)
+    monkeypatch.setattr(mechanism, "draw_arrays", arrays)
 
 
 class CountedBits(InsecureTestBits):

@@ -1,11 +1,13 @@
 """Random small domains, workloads and plans, for laws."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
 from dense import Members
+from residualplanner.bases import Basis, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.plan import Plan
 from residualplanner.workload import Workload
@@ -59,6 +61,11 @@ def positions_of(query: object) -> Members:
 def noise_of(plan: Plan) -> dict[Members, float]:
     """A plan's noise variances as dense matrices need them."""
     return dict(zip(plan.closure, plan.noise_array.tolist(), strict=True))
+
+
+def bases_of(sizes: Sequence[int]) -> list[Basis]:
+    """The subtraction bases of attributes of the given sizes."""
+    return [subtraction_basis(size) for size in sizes]
 
 
 @st.composite

@@ -156,7 +156,7 @@ def run(
         measurement = measure(plan, data, noise=noise, progress=lambda *step: steps.append(step), **options)
         text = (repr(measurement), repr(measurement.residuals))
         measurement.save(folder / "measurement")
-        tables = {table.names: table for table in reconstruct(measurement).tables()}
+        tables = {(table.names, repr(table.kinds)): table for table in reconstruct(measurement).tables()}
         if release:
             reconstruct(measurement).save(folder / "csv", format="csv")
             reconstruct(measurement).save(folder / "parquet")

@@ -7,7 +7,7 @@ drops the record.
 import csv
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dense import product, subtraction
+from mixed_bases import basis_of, random_kind, random_matrix
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
+from residualplanner.queries import Identity, Prefix
 from residualplanner.workload import Workload
 
 Entry = tuple[Any, int | None]
@@ -90,7 +92,31 @@ def worlds(draw: random.Random) -> World:
     notion = "add-remove" if is_droppy or not has_values else draw.choice(["add-remove", "replace", "replace"])
     budget, loss = pcost(draw.choice([0.01, 0.3, 1, 5])), draw.choice(["sum", "sum", "sum", "max"])
     plan = select(workload, budget=budget, loss=loss, neighbors=notion, records_per_person=draw.choice([1, 1, 1, 3]))
-    return World(tuple(columns), plan)
+    return World(tuple(columns), _with_other_bases(draw, plan) if draw.random() < 0.5 else plan)
+
+
+def _with_other_bases(draw: random.Random, plan: Plan) -> Plan:
+    """The same sets of attributes asked in other kinds and measured by random matrices, with noise that costs less."""
+    matrices, kinds = [], []
+    for size in plan.domain.sizes:
+        rows = draw.choice([0, 0, size - 1, draw.randint(1, size - 1), draw.randint(1, size - 1)]) if size > 1 else 0
+        matrices.append(random_matrix(size, rows, draw.randrange(99)) if rows else None)
+        is_full = rows in (0, size - 1)
+        kinds.append([Identity(), Prefix()] if is_full else [random_kind(size, matrices[-1], draw.randrange(99))])
+    queries = []
+    for query in plan.workload:
+        places = plan.domain.positions(query)
+        queries.append({plan.domain.names[place]: draw.choice(kinds[place]) for place in places})
+    bases = tuple(basis_of(*pair) for pair in zip(plan.domain.sizes, matrices, strict=True))
+    before, after = ([float(basis.pcost) or 1.0 for basis in found] for found in (plan.basis_of_attribute, bases))
+    # Where records are replaced the stated cost is a bound, which for other bases is less tight.
+    more = plan.closure.products(np.array(after) / before) * (1.001 if plan.neighbors.notion == "add-remove" else 64)
+    return replace(
+        plan,
+        workload=Workload(plan.domain, queries, weights=plan.workload.weights),
+        noise_array=plan.noise_array * more,
+        basis_of_attribute=bases,
+    )
 
 
 def _codes(name: str, size: int, draw: random.Random) -> Column:
@@ -143,16 +169,22 @@ def neighbors(draw: random.Random, world: World, records: Sequence[Record], *, m
         yield Neighbor((*records[:place], *gained, *records[place + len(lost) :]), gained, lost)
 
 
-def residual_change(sizes: Sequence[int], members: Sequence[int], neighbor: Neighbor) -> np.ndarray:
-    """By what the residual answers of a set differ: ``(kron Sub) e_r`` for each record gained, less each one lost."""
-    change = np.zeros([sizes[i] - 1 for i in members])
+def residual_change(plan: Plan, members: Sequence[int], neighbor: Neighbor) -> np.ndarray:
+    """By what the residual answers of a set differ: ``(kron S) e_r`` for each record gained, less each one lost."""
+    rows = [_rows(plan, i) for i in members]
+    change = np.zeros([len(matrix) for matrix in rows])
     for sign, changed in ((1, neighbor.gained), (-1, neighbor.lost)):
         for record in changed:
             if all(code is not None for _, code in record):
-                change = change + sign * product([_subtraction(sizes[i])[:, [record[i][1]]] for i in members]).reshape(
-                    change.shape
-                )
+                columns = [matrix[:, [record[i][1]]] for matrix, i in zip(rows, members, strict=True)]
+                change = change + sign * product(columns).reshape(change.shape)
     return change
+
+
+def _rows(plan: Plan, position: int) -> np.ndarray:
+    """What is measured of one attribute, S of eq. (24)."""
+    basis = plan.basis_of_attribute[position]
+    return _subtraction(basis.size) if basis.matrix is None else basis.matrix
 
 
 @cache

@@ -2,21 +2,29 @@
 
 from residualplanner.bases.basis import Basis, basis_codes, integer_basis, subtraction_basis
 from residualplanner.bases.integer_twin import IntegerTwin, integer_twin
+from residualplanner.bases.numbers import ResidualNumbers, residual_numbers, subtraction_numbers
 from residualplanner.bases.optimal import ResidualBasis, optimal_residuals
+from residualplanner.bases.orthogonal import orthogonal_residuals
 from residualplanner.bases.rounding import rounded_matrix
-from residualplanner.bases.subtraction import ResidualNumbers, cell_covariances, subtraction_numbers
+from residualplanner.bases.shares import average_shares, cell_covariances, cell_shares, is_alike, spans_kind
 
 __all__ = [
     "Basis",
     "IntegerTwin",
     "ResidualBasis",
     "ResidualNumbers",
+    "average_shares",
     "basis_codes",
     "cell_covariances",
+    "cell_shares",
     "integer_basis",
     "integer_twin",
+    "is_alike",
     "optimal_residuals",
+    "orthogonal_residuals",
+    "residual_numbers",
     "rounded_matrix",
+    "spans_kind",
     "subtraction_basis",
     "subtraction_numbers",
 ]

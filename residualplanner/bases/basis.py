@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.errors import WorkloadError
 
-#: The largest condition number of a basis: above it, tables would be rebuilt from differences of large numbers.
+#: The largest condition number of a basis, by Frobenius norms and over n: above it, tables would be rebuilt from
+#: differences of large numbers.
 _CONDITION = 1e8
 
 
@@ -132,9 +133,16 @@ def integer_basis(matrix: ArrayLike, family: str) -> Basis:
     B = B.astype(np.int64)
     scale = float(np.abs(B).max()) or 1.0
     stacked = np.vstack([np.ones(B.shape[1]), B / scale])
-    if not np.linalg.cond(stacked) < _CONDITION:
+    try:
+        inverse = (
+            np.linalg.inv(stacked) if len(B) == B.shape[1] - 1 else np.linalg.pinv(stacked, rcond=0.1 / _CONDITION)
+        )
+    except np.linalg.LinAlgError:
+        inverse = np.full(stacked.T.shape, np.inf)
+    condition = np.linalg.norm(stacked) * np.linalg.norm(inverse)
+    identity = stacked @ inverse if len(B) < B.shape[1] - 1 and condition < np.inf else np.eye(len(stacked))
+    if not (condition < _CONDITION * B.shape[1] and np.abs(identity - np.eye(len(stacked))).max() < 1e-6):
         raise WorkloadError("a basis must have rows that are independent of one another and of a row of ones")
-    inverse = np.linalg.inv(stacked) if len(B) == B.shape[1] - 1 else np.linalg.pinv(stacked)
     u, G = frozen(inverse[:, 0].copy()), frozen(inverse[:, 1:] / scale)
     return Basis(B.shape[1], family, frozen(B), u, G, Fraction(_largest_square(B)))
 

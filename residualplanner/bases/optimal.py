@@ -29,8 +29,10 @@ _LEAST_EIGENVALUE = 1e-9
 _COARSE_ABOVE = 96
 #: Of the multiplicative update; 2 would be Newton's step for a single constraint.
 _EXPONENT = 1.8
-#: What the exponent is multiplied by after a step that did not raise the dual bound, as where two values take turns.
+#: What the exponent is multiplied by after a step that did not raise the dual bound, as where two values take turns,
+#: and after one that did.
 _DAMPING = 0.7
+_RECOVERY = 1.1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -161,7 +163,7 @@ class _Problem:
             else:
                 value = 2 * trace - total + self._least_share(half, total, mean, v)
                 v = self._best_v(half, total, mean)
-            exponent *= 1.0 if value > bound else _DAMPING
+            exponent = min(exponent * _RECOVERY, _EXPONENT) if value > bound else exponent * _DAMPING
             bound = max(bound, value)
             S = half.T @ (self.atoms - v[:, None])
             lengths = np.einsum("ij,ij->j", S, S)

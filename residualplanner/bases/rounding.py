@@ -25,7 +25,7 @@ def rounded_matrix(S: NDArray[np.float64], exponent: int) -> IntArray:
 
     Example:
         >>> rounded_matrix(np.array([[0.8, 0.4], [0.6, -0.7]]), 4)
-        array([[ 13,   6],
+        array([[ 13,   7],
                [  9, -11]])
     """
     wanted = np.ldexp(S, exponent)

@@ -1,15 +1,28 @@
 """One linear map per axis, batched over stacks of equal-shaped tables, for libraries of the array API standard."""
 
 from residualplanner.kron.arrays import Scratch
+from residualplanner.kron.axis_maps import AxisMap, ProductMap, keeping, matrix_map
 from residualplanner.kron.integers import centered_tables, differences_of_tables, integer_products
-from residualplanner.kron.residuals import residuals_of_tables, tables_of_residuals, tables_of_tensors
+from residualplanner.kron.residuals import (
+    rebuilding,
+    residuals_of_tables,
+    subtracting,
+    tables_of_residuals,
+    tables_of_tensors,
+)
 
 __all__ = [
+    "AxisMap",
+    "ProductMap",
     "Scratch",
     "centered_tables",
     "differences_of_tables",
     "integer_products",
+    "keeping",
+    "matrix_map",
+    "rebuilding",
     "residuals_of_tables",
+    "subtracting",
     "tables_of_residuals",
     "tables_of_tensors",
 ]

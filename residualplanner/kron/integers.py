@@ -14,22 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.kron.arrays import Array, Scratch
+from residualplanner.kron.exact_products import exact_product
 
 #: How many times as long as wide a stack must be for its columns to be worked on one by one.
 _LONG = 8
+_INT64 = 2**63
 
 
-def centered_tables(tables: Array, *, scratch: Scratch | None = None) -> Array:
-    """Apply ``n I - 1 1^T`` along every axis: each entry times n, less the sum over the axis.
+def centered_tables(tables: Array, *, axes: Sequence[int] | None = None, scratch: Scratch | None = None) -> Array:
+    """Apply ``n I - 1 1^T`` along axes: each entry times n, less the sum over the axis.
 
     Args:
         tables (b, n_1, .., n_k): whole numbers; only read.
+        axes: some of 1, .., k; all of them when omitted.
         scratch: memory to work in; the result lies in its slot 0.
 
     Returns:
-        The matrix Xi of spec eq. (34) applied to every table, (b, n_1, .., n_k).
+        The matrix Xi of spec eq. (34) applied to every table, (b, n_1, .., n_k); the other axes are left alone.
 
-    Guarantees: exact.  For counts of N records every number on the way is at most ``N n_1 .. n_k`` in size.
+    Guarantees: exact.  Where the entries of a table add up to at most N in absolute value, every number on the way is
+        at most N times the product of the n_i in size.
     Cost: three passes over the cells for each axis.
 
     Example:
@@ -38,8 +42,10 @@ def centered_tables(tables: Array, *, scratch: Scratch | None = None) -> Array:
     """
     scratch = scratch or Scratch()
     result = scratch.empty(0, tables.shape, tables)
-    np.multiply(tables, math.prod(tables.shape[1:]), out=result)
-    for axis, size in enumerate(tables.shape[1:], start=1):
+    taken = range(1, tables.ndim) if axes is None else axes
+    np.multiply(tables, math.prod(tables.shape[axis] for axis in taken), out=result)
+    for axis in taken:
+        size = tables.shape[axis]
         stack = result.reshape(math.prod(tables.shape[:axis]), size, math.prod(tables.shape[axis + 1 :]))
         means = scratch.empty(2, (len(stack), 1, stack.shape[2]), tables)
         if stack.size < _LONG * (size * stack.shape[2]) ** 2:
@@ -50,15 +56,21 @@ def centered_tables(tables: Array, *, scratch: Scratch | None = None) -> Array:
     return result
 
 
-def differences_of_tables(tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:
-    """The first entry minus each other one, along every axis: `residuals_of_tables` for whole numbers.
+def differences_of_tables(
+    tables: Array, *, axes: Sequence[int] | None = None, scratch: Scratch | None = None, out: Array | None = None
+) -> Array:
+    """The first entry minus each other one, along axes: `residuals_of_tables` for whole numbers.
 
     Args:
         tables (b, n_1, .., n_k): whole numbers; written over if they lie in slot 0 of ``scratch``, else only read.
+        axes: some of 1, .., k, ascending; all of them when omitted.
         scratch: memory to work in.
-        out (b, n_1 - 1, .., n_k - 1): where the result goes, contiguous; a new array when omitted.
+        out (b, m_1, .., m_k): where the result goes, contiguous; a new array when omitted.
 
-    Guarantees: exact.  Along each axis numbers at most double in size.
+    Returns:
+        The differences, (b, m_1, .., m_k), with ``m_i = n_i - 1`` for the axes taken and n_i for the others.
+
+    Guarantees: exact.  Along each axis taken numbers at most double in size.
     Source: spec eq. (35), the product with Sub along every axis.
 
     Example:
@@ -66,45 +78,52 @@ def differences_of_tables(tables: Array, *, scratch: Scratch | None = None, out:
         array([[2, 4]])
     """
     scratch = scratch or Scratch()
-    batch, *sizes = tables.shape
-    result = np.empty((batch, *(size - 1 for size in sizes)), dtype=tables.dtype) if out is None else out
-    if not sizes:
+    taken = list(range(1, tables.ndim) if axes is None else axes)
+    shape = tuple(size - (axis in taken) for axis, size in enumerate(tables.shape))
+    result = np.empty(shape, dtype=tables.dtype) if out is None else out
+    if not taken:
         result[...] = tables
-    done, rest = batch, math.prod(sizes)
-    for number, size in enumerate(sizes, start=1):
-        rest //= size
-        stack = tables.reshape(done, size, rest)
-        shape = (done, size - 1, rest)
-        tables = result.reshape(shape) if number == len(sizes) else scratch.empty(number % 2, shape, stack)
-        np.subtract(stack[:, :1], stack[:, 1:], out=tables)
-        done *= size - 1
+    for number, axis in enumerate(taken, start=1):
+        before, after = math.prod(shape[:axis]), math.prod(tables.shape[axis + 1 :])
+        stack = tables.reshape(before, tables.shape[axis], after)
+        place = (*shape[: axis + 1], *tables.shape[axis + 1 :])
+        tables = result if number == len(taken) else scratch.empty(number % 2, place, tables)
+        np.subtract(stack[:, :1], stack[:, 1:], out=tables.reshape(before, shape[axis], after))
     return result
 
 
-def integer_products(tables: Array, matrices: Sequence[NDArray[np.int64] | None]) -> Array:
+def integer_products(tables: Array, matrices: Sequence[NDArray[np.int64] | None], *, total: int) -> Array:
     """Apply one whole-number matrix along each axis.
 
     Args:
-        tables (b, n_1, .., n_k): whole numbers.
-        matrices (k,): for each axis a matrix (m_i, n_i), or None for ``n I - 1 1^T``.
+        tables (b, n_1, .., n_k): whole numbers, int64 or Python integers.
+        matrices (k,): for each axis a matrix (m_i, n_i), or None to leave it alone.
+        total: the entries of no table add up, in absolute value, to more than this.
 
     Returns:
-        The Kronecker product of the matrices applied to every table, (b, m_1, .., m_k).
+        The Kronecker product of the matrices applied to every table, (b, m_1, .., m_k): int64 as long as ``total``
+        times the matrices' largest entries is below ``2**63``, Python integers from there on.
 
-    Guarantees: exact.  For counts of N records every number on the way is at most N times the product of the matrices'
-        largest entries, where ``n I - 1 1^T`` counts as n.
+    Guarantees: exact.  Every number is at most ``total`` times the product of the matrices' largest entries in size.
     Source: spec eq. (36).
 
     Example:
-        >>> integer_products(np.array([[[1, 2], [3, 4]]]), [None, np.array([[1, 1]])])
-        array([[[-4],
-                [ 4]]])
+        >>> integer_products(np.array([[[1, 2], [3, 4]]]), [None, np.array([[1, -1]])], total=10)
+        array([[[-1],
+                [-1]]])
     """
     result = tables
     for axis, matrix in enumerate(matrices, start=1):
+        if matrix is None:
+            continue
         stack = result.reshape(math.prod(result.shape[:axis]), result.shape[axis], math.prod(result.shape[axis + 1 :]))
-        mapped = _centered(stack) if matrix is None else np.matmul(matrix.astype(stack.dtype), stack)
-        result = mapped.reshape(*result.shape[:axis], mapped.shape[1], *result.shape[axis + 1 :])
+        largest = total * max(1, int(np.abs(matrix).max()))
+        if stack.dtype == np.int64 and largest < _INT64:
+            mapped = exact_product(matrix, stack, total)
+        else:
+            mapped = np.matmul(matrix.astype(object), stack.astype(object))
+        result = mapped.reshape(*result.shape[:axis], len(matrix), *result.shape[axis + 1 :])
+        total = largest
     return result
 
 
@@ -123,8 +142,3 @@ def _subtract_means_of_short_axis(stack: Array, means: Array) -> None:
     np.floor_divide(means, stack.shape[1], out=means)
     for entry in stack.T:
         np.subtract(entry, means, out=entry)
-
-
-def _centered(stack: Array) -> Array:
-    """``n I - 1 1^T`` along the middle axis of (a, n, r)."""
-    return stack * stack.shape[1] - stack.sum(axis=1, keepdims=True)

@@ -1,17 +1,18 @@
-"""Residuals of tables and back: the subtraction matrix along every axis, and its inverse.
+"""Residuals of tables and back: the subtraction matrix along every axis, and its inverse or any other map.
 
 Reads: stacks of equal-shaped tables or residuals, batch axis first.  Gives: stacks.
-Source: spec eqs. (5), (7) and (13).
+Source: spec eqs. (5), (7), (13) and (25).
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.kron.arrays import Array, Scratch, namespace, subtract_into, take
-from residualplanner.kron.axis_maps import AxisMap
+from residualplanner.kron.axis_maps import AxisMap, ProductMap
 
 
 def residuals_of_tables(tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:
@@ -31,7 +32,7 @@ def residuals_of_tables(tables: Array, *, scratch: Scratch | None = None, out: A
         >>> residuals_of_tables(np.array([[5.0, 3.0, 1.0]]))
         array([[2., 4.]])
     """
-    return _SUBTRACT.along_all_axes(tables, scratch=scratch, out=out)
+    return subtractions(tables.shape[1:]).apply(tables, scratch=scratch, out=out)
 
 
 def tables_of_tensors(tensors: Array, *, scratch: Scratch | None = None) -> Array:
@@ -50,7 +51,7 @@ def tables_of_tensors(tensors: Array, *, scratch: Scratch | None = None) -> Arra
         >>> tables_of_tensors(np.array([[9.0, 2.0, 4.0]])).round(12)
         array([[5., 3., 1.]])
     """
-    return _REBUILD.along_all_axes(tensors, scratch=scratch)
+    return rebuildings(tensors.shape[1:]).apply(tensors, scratch=scratch)
 
 
 def tables_of_residuals(
@@ -58,35 +59,44 @@ def tables_of_residuals(
     rows: NDArray[np.int64],
     *,
     divisors: Sequence[int] | None = None,
+    maps: ProductMap | None = None,
     scratch: Scratch | None = None,
 ) -> Array:
     """The tables whose residuals are given.
 
     Args:
-        blocks (2**k,): block j (g_j, ..) holds residuals of sets of attributes of one shape; its axes after the first
-            are n_i - 1 for every i whose bit in j is set (bit 0 is the first attribute).
+        blocks (2**k,): block j (g_j, ..) holds residuals of sets of attributes of the same bases; it has an axis of
+            m_i answers for every i whose bit in j is set (bit 0 is the first attribute).
         rows (b, 2**k): for each table, which rows of the blocks are its own.
         divisors (2**k,): the blocks are NumPy arrays of whole numbers, and these times the residuals; omitted, they are
             the residuals.
+        maps: what makes a table of a tensor, whose axes have the total and then the m_i answers; axes of one entry may
+            be added.  Omitted, the inverse of sums and subtractions, with m_i = n_i - 1.
         scratch: memory to work in.
 
     Returns:
         The tables, (b, n_1, .., n_k), double precision where there are divisors.
 
-    Source: spec eqs. (10) and (13).
+    Source: spec eqs. (10), (13) and (25).
 
     Example:
         >>> tables_of_residuals([np.array([9.0]), np.array([[2.0, 4.0]])], np.array([[0, 0]])).round(12)
         array([[5., 3., 1.]])
     """
     scratch = scratch or Scratch()
-    return tables_of_tensors(tensors_of_residuals(blocks, rows, divisors, scratch), scratch=scratch)
+    tensors = tensors_of_residuals(blocks, rows, divisors, scratch)
+    if maps is None:
+        return tables_of_tensors(tensors, scratch=scratch)
+    return maps.apply(namespace(tensors).reshape(tensors, (len(rows), *maps.columns)), scratch=scratch)
 
 
 def tensors_of_residuals(
     blocks: Sequence[Array], rows: NDArray[np.int64], divisors: Sequence[int] | None, scratch: Scratch
 ) -> Array:
-    """The tensor Z of spec eq. (13) of each table, in slot 0 of ``scratch``; arguments as in `tables_of_residuals`."""
+    """The tensor Z of spec eq. (13) of each table, (b, 1 + m_1, .., 1 + m_k), in slot 0 of ``scratch``.
+
+    Arguments as in `tables_of_residuals`.
+    """
     top = blocks[-1]
     shape = (len(rows), *(size + 1 for size in top.shape[1:]))
     tensors = scratch.empty(0, shape, top if divisors is None else np.empty(0))
@@ -120,27 +130,47 @@ def _run(rows: NDArray[np.int64]) -> slice:
     return slice(int(rows[0]), int(rows[-1]) + 1)
 
 
-def subtraction_matrix(size: int) -> NDArray[np.float64]:
-    """The matrix Sub of spec eq. (5), (size - 1, size): a first column of ones, then minus the identity.
+@lru_cache(maxsize=4096)
+def subtractions(sizes: tuple[int, ...]) -> ProductMap:
+    """The map of `residuals_of_tables` for tables of a shape."""
+    return ProductMap([subtracting(size) for size in sizes])
+
+
+@lru_cache(maxsize=4096)
+def rebuildings(sizes: tuple[int, ...]) -> ProductMap:
+    """The map of `tables_of_tensors` for tables of a shape."""
+    return ProductMap([rebuilding(size) for size in sizes])
+
+
+@lru_cache(maxsize=4096)
+def subtracting(size: int) -> AxisMap:
+    """The subtraction matrix as the map of one axis, in O(n).
+
+    Source: spec eq. (5).
 
     Example:
-        >>> subtraction_matrix(3)
+        >>> subtracting(3).matrix
         array([[ 1., -1., -0.],
                [ 1., -0., -1.]])
     """
-    return np.hstack([np.ones((size - 1, 1)), -np.eye(size - 1)])
+    return AxisMap(size, size - 1, lambda: np.hstack([np.ones((size - 1, 1)), -np.eye(size - 1)]), _subtract)
 
 
-def rebuilding_matrix(size: int) -> NDArray[np.float64]:
-    """The inverse of a row of ones above the subtraction matrix, (size, size).
+@lru_cache(maxsize=4096)
+def rebuilding(size: int) -> AxisMap:
+    """The inverse of a row of ones above the subtraction matrix as the map of one axis, in O(n).
 
     Source: spec eqs. (9) and (13).
 
     Example:
-        >>> rebuilding_matrix(2)
+        >>> rebuilding(2).matrix
         array([[ 0.5,  0.5],
                [ 0.5, -0.5]])
     """
+    return AxisMap(size, size, lambda: _rebuilding_matrix(size), _rebuild)
+
+
+def _rebuilding_matrix(size: int) -> NDArray[np.float64]:
     matrix = np.full((size, size), 1 / size)
     matrix[1:, 1:] -= np.eye(size - 1)
     return matrix
@@ -156,7 +186,3 @@ def _rebuild(stack: Array, place: Array) -> None:
     turned = xp.matrix_transpose(stack)
     place[:, :, 0] = xp.sum(stack, axis=1) / stack.shape[1]
     subtract_into(place[:, :, 1:], place[:, :, :1], turned[:, :, 1:])
-
-
-_SUBTRACT = AxisMap(matrix=subtraction_matrix, direct=_subtract, shortens=1)
-_REBUILD = AxisMap(matrix=rebuilding_matrix, direct=_rebuild, shortens=0)

@@ -22,7 +22,7 @@ class ResidualAnswers:
     """The noisy residual answers of every set of a closure, in one flat array.
 
     Attributes:
-        groups: the sets by the shape of their tables.
+        groups: the sets by the bases of their attributes.
         values (r,): the answers in counts, read-only: group after group, in a group set after set, each in C order.
 
     Raises:
@@ -46,9 +46,9 @@ class ResidualAnswers:
         return np.cumsum([0, *_counts(self.groups)])
 
     def block(self, group: int) -> FloatArray:
-        """The answers of one group, (g, n_1 - 1, .., n_k - 1)."""
+        """The answers of one group, (g, m_1, .., m_k)."""
         part = self.values[self.starts[group] : self.starts[group + 1]]
-        return part.reshape(len(self.groups.members[group]), *(size - 1 for size in self.groups.shapes[group]))
+        return part.reshape(len(self.groups.members[group]), *self.groups.answer_shapes[group])
 
     def stored(self, group: int) -> FloatArray:
         """The same as `block`: what is stored are the answers."""
@@ -62,19 +62,21 @@ class ResidualAnswers:
 
 @dataclass(frozen=True, eq=False)
 class IntegerAnswers:
-    """The noisy residual answers of every set of a closure, each times the number of its table's cells: whole numbers.
+    """The noisy residual answers of every set of a closure as whole numbers.
+
+    Those of a set are its answers times the sizes of its attributes that have the subtraction basis.
 
     Attributes:
-        groups: the sets by the shape of their tables.
+        groups: the sets by the bases of their attributes.
         integers (r,): int64, read-only: group after group, in a group set after set, each in C order; 0 where ``wide``
             has the numbers.
-        wide: for each group with a number that int64 cannot hold all its numbers, (g, n_1 - 1, .., n_k - 1), as Python
+        wide: for each group with a number that int64 cannot hold all its numbers, (g, m_1, .., m_k), as Python
             integers.
 
     Raises:
         FileFormatError: there are more or fewer numbers than the groups need, or one is stored in the wrong place.
 
-    Source: spec eq. (35).
+    Source: spec eqs. (35) and (36).
     """
 
     groups: ShapeGroups
@@ -103,20 +105,20 @@ class IntegerAnswers:
         return frozen(values)
 
     def block(self, group: int) -> FloatArray:
-        """The residual answers of one group in counts, rounded to floats, (g, n_1 - 1, .., n_k - 1)."""
+        """The residual answers of one group in counts, rounded to floats, (g, m_1, .., m_k)."""
         return frozen(np.true_divide(self.stored(group), self.divisor(group)).astype(np.float64, copy=False))
 
     def stored(self, group: int) -> NDArray[Any]:
-        """The whole numbers of one group, (g, n_1 - 1, .., n_k - 1), int64 or Python integers."""
+        """The whole numbers of one group, (g, m_1, .., m_k), int64 or Python integers."""
         return self.wide[group] if group in self.wide else self._int64_block(group)
 
     def divisor(self, group: int) -> int:
-        """What the whole numbers of a group are to be divided by: the number of cells of its tables."""
-        return math.prod(self.groups.shapes[group])
+        """What the whole numbers of a group are to be divided by."""
+        return self.groups.divisor(group)
 
     def _int64_block(self, group: int) -> IntArray:
         part = self.integers[self.starts[group] : self.starts[group + 1]]
-        return part.reshape(len(self.groups.members[group]), *(size - 1 for size in self.groups.shapes[group]))
+        return part.reshape(len(self.groups.members[group]), *self.groups.answer_shapes[group])
 
 
 def residual_count(groups: ShapeGroups) -> int:
@@ -126,6 +128,5 @@ def residual_count(groups: ShapeGroups) -> int:
 
 def _counts(groups: ShapeGroups) -> list[int]:
     return [
-        math.prod(size - 1 for size in shape) * len(members)
-        for shape, members in zip(groups.shapes, groups.members, strict=True)
+        math.prod(shape) * len(members) for shape, members in zip(groups.answer_shapes, groups.members, strict=True)
     ]

@@ -1,6 +1,6 @@
 """Exact counts of every set of attributes, from as few tables as the records must be read for.
 
-Reads: confidential counts, through a source.  Gives: one array of counts per shape of table, for this layer alone.
+Reads: confidential counts, through a source.  Gives: one array of counts per group of sets, for this layer alone.
 
 Only sets that are part of no other set are counted.  Every other table is the sum of a larger one over one attribute.
 """
@@ -72,7 +72,7 @@ def count_tables(
     Args:
         source: the records.
         closure: the sets of attributes.
-        groups: the same sets by the shape of their tables.
+        groups: the same sets by the bases of their attributes.
         family: from `parents`; the maximal sets are counted.
         progress: called with the number of tables counted and their total.
 

@@ -1,7 +1,7 @@
 """Base mechanisms with discrete Gaussian noise, exact in distribution: whole numbers from the counts to the answers.
 
-Reads: counts, precisions, random bytes.  Gives: IntegerAnswers.  No floating-point number touches the counts.
-Source: spec eqs. (34) and (35); paper Algorithm 3.
+Reads: counts, precisions, random bytes.  Gives: IntegerAnswers.  Nothing computed from the counts is ever rounded.
+Source: spec eqs. (34) to (36); paper Algorithm 3.
 """
 
 import math
@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.kron import Scratch, centered_tables, differences_of_tables
+from residualplanner.bases import Basis
+from residualplanner.kron import Scratch, centered_tables, differences_of_tables, integer_products
 from residualplanner.measurement.answers import IntegerAnswers, residual_count
 from residualplanner.measurement.counting import NOTHING
 from residualplanner.measurement.discrete_gaussian import ByteSource, Scales
 from residualplanner.measurement.discrete_gaussian.drawing import draw_arrays, draw_flat
 from residualplanner.measurement.precision import gamma2_ratio
 from residualplanner.sources import Progress
-from residualplanner.workload import ShapeGroups
+from residualplanner.workload import ShapeGroups, subtraction_cells
 
 #: Below this many records whether int64 is wide enough depends on the plan alone.
 RECORDS = 2**33
@@ -54,7 +55,7 @@ def integer_answers(
 
     Args:
         tables: the counts of each group, which are let go on the way, since they are large.
-        groups: the sets by the shape of their tables.
+        groups: the sets by the bases of their attributes.
         precision (m,): of every set's noise.
         source: of random bytes.
         progress: called with the number of tables done and their total.
@@ -62,15 +63,18 @@ def integer_answers(
     Raises:
         NoiseError: the random bytes or the machine's arithmetic failed a check.
 
-    Guarantees: the answers are exactly those of spec eq. (35) times ``n_1 .. n_k``; nothing overflows.
-    Cost: 45 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is not wide enough.
+    Guarantees: the answers are exactly those of spec eqs. (35) and (36), in whole numbers; nothing overflows.
+    Cost: 45 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is not wide enough; for each
+        attribute that has a matrix of m rows about m nanoseconds more.
     """
-    narrow = int64_groups(groups, precision, records=int(tables[0].sum()))
+    most = max(int(tables[0].sum()), RECORDS)
+    narrow = int64_groups(groups, precision, records=most)
     scratch, store, done = Scratch(), _Store(groups, narrow), 0
     for batch, drawn in _drawn_ahead(groups, precision, narrow, source):
         for piece, noise in zip(batch, drawn, strict=True):
-            counts = tables[piece.group][piece.first : piece.last]
-            store.put(piece, noisy_answers(counts, noise, scratch=scratch, out=store.place(piece)))
+            counts, bases = tables[piece.group][piece.first : piece.last], groups.bases[piece.group]
+            place = store.place(piece)
+            store.put(piece, noisy_answers(counts, noise, bases=bases, records=most, scratch=scratch, out=place))
             if piece.last == len(groups.members[piece.group]):
                 tables[piece.group] = NOTHING
             done += piece.last - piece.first
@@ -80,30 +84,45 @@ def integer_answers(
 
 
 def noisy_answers(
-    counts: IntArray, noise: NDArray[Any], *, scratch: Scratch | None = None, out: NDArray[Any] | None = None
+    counts: IntArray,
+    noise: NDArray[Any],
+    *,
+    bases: Sequence[Basis],
+    records: int,
+    scratch: Scratch | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """Center the counts, add the noise, and take differences: ``(kron Sub) (Xi v + z)``, all in whole numbers.
+    """Multiply the counts by whole numbers, add the noise, and take differences, all in whole numbers.
+
+    ``(kron F) ((kron M) v + z)``: for an attribute that has the subtraction basis M is ``n I - 1 1^T`` and F is
+    ``Sub``; for one that has a matrix B, M is B and F the identity.
 
     Args:
         counts (b, n_1, .., n_k): the tables v.
-        noise (b, n_1, .., n_k): z; of Python integers where int64 is not wide enough for the answers.
+        noise (b, ..): z, a number per value for the subtraction basis, per answer for the others; of Python integers
+            where int64 is not wide enough for the answers.
+        bases (k,): of the attributes.
+        records: no table has more.
         scratch: memory to work in.
-        out (b, n_1 - 1, .., n_k - 1): where the answers go if they are of its type.
+        out (b, m_1, .., m_k): where the answers go if they are of its type.
 
     Returns:
-        ``n_1 .. n_k`` times the residual answers, (b, n_1 - 1, .., n_k - 1).
+        The residual answers times the n_i of the subtraction bases, (b, m_1, .., m_k).
 
-    Source: spec eq. (35).
+    Source: spec eqs. (35) and (36).
 
     Example:
-        >>> noisy_answers(np.array([[7, 4, 2]]), np.array([[1, 0, 0]]))
+        >>> from residualplanner.bases import subtraction_basis
+        >>> noisy_answers(np.array([[7, 4, 2]]), np.array([[1, 0, 0]]), bases=[subtraction_basis(3)], records=13)
         array([[10, 16]])
     """
     scratch = scratch or Scratch()
-    noisy = centered_tables(counts.astype(noise.dtype, copy=False), scratch=scratch)
+    axes = [axis for axis, basis in enumerate(bases, start=1) if basis.matrix is None]
+    exact = integer_products(counts, [basis.matrix for basis in bases], total=records)
+    noisy = centered_tables(exact.astype(noise.dtype, copy=False), axes=axes, scratch=scratch)
     noisy += noise
     place = out if out is not None and out.dtype == noisy.dtype else None
-    answers: NDArray[Any] = differences_of_tables(noisy, scratch=scratch, out=place)
+    answers: NDArray[Any] = differences_of_tables(noisy, axes=axes, scratch=scratch, out=place)
     return answers
 
 
@@ -111,31 +130,35 @@ def int64_groups(groups: ShapeGroups, precision: FloatArray, *, records: int) ->
     """For which groups int64 is wide enough on the whole way from counts to answers.
 
     Args:
-        groups: the sets by the shape of their tables.
+        groups: the sets by the bases of their attributes.
         precision (m,): of every set's noise.
         records: how many there are; below `RECORDS` it makes no difference.
     """
     most = max(records, RECORDS)
     return [
-        fits_int64_path(shape, float(precision[members].min()), most)
-        for shape, members in zip(groups.shapes, groups.members, strict=True)
+        fits_int64_path(bases, float(precision[members].min()), most)
+        for bases, members in zip(groups.bases, groups.members, strict=True)
     ]
 
 
-def fits_int64_path(shape: Sequence[int], precision: float, records: int) -> bool:
+def fits_int64_path(bases: Sequence[Basis], precision: float, records: int) -> bool:
     """Whether nothing on the way to the answers for one table exceeds int64, with noise of up to 64 gamma.
 
-    The centered counts, and their differences, are at most ``records * cells`` in size; differences double the noise
-    once for each axis.  A draw beyond 64 gamma has probability below exp(-2000), and gets Python integers.
+    What counts become, and their differences, are at most ``records`` in size times the largest entry of each matrix
+    that they are multiplied by, n for ``n I - 1 1^T``.  Differences double the noise once for each axis that they are
+    taken along.  A draw beyond 64 gamma has probability below exp(-2000), and gets Python integers.
 
     Example:
-        >>> fits_int64_path((100, 100, 100), 1e-4, 2**33), fits_int64_path((100,) * 5, 1e-4, 2**33)
+        >>> from residualplanner.bases import subtraction_basis
+        >>> table = [subtraction_basis(100)]
+        >>> fits_int64_path(table * 3, 1e-4, 2**33), fits_int64_path(table * 5, 1e-4, 2**33)
         (True, False)
     """
-    cells = math.prod(shape)
-    numerator, denominator = gamma2_ratio(cells, precision)
+    largest = records * math.prod(basis.largest_entry for basis in bases)
+    numerator, denominator = gamma2_ratio(subtraction_cells(bases), precision)
     noise = math.isqrt(4096 * numerator // denominator) + 1
-    return noise < _INT64_ROOM // 2 and records * cells + (noise << len(shape)) < _INT64_ROOM
+    doubled = sum(basis.matrix is None for basis in bases)
+    return noise < _INT64_ROOM // 2 and largest + (noise << doubled) < _INT64_ROOM
 
 
 class _Store:
@@ -179,7 +202,7 @@ class _Store:
         self._block = NOTHING
 
     def _int64_block(self, group: int) -> IntArray:
-        shape = (len(self._groups.members[group]), *(size - 1 for size in self._groups.shapes[group]))
+        shape = (len(self._groups.members[group]), *self._groups.answer_shapes[group])
         return self._flat[self._start : self._start + math.prod(shape)].reshape(shape)
 
 
@@ -232,15 +255,16 @@ def _drawn_ahead(
 def _noise(
     batch: list[Piece], groups: ShapeGroups, precision: FloatArray, source: ByteSource, *, is_narrow: bool
 ) -> list[NDArray[Any]]:
-    """Draw the noise of a batch: for each piece (b, n_1, .., n_k), int64 or Python integers."""
-    shapes = [(piece.last - piece.first, *groups.shapes[piece.group]) for piece in batch]
+    """Draw the noise of a batch: for each piece (b, ..), int64 or Python integers."""
+    shapes = [(piece.last - piece.first, *groups.noise_shape(piece.group)) for piece in batch]
     cells = np.array([math.prod(shape[1:]) for shape in shapes])
     ratios: list[tuple[int, int]] = []
     sizes: list[int] = []
     for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
         wanted = precision[groups.members[group][first:last]]
         starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones that follow one another are drawn as one
-        ratios += [gamma2_ratio(size, w) for w in wanted[starts].tolist()]
+        divisor = groups.divisor(group)
+        ratios += [gamma2_ratio(divisor, w) for w in wanted[starts].tolist()]
         sizes += (size * np.diff(starts, append=last - first)).tolist()
     scales = Scales.of_ratios(*zip(*ratios, strict=True))
     if is_narrow:

@@ -4,40 +4,61 @@ Reads: counts and noise variances.  Gives: residual answers.  For research: real
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.kron import Scratch, residuals_of_tables
+from residualplanner.bases import Basis
+from residualplanner.kron import ProductMap, Scratch, keeping, matrix_map, residuals_of_tables, subtracting
 
-#: What answers for a stack of equal-shaped tables: reads counts (b, n_1, .., n_k) and noise variances (b,), writes the
-#: residual answers (b, n_1 - 1, .., n_k - 1).
-Mechanism = Callable[[IntArray, FloatArray, FloatArray], None]
+#: What answers for a stack of tables with the same bases (k,): reads these, counts (b, n_1, .., n_k) and noise
+#: variances (b,), and writes the residual answers (b, m_1, .., m_k).
+Mechanism = Callable[[Sequence[Basis], IntArray, FloatArray, FloatArray], None]
 
 
 def gaussian_mechanism(generator: np.random.Generator) -> Mechanism:
     """The base mechanisms with normal variates of ``generator``, drawn in the order of the cells.
 
-    Guarantees: the answers of a set with noise variance s have mean ``H v`` and covariance ``s H H^T``, up to rounding.
-    Source: spec eq. (7); paper Algorithm 1.
+    Guarantees: the answers of a set with noise variance s have mean ``H v`` and covariance ``s F F^T``, up to rounding,
+        where H and F are Kronecker products: of ``Sub`` in both for an attribute that has the subtraction basis, of B
+        and the identity for one that has a matrix B.
+    Source: spec eqs. (7) and (26); paper Algorithm 1.
 
     Example:
+        >>> from residualplanner.bases import subtraction_basis
         >>> counts, answers = np.array([[7, 4, 2]]), np.empty((1, 2))
-        >>> gaussian_mechanism(np.random.default_rng(1))(counts, np.array([0.0]), answers)
+        >>> mechanism = gaussian_mechanism(np.random.default_rng(1))
+        >>> mechanism([subtraction_basis(3)], counts, np.array([0.0]), answers)
         >>> answers
         array([[3., 5.]])
     """
     scratch = Scratch()
 
-    def answer(tables: IntArray, noise_variance: FloatArray, residuals: FloatArray) -> None:
-        noisy: FloatArray = scratch.empty(0, tables.shape, residuals)
+    def answer(bases: Sequence[Basis], tables: IntArray, noise_variance: FloatArray, residuals: FloatArray) -> None:
+        mapped = _products(bases, tables)
+        noisy: FloatArray = scratch.empty(0, mapped.shape, residuals)
         generator.standard_normal(out=noisy)
         noisy *= np.sqrt(noise_variance).reshape(-1, *(1,) * (tables.ndim - 1))
-        noisy += tables
-        residuals_of_tables(noisy, scratch=scratch, out=residuals)
+        noisy += mapped
+        if all(basis.matrix is None for basis in bases):
+            residuals_of_tables(noisy, scratch=scratch, out=residuals)
+        else:
+            after = [subtracting(basis.size) if basis.matrix is None else keeping(basis.answers) for basis in bases]
+            ProductMap(after).apply(noisy, scratch=scratch, out=residuals)
 
     return answer
+
+
+def _products(bases: Sequence[Basis], tables: IntArray) -> IntArray | FloatArray:
+    """The tables, with the matrix of each basis that has one applied along its axis."""
+    if all(basis.matrix is None for basis in bases):
+        return tables
+    before = [
+        keeping(basis.size) if basis.matrix is None else matrix_map(basis.matrix.astype(np.float64)) for basis in bases
+    ]
+    mapped: FloatArray = ProductMap(before).apply(tables.astype(np.float64))
+    return mapped
 
 
 def release_generator() -> np.random.Generator:

@@ -74,7 +74,7 @@ def measure(
 
     Guarantees: zCDP at half the exact cost that the result states, which is at most the plan's rho, for neighbors as
         the plan says.
-    Source: spec eqs. (34) and (35), paper Algorithm 3; for "gaussian" eq. (7), Algorithm 1.
+    Source: spec eqs. (34) to (36), paper Algorithm 3; for "gaussian" eqs. (7) and (26), Algorithm 1.
     """
     _require_options(noise, seed)
     if noise == "discrete":
@@ -108,7 +108,7 @@ def residual_values(
     Args:
         mechanism: answers for a stack of tables.
         tables: the counts of each group, which are let go on the way, since they are large.
-        groups: the sets by the shape of their tables.
+        groups: the sets by the bases of their attributes.
         noise_variance (m,): of every set, in counts squared.
         progress: called with the number of tables done and their total.
     """
@@ -116,13 +116,13 @@ def residual_values(
     done, start = 0, 0
     for number, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
         counts, tables[number] = tables[number], NOTHING
-        residual_shape = tuple(size - 1 for size in shape)
-        stop = start + math.prod(residual_shape) * len(members)
-        answers = values[start:stop].reshape(len(members), *residual_shape)
+        answer_shape = groups.answer_shapes[number]
+        stop = start + math.prod(answer_shape) * len(members)
+        answers = values[start:stop].reshape(len(members), *answer_shape)
         step = max(1, BATCH_CELLS // math.prod(shape))
         for first, last in pairwise([*range(0, len(members), step), len(members)]):
             part = slice(first, last)
-            mechanism(counts[part], noise_variance[members[part]], answers[part])
+            mechanism(groups.bases[number], counts[part], noise_variance[members[part]], answers[part])
             if progress is not None:
                 progress(done + last, len(groups.group))
         done, start = done + len(members), stop

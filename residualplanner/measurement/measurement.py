@@ -41,5 +41,5 @@ class Measurement:
 
 
 def groups_of_plan(plan: Plan) -> ShapeGroups:
-    """The sets of a plan's closure by the shape of their tables."""
-    return shape_groups(plan.closure, plan.domain.sizes)
+    """The sets of a plan's closure by the bases of their attributes."""
+    return shape_groups(plan.closure, plan.basis_of_attribute)

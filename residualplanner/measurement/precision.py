@@ -16,7 +16,8 @@ from residualplanner.workload import ShapeGroups, shape_groups
 #: How the exact noise follows from a plan, for those who want to compute its cost themselves.
 PRECISION_RULE = (
     "w = nextafter(1 / noise_variance, 0) in float64, read as an exact fraction; "
-    "gamma**2 = cells**2 / w; pcost = sum of w * product of (n - 1) / n"
+    "gamma**2 = (product of n)**2 / w over attributes with the subtraction basis; pcost = sum of w * product of p; "
+    "p = (n - 1) / n for the subtraction basis, else the largest squared length of a column of the basis matrix"
 )
 _HALF = 27
 
@@ -40,28 +41,28 @@ def precision_of(noise_variance: FloatArray) -> FloatArray:
         return frozen(np.nextafter(1 / noise_variance, 0.0))
 
 
-def gamma2_ratio(cells: int, precision: float) -> tuple[int, int]:
+def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
     """The variance parameter of the whole-number noise of a table, as a ratio of whole numbers.
 
     Args:
-        cells: the product of the n_i.
+        divisor: the product of the n_i of the attributes that have the subtraction basis.
         precision: from `precision_of`.
 
-    Source: spec eq. (34).
+    Source: spec eqs. (34) and (36).
 
     Example:
         >>> gamma2_ratio(6, 0.25)
         (144, 1)
     """
     numerator, denominator = precision.as_integer_ratio()
-    return cells * cells * denominator, numerator
+    return divisor * divisor * denominator, numerator
 
 
 def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
     """The exact privacy cost of measuring every set of a plan's closure with noise of this precision.
 
     Args:
-        plan: which sets, of what sizes, and who the neighbors are.
+        plan: which sets, with what bases, and who the neighbors are.
         precision (m,): of every set of the closure, in its order.
 
     Returns:
@@ -69,18 +70,20 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
         which no precision exceeds, and costs grow with every precision.
 
     Cost: about a second for a million sets.
-    Source: spec eq. (8) with ``1 / sigma_A**2`` = precision, and eq. (37); paper Theorem 5.1.
+    Source: spec eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, and eq. (37); paper Theorem 5.1.
     """
     if plan.neighbors.notion == "replace":
         return Fraction(plan.pcost)
-    groups = shape_groups(plan.closure, plan.domain.sizes)
+    groups = shape_groups(plan.closure, plan.basis_of_attribute)
     wholes, exponent = exact_sums(precision, groups.group)
     # One denominator for all, so that fractions are reduced once.
-    used = {size for shape in groups.shapes for size in shape}
-    common = math.lcm(*used) ** max(map(len, groups.shapes))
+    used = {basis.pcost.denominator for bases in groups.bases for basis in bases}
+    common = math.lcm(*used) ** max(map(len, groups.bases))
     total = sum(
-        whole * math.prod(size - 1 for size in shape) * (common // math.prod(shape))
-        for shape, whole in zip(groups.shapes, wholes, strict=True)
+        whole
+        * math.prod(basis.pcost.numerator for basis in bases)
+        * (common // math.prod(basis.pcost.denominator for basis in bases))
+        for bases, whole in zip(groups.bases, wholes, strict=True)
     )
     return Fraction(total, common) * Fraction(2) ** exponent * plan.neighbors.cost_factor
 
@@ -121,8 +124,8 @@ def require_affordable(plan: Plan, cost: Fraction) -> None:
 
 def require_drawable(groups: ShapeGroups, precision: FloatArray) -> None:
     """Raise BudgetError where so little noise is wanted that none could be told from none."""
-    for shape, members in zip(groups.shapes, groups.members, strict=True):
-        numerator, denominator = gamma2_ratio(math.prod(shape), float(precision[members].max()))
+    for group, members in enumerate(groups.members):
+        numerator, denominator = gamma2_ratio(groups.divisor(group), float(precision[members].max()))
         if not numerator << 60 >= denominator:
             raise BudgetError(
                 "a set of attributes has noise of standard deviation below 1e-9; no such noise is drawn, as it would "

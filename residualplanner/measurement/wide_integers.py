@@ -44,7 +44,7 @@ def wide_from_words(groups: ShapeGroups, wide_groups: IntArray, words: IntArray)
     """Undo `wide_to_words`.
 
     Args:
-        groups: the sets by the shape of their tables.
+        groups: the sets by the bases of their attributes.
         wide_groups (w,): some of them.
         words (r, words): their numbers.
 
@@ -56,7 +56,7 @@ def wide_from_words(groups: ShapeGroups, wide_groups: IntArray, words: IntArray)
         raise FileFormatError("wide integers must be groups and words, of int64")
     if numbers != sorted(set(numbers) & set(range(len(groups.shapes)))):
         raise FileFormatError("the groups of wide integers must be ascending, and groups of the plan")
-    shapes = [(len(groups.members[number]), *(size - 1 for size in groups.shapes[number])) for number in numbers]
+    shapes = [(len(groups.members[number]), *groups.answer_shapes[number]) for number in numbers]
     ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=np.int64)
     if len(words) != (ends[-1] if numbers else 0) or words.shape[1] < 2:
         raise FileFormatError("there are more or fewer wide integers than their groups need")

@@ -2,7 +2,8 @@
 
 from residualplanner.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.plan.losses import ConvexLoss, MaxVariance, SumOfVariances
-from residualplanner.plan.plan import NoiseVariances, Plan
+from residualplanner.plan.noise_variances import NoiseVariances
+from residualplanner.plan.plan import Plan
 from residualplanner.plan.select import select
 from residualplanner.plan.svd_bound import svd_bound
 

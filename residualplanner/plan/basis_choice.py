@@ -8,13 +8,16 @@ variance factors of each attribute, so its tangent lies above it: minimizing the
 one attribute, never raises the loss.  Attributes that are asked the same, in the same company, share one problem.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from residualplanner._checks import FloatArray
+from residualplanner._threads import one_thread
 from residualplanner.bases import (
     Basis,
     ResidualBasis,
@@ -25,16 +28,22 @@ from residualplanner.bases import (
     subtraction_basis,
     subtraction_numbers,
 )
+from residualplanner.errors import SolverError, WorkloadError
 from residualplanner.plan.variances import variance_pieces
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload
 
 #: How much larger, relative, an attribute's share of the loss may get because its basis is rounded to whole numbers.
 ROUNDING_LOSS = 3e-5
-#: The search ends when a round lowers the root of the loss by less than this fraction, or after so many rounds.
+#: The search ends when a round lowers the root of the loss by less than this fraction.
 _PROGRESS = 1e-6
 _ROUNDS = 60
-_EXPONENTS = range(5, 30)
+#: Attributes of more values are searched for with neighboring values taken together, then solved once in full.
+COARSE_VALUES = 400
+#: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
+_STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (10_000, 8))
+#: So many binary digits, and one more for each doubling of the number of values, are tried first.
+_FEWEST_DIGITS = 1
 
 BasisOption = Literal["optimal", "orthogonal"]
 
@@ -46,18 +55,48 @@ class AskedForms:
     Attributes:
         size: n.
         kinds: the workload's numbers of the kinds.
-        group (n,): the number of each value's column among the distinct ones.
-        first (g,): one value of each distinct column.
-        width (g,): how many values share each distinct column.
-        grams (kinds, g, g): for each kind the Gram matrix of its distinct columns, divided by its number of rows.
+        group (n,): the group of each value; values in one group have equal columns, or are taken as if they had.
+        width (g,): how many values each group has.
+        grams (kinds, g, g): for each kind the Gram matrix of the mean columns, divided by its number of rows.
     """
 
     size: int
     kinds: tuple[int, ...]
     group: NDArray[np.int64]
-    first: NDArray[np.int64]
     width: FloatArray
     grams: NDArray[np.float64]
+
+    def restricted(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A symmetric matrix (n, n) averaged over the groups, (g, g)."""
+        spread = self.spread
+        averaged: NDArray[np.float64] = spread.T @ (spread.T @ form).T
+        return averaged
+
+    @property
+    def spread(self) -> sparse.csr_array:
+        """The matrix that gives each value its share of a group's count, (n, g)."""
+        shares = 1 / self.width[self.group]
+        return sparse.csr_array((shares, self.group, np.arange(self.size + 1)), shape=(self.size, len(self.width)))
+
+    def coarse(self, groups: int = COARSE_VALUES) -> "AskedForms":
+        """The same with neighboring groups taken together, at most so many of them."""
+        count = len(self.width)
+        if count <= groups:
+            return self
+        joined = np.arange(count) * groups // count
+        width = np.bincount(joined, weights=self.width).astype(np.float64)
+        share = np.zeros((count, groups))
+        share[np.arange(count), joined] = self.width / width[joined]
+        return AskedForms(self.size, self.kinds, joined[self.group], width, share.T @ self.grams @ share)
+
+    def refined(self, found: ResidualBasis, whole: "AskedForms") -> ResidualBasis:
+        """A solution for these groups as a start for the groups of ``whole``: shares and multipliers interpolated."""
+        value = np.zeros(len(whole.width))
+        np.maximum.at(value, whole.group, self.group)
+        centers = np.array([np.flatnonzero(value == group).mean() for group in range(len(self.width))])
+        at, counts = np.arange(len(value)), np.bincount(value.astype(np.int64))
+        u, multipliers = (np.interp(at, centers, x / counts) for x in (found.u, found.multipliers))
+        return replace(found, u=u / u.sum(), multipliers=multipliers)
 
     def weighted(self, weights: FloatArray) -> NDArray[np.float64]:
         """The sum of the Gram matrices times ``weights`` (kinds,), (g, g)."""
@@ -83,16 +122,15 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
     Source: spec eq. (31); with "orthogonal" spec section 4, paper section 7.
     """
     asked = asked_forms(workload)
-    search = _Search.begin(workload, importance, asked)
-    if option == "optimal" and search.classes:
-        for _ in range(_ROUNDS):
+    with one_thread():
+        search = _Search.begin(workload, importance, {attribute: forms.coarse() for attribute, forms in asked.items()})
+        for _ in range(_ROUNDS if option == "optimal" and asked else 0):
             moved = search.round()
-            if moved.value < search.value * (1 - _PROGRESS):
-                search = moved
-                continue
-            search = min(search, moved, key=lambda found: found.value)
-            break
-    return search.bases(option)
+            if not moved.value < search.value * (1 - _PROGRESS):
+                search = min(search, moved, key=lambda found: found.value)
+                break
+            search = moved
+    return search.bases(asked, option)
 
 
 def asked_forms(workload: Workload) -> dict[int, AskedForms]:
@@ -116,13 +154,39 @@ def _forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AskedForms:
     same = apart <= 1e-12 * (lengths[:, None] + lengths)
     first, group = np.unique(same.argmax(axis=1), return_inverse=True)
     width = np.bincount(group).astype(np.float64)
-    return AskedForms(size, kinds, group, first, width, np.ascontiguousarray(grams[:, first][:, :, first]))
+    return AskedForms(size, kinds, group, width, np.ascontiguousarray(grams[:, first][:, :, first]))
+
+
+def in_full(
+    coarse: AskedForms,
+    forms: AskedForms,
+    found: ResidualBasis,
+    present: NDArray[np.float64],
+    absent: NDArray[np.float64],
+    option: str,
+) -> ResidualBasis:
+    """The basis for all values, from one for values taken together: threefold finer each time."""
+    while coarse is not forms:
+        finer = forms.coarse(3 * len(coarse.width))
+        start, steps = coarse.refined(found, finer), _steps(len(finer.width))
+        share = np.zeros((len(finer.width), len(forms.width)))
+        share[finer.group, forms.group] = forms.width[forms.group] / finer.width[finer.group]
+        here = [share @ form @ share.T for form in (present, absent)]
+        u = finer.width / finer.size if option == "orthogonal" else None
+        found = optimal_residuals(here[0], here[1] if u is None else None, u=u, start=start, steps=steps)
+        coarse = finer
+    return found
 
 
 def orthogonal_start(forms: AskedForms) -> ResidualBasis:
     """The best basis orthogonal to the total, where every kind counts as if it were alone."""
     even = 1 / np.trace(forms.grams, axis1=1, axis2=2)
-    return optimal_residuals(forms.weighted(even), u=forms.width / forms.size)
+    return optimal_residuals(forms.weighted(even), u=forms.width / forms.size, steps=_steps(len(forms.width)))
+
+
+def _steps(values: int) -> int:
+    """How many steps to take for an attribute of so many distinct values."""
+    return next(steps for limit, steps in _STEPS if values <= limit)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -191,7 +255,10 @@ class _Search:
             if only is not None and number != only:
                 found.append(before)
                 continue
-            found.append(optimal_residuals(*self._tangent(members[0]), start=before, gap=1e-6, steps=60))
+            forms = self.asked[members[0]]
+            found.append(
+                optimal_residuals(*self._tangent(members[0]), start=before, gap=1e-6, steps=_steps(len(forms.width)))
+            )
         return _Search.at(self.workload, self.importance, self.asked, classes, found)
 
     def _weights(self, attribute: int) -> FloatArray:
@@ -207,12 +274,14 @@ class _Search:
         half = len(forms.kinds)
         return forms.weighted(weights[:half]), forms.weighted(weights[half:])
 
-    def bases(self, option: str) -> tuple[Basis, ...]:
-        """The bases in whole numbers."""
+    def bases(self, asked: dict[int, AskedForms], option: str) -> tuple[Basis, ...]:
+        """The bases in whole numbers, solved in full where values were taken together."""
         bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
         for members, found in zip(self.classes, self.found, strict=True):
-            forms = self.asked[members[0]]
-            basis = whole_basis(forms, found, *self._tangent(members[0]), option)
+            coarse, forms = self.asked[members[0]], asked[members[0]]
+            weights = self._weights(members[0])
+            present, absent = (forms.weighted(part) for part in np.split(weights, 2))
+            basis = whole_basis(forms, in_full(coarse, forms, found, present, absent, option), present, absent, option)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
@@ -284,14 +353,12 @@ def whole_basis(
     Source: spec eq. (36).
     """
     least = _objective(found.S, present, absent)
-    for exponent in _EXPONENTS:
+    for exponent in range(_FEWEST_DIGITS + len(forms.width).bit_length(), 30):
         matrix = rounded_matrix(found.S, exponent)
-        stacked = np.vstack([np.ones(matrix.shape[1]), matrix])
-        if np.linalg.matrix_rank(stacked) < len(stacked):
-            continue
-        if _objective(matrix.astype(np.float64), present, absent) <= least * (1 + ROUNDING_LOSS):
-            break
-    return integer_basis(matrix[:, forms.group], family)
+        with suppress(np.linalg.LinAlgError, WorkloadError):
+            if _objective(np.ldexp(matrix, -exponent), present, absent) <= least * (1 + ROUNDING_LOSS):
+                return integer_basis(matrix[:, forms.group], family)
+    raise SolverError("no whole-number matrix comes close to the best residual basis; ask for bases='orthogonal'")
 
 
 def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:

@@ -1,7 +1,7 @@
 """The best noise for any convex loss, and the least cost that reaches one, for either notion of neighbors.
 
 Reads: a workload, a loss, neighbors.  Gives: NoiseChoice.
-Source: spec eqs. (18) and (37).
+Source: spec eqs. (18), (27) and (37).
 """
 
 from dataclasses import dataclass, replace
@@ -12,14 +12,14 @@ from scipy import sparse
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.bases import ResidualNumbers
 from residualplanner.plan.losses import ConvexLoss
-from residualplanner.plan.neighbor_costs import FOR_THE_BOUND, corner_rows, occurring, safe_row
+from residualplanner.plan.neighbor_costs import FOR_THE_BOUND, corner_rows, has_corners, occurring, safe_row
 from residualplanner.plan.variances import variance_matrix
 from residualplanner.privacy import Neighbors
 from residualplanner.selection import NoiseChoice, minimize_convex_loss, minimize_privacy_cost
 from residualplanner.workload import Workload
 
-#: Up to this many ways to differ are constraints of their own; above it a safe bound takes their place.
-_CORNERS = 2**10
+#: Up to this many attributes, all ways to differ are constraints of their own; above it a safe bound takes their place.
+_CORNERS = 10
 #: The noise of a total that costs nothing, relative to that of the first attribute.
 _TIED = 2.0**-60
 
@@ -72,10 +72,10 @@ def _problem(workload: Workload, numbers: ResidualNumbers, neighbors: Neighbors)
     if neighbors.notion == "add-remove":
         rows, remark = closure.products(numbers.pcost)[None, :], ""
         return _Problem(rows * neighbors.cost_factor, variance, identity, remark)
-    if 1 << len(occurring(closure)) <= _CORNERS:
+    if has_corners(closure, numbers, _CORNERS):
         rows, remark = corner_rows(closure, numbers.sizes, np.arange(1, 1 << len(occurring(closure)))), ""
     else:
-        rows, remark = safe_row(closure, numbers.sizes)[None, :], f" {FOR_THE_BOUND}"
+        rows, remark = safe_row(closure, numbers)[None, :], f" {FOR_THE_BOUND}"
     total = int(closure.offsets[1])
     tied = sparse.csr_array(([_TIED], ([0], [0])), shape=(total, len(closure) - total))
     noise = sparse.csr_array(sparse.vstack([tied, identity[total:, total:]]))

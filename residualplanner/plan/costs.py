@@ -12,7 +12,7 @@ from residualplanner._checks import FloatArray
 from residualplanner.bases import ResidualNumbers
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
-from residualplanner.plan.neighbor_costs import CORNER_LIMIT, corner_costs, occurring, safe_row
+from residualplanner.plan.neighbor_costs import CORNER_LIMIT, corner_costs, has_corners, occurring, safe_row
 from residualplanner.privacy import Neighbors
 from residualplanner.workload import Closure
 
@@ -26,19 +26,19 @@ def cost_upper_bound(
 
     Args:
         closure: the sets that are measured.
-        numbers: p of every attribute.
+        numbers: p of every attribute, and how much worse than that replacing a value may be.
         noise_variance (m,): sigma squared of every set, > 0.
         neighbors: who must not be told apart.  For "replace" the cost is exact where at most `CORNER_LIMIT` attributes
-            occur, else a safe bound.
+            occur, all with the subtraction basis, else a safe bound.
 
     Guarantees: each term is a product and quotient of at most 2k + 4 rounded numbers; the sum of terms is rounded once.
         Over all ways to differ, rounding is bounded by that of the sum of absolute values.
-    Source: spec eqs. (8) and (37).
+    Source: spec eqs. (8), (28) and (37).
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         precision = 1 / noise_variance
-        cost = _corner_bound(closure, numbers, precision) if is_enumerated(closure, neighbors) else None
-        row = safe_row(closure, numbers.sizes) if neighbors.notion == "replace" else closure.products(numbers.pcost)
+        cost = _corner_bound(closure, numbers, precision) if is_enumerated(closure, numbers, neighbors) else None
+        row = safe_row(closure, numbers) if neighbors.notion == "replace" else closure.products(numbers.pcost)
         terms = row / noise_variance
     try:
         cost = math.fsum(terms) if cost is None else cost
@@ -48,9 +48,9 @@ def cost_upper_bound(
     return (cost * (1 + roundings * _ULP) + len(closure) * math.ulp(0.0)) * neighbors.cost_factor * (1 + 2 * _ULP)
 
 
-def is_enumerated(closure: Closure, neighbors: Neighbors) -> bool:
+def is_enumerated(closure: Closure, numbers: ResidualNumbers, neighbors: Neighbors) -> bool:
     """Whether the cost is the largest over all ways in which two records may differ."""
-    return neighbors.notion == "replace" and len(occurring(closure)) <= CORNER_LIMIT
+    return neighbors.notion == "replace" and has_corners(closure, numbers, CORNER_LIMIT)
 
 
 def require_public_total(domain: Domain, neighbors: Neighbors) -> None:

@@ -1,63 +1,160 @@
-"""Covariances within one table, dense or as quadratic forms.
+"""Variances and covariances within one table: of all cells, of all pairs of cells, of one combination.
 
-Source: spec eq. (12); paper Theorem 4.4.
+Reads: the noise of all subsets of a query's attributes, the attributes' bases and kinds of query.  Gives: arrays.
+Source: spec eqs. (12) and (26); paper Theorems 4.4 and 7.2.
+
+The noise comes as an array with an axis for each attribute: index 1 where the attribute is present, 0 where it is
+absent.  An attribute of one value has only index 0, since it is never measured.
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.bases import cell_covariances
+from residualplanner.bases import Basis, cell_covariances, cell_shares
 from residualplanner.errors import WorkloadError
+from residualplanner.queries import Identity, Kind
 
+#: How many entries a covariance, or an array of cells that differ, may have.
 _ENTRY_LIMIT = 2**28
+#: NumPy makes no array of as many cells, not even one whose cells share their memory.
+_CELL_LIMIT = 2**60
+#: How many entries of a basic matrix are formed at a time.
+_FORMED = 2**22
 
 
-def dense_covariance(shape: tuple[int, ...], noise_variance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The covariance of all cells of a table of ``shape`` in C order, (cells, cells).
+@dataclass(frozen=True, eq=False, slots=True)
+class Axis:
+    """One attribute of a table.
+
+    Attributes:
+        basis: its residual basis.
+        kind: what is asked of it.
+    """
+
+    basis: Basis
+    kind: Kind
+
+    @property
+    def rows(self) -> int:
+        """How many answers the attribute has in the table."""
+        return self.kind.rows(self.basis.size)
+
+
+def cell_variances(axes: Sequence[Axis], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The variance of every cell, (q_1, .., q_k).
 
     Args:
-        shape: the sizes (n_1, .., n_k).
-        noise_variance (2, .., 2): sigma squared of every subset; index 1 on an axis where the attribute is present.
+        axes: the attributes of the table.
+        noise (2, .., 2): sigma squared of every subset.
+
+    Raises:
+        WorkloadError: the array is too large.
+
+    Source: spec eq. (26).
+
+    Example:
+        >>> from residualplanner.bases import subtraction_basis
+        >>> cell_variances([Axis(subtraction_basis(2), Identity())], np.array([4.0, 1.0])).tolist()
+        [1.5, 1.5]
+    """
+    shape = tuple(axis.rows for axis in axes)
+    shares = [cell_shares(axis.basis, axis.kind) for axis in axes]
+    if math.prod(shape) >= _CELL_LIMIT or math.prod(len(present) for present, _ in shares) > _ENTRY_LIMIT:
+        raise WorkloadError(
+            f"too large: a table of {math.prod(shape):,} cells; errors() has its std_err and max_std_err"
+        )
+    for present, absent in shares:
+        # The first axis left is the attribute's; its cells become the last one.
+        noise = np.tensordot(noise, np.stack([absent, present])[: len(noise)], axes=(0, 0))
+    return np.broadcast_to(noise, shape)
+
+
+def dense_covariance(axes: Sequence[Axis], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The covariance of all cells of a table in C order, (cells, cells).
+
+    Args:
+        axes: the attributes of the table.
+        noise (2, .., 2): sigma squared of every subset.
 
     Raises:
         WorkloadError: the matrix would have more than 2**28 entries.
 
+    Source: spec eq. (26).
+
     Example:
-        >>> dense_covariance((2,), np.array([4.0, 1.0])).tolist()
+        >>> from residualplanner.bases import subtraction_basis
+        >>> dense_covariance([Axis(subtraction_basis(2), Identity())], np.array([4.0, 1.0])).tolist()
         [[1.5, 0.5], [0.5, 1.5]]
     """
-    if math.prod(shape) ** 2 > _ENTRY_LIMIT:
+    cells = math.prod(axis.rows for axis in axes)
+    if cells**2 > _ENTRY_LIMIT:
         raise WorkloadError(
-            f"too large: the covariance of {math.prod(shape):,} cells; ask for the variance of a combination instead"
+            f"too large: the covariance of {cells:,} cells; ask for the variance of a combination instead"
         )
-    if not shape:
-        return noise_variance.reshape(1, 1).copy()
-    absent, present = cell_covariances(shape[0])
-    return np.kron(absent, dense_covariance(shape[1:], noise_variance[0])) + np.kron(
-        present, dense_covariance(shape[1:], noise_variance[1])
-    )
+    if not axes:
+        return noise.reshape(1, 1).copy()
+    first, *others = axes
+    factors = cell_covariances(first.basis, first.kind)
+    total = np.zeros((cells, cells))
+    for factor, part in zip(factors, noise, strict=False):
+        total += np.kron(factor, dense_covariance(others, part))
+    return total
 
 
-def quadratic_form(weights: NDArray[np.float64], noise_variance: NDArray[np.float64]) -> float:
-    """The variance of the sum of the cells of a table times ``weights`` (n_1, .., n_k).
+def quadratic_form(axes: Sequence[Axis], weights: NDArray[np.float64], noise: NDArray[np.float64]) -> float:
+    """The variance of the sum of the cells of a table times ``weights`` (q_1, .., q_k).
 
-    A covariance factor is the deviation from the mean where the attribute is present, the mean of the weights where it
-    is absent.  Taken axis by axis they give 2**k blocks, whose squares are summed.
+    The weights are taken through the transposes of each basic matrix and of the parts u and G of each basis.  What is
+    then at the place of a residual answer is what the sum takes of its noise.
 
     Args:
-        weights (n_1, .., n_k): one per cell.
-        noise_variance (2, .., 2): as in `dense_covariance`.
+        axes: the attributes of the table.
+        weights (q_1, .., q_k): one per cell.
+        noise (2, .., 2): sigma squared of every subset.
+
+    Source: spec eq. (26).
 
     Example:
-        >>> quadratic_form(np.array([1.0, 1.0]), np.array([4.0, 1.0]))
+        >>> from residualplanner.bases import subtraction_basis
+        >>> quadratic_form([Axis(subtraction_basis(2), Identity())], np.array([1.0, 1.0]), np.array([4.0, 1.0]))
         4.0
     """
-    parts = weights
-    spread = noise_variance
-    for axis, size in enumerate(weights.shape):
-        mean = parts.mean(axis=axis, keepdims=True)
-        parts = np.concatenate([mean, parts - mean], axis=axis)
-        spread = np.repeat(spread, [1, size], axis=axis)
+    parts, spread = weights, noise
+    for number, axis in enumerate(axes):
+        absent, present = _taken(axis, _by_value(axis, parts, number), number)
+        if noise.shape[number] == 1:
+            parts = absent
+        else:
+            parts = np.concatenate([absent, present], axis=number)
+            spread = np.repeat(spread, [1, present.shape[number]], axis=number)
     return float((spread * parts**2).sum())
+
+
+def _taken(axis: Axis, values: NDArray[np.float64], number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What weights on values take of the noise along one axis: where absent, one entry, and where present.
+
+    With the subtraction basis, noise of covariance ``Sub Sub^T`` is taken as deviations from the mean.
+    """
+    u, G = axis.basis.u, axis.basis.G
+    if u is None or G is None:
+        mean = values.mean(axis=number, keepdims=True)
+        return mean, values - mean
+    last = np.moveaxis(values, number, -1)
+    return np.moveaxis((last @ u)[..., None], -1, number), np.moveaxis(last @ G, -1, number)
+
+
+def _by_value(axis: Axis, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """Weights on values that amount to weights on answers: the basic matrix's transpose along one axis."""
+    if isinstance(axis.kind, Identity):
+        return weights
+    each_value = np.eye(axis.basis.size)
+    last = np.moveaxis(weights, number, -1)
+    step = max(1, _FORMED // axis.rows)
+    columns = [
+        last @ axis.kind.apply(each_value[:, first : first + step], 0) for first in range(0, axis.basis.size, step)
+    ]
+    return np.moveaxis(np.concatenate(columns, axis=-1), -1, number)

@@ -27,7 +27,10 @@ def error_table(
     workload: Workload,
     numbers: ResidualNumbers,
     noise_variance: FloatArray,
+    *,
     average_variance: FloatArray,
+    max_variance: FloatArray,
+    mean_std_err: FloatArray,
     level: float,
 ) -> "pd.DataFrame":
     """One row per query, as `Plan.errors` describes."""
@@ -45,10 +48,10 @@ def error_table(
             "weight": workload.weights,
             "privacy_share": privacy_shares(workload, numbers, noise_variance),
             "std_err": std_err,
-            "max_std_err": std_err,
+            "max_std_err": np.sqrt(max_variance),
             "moe": NormalDist().inv_cdf((1 + level) / 2) * std_err,
             "conf_level": np.full(len(workload), level),
-            "expected_abs_error": math.sqrt(2 / math.pi) * std_err,
+            "expected_abs_error": math.sqrt(2 / math.pi) * mean_std_err,
         }
     )
 

@@ -14,16 +14,18 @@ from residualplanner._archive import content_hash, read_archive, write_archive
 from residualplanner._whole import PathLike
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
+from residualplanner.plan.basis_arrays import BASES, bases_from_arrays, bases_to_arrays
 from residualplanner.plan.plan import Plan
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.queries import kind_from_json, kind_to_json
 from residualplanner.workload import QueryBlock, Workload
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _FIELDS = {"domain", "kinds", "orders", "budget", "loss", "loss_value", "gap", "status", "pcost"} | {
     "neighbors",
     "records_per_person",
+    "bases",
 }
 
 
@@ -41,7 +43,7 @@ def load_plan(path: PathLike) -> Plan:
         BudgetError: its noise is not positive and finite, or costs more than its budget.
         OSError: the file cannot be opened.
 
-    Guarantees: the cost is recomputed from the noise, and is within the budget the file states.
+    Guarantees: the cost is recomputed from the noise and the bases, and is within the budget the file states.
     """
     return plan_from_archive(*read_archive(path, kind="plan", version=FORMAT_VERSION))
 
@@ -69,6 +71,8 @@ def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "records_per_person": plan.neighbors.records_per_person,
     }
     arrays: dict[str, NDArray[Any]] = {"noise_variance": plan.noise_array}
+    header["bases"], matrices = bases_to_arrays(plan.basis_of_attribute)
+    arrays |= matrices
     for order in orders:
         block = workload.blocks[order]
         arrays[f"queries/attributes_{order}"] = block.attributes
@@ -98,9 +102,10 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
             gap=math.inf if header["gap"] is None else _number(header, "gap"),
             status=_text(header, "status"),
             neighbors=_neighbors(header["neighbors"], header["records_per_person"]),
+            basis_of_attribute=bases_from_arrays(domain, header["bases"], arrays),
         )
     except WorkloadError as error:
-        raise FileFormatError(f"the plan's workload cannot be: {error}") from error
+        raise FileFormatError(f"the plan's workload or bases cannot be: {error}") from error
     if plan.pcost != header["pcost"]:
         raise BudgetError(f"the plan states pcost {header['pcost']!r}, but its noise costs {plan.pcost!r}; plan again")
     return plan
@@ -115,8 +120,11 @@ def _workload(domain: Domain, header: Mapping[str, Any], arrays: Mapping[str, ND
     if orders != sorted(set(orders)) or orders[0] < 0 or orders[-1] > len(domain):
         raise FileFormatError("the orders of a plan's queries must be ascending, from 0 to the number of attributes")
     expected = {f"queries/{part}_{order}" for part in ("attributes", "kinds", "weights") for order in orders}
-    if set(arrays) != expected | {"noise_variance"}:
-        raise FileFormatError("a plan must have its noise and the queries of each order, and no other arrays")
+    stored = {name for name in arrays if not name.startswith(BASES)}
+    if stored != expected | {"noise_variance"}:
+        raise FileFormatError(
+            "a plan must have its noise, its bases and the queries of each order, and no other arrays"
+        )
     kinds = tuple(kind_from_json(kind) for kind in listed)
     blocks = [_block(domain, len(kinds), arrays, order, stored=order in orders) for order in range(orders[-1] + 1)]
     try:

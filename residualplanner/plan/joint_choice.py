@@ -14,18 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
+from residualplanner._threads import one_thread
 from residualplanner.bases import (
     Basis,
+    ResidualBasis,
     optimal_residuals,
     subtraction_basis,
     subtraction_numbers,
 )
-from residualplanner.plan.basis_choice import AskedForms, asked_forms, inverse_forms, orthogonal_start, whole_basis
+from residualplanner.plan.basis_choice import (
+    AskedForms,
+    asked_forms,
+    in_full,
+    inverse_forms,
+    orthogonal_start,
+    whole_basis,
+)
 from residualplanner.plan.cell_weights import CellGroup, cell_groups
 from residualplanner.workload import Workload, workload_orbits
 
 #: How many weights there are at most: above it rows of a kind that are alike share one.
-_WEIGHTS = 1_000_000
+_WEIGHTS = 300_000
 _ROUNDS = 150
 #: The search ends when the largest variance is within this fraction of the level of the weights.
 _ENOUGH = 3e-4
@@ -62,8 +71,10 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
     asked = asked_forms(workload)
     bases = [subtraction_basis(size) for size in workload.domain.sizes]
     if asked:
-        search = _Search(workload, importance, asked)
-        for share, basis in enumerate(search.run()):
+        with one_thread():
+            search = _Search(workload, importance, asked)
+            noise = search.run()
+        for share, basis in enumerate(search.bases(noise)):
             for attribute in np.flatnonzero(search.share == share).tolist():
                 bases[attribute] = basis
     return tuple(bases)
@@ -78,7 +89,8 @@ class _Search:
         count = np.ones(len(workload)) if orbits is None else np.bincount(orbits.representative, orbits.query_size)
         self.member = np.arange(len(workload.closure)) if orbits is None else orbits.member
         self.share = _shares(workload, asked, None if orbits is None else orbits.member)
-        self.forms = [asked[int(np.flatnonzero(self.share == share)[0])] for share in range(self.share.max() + 1)]
+        self.whole = [asked[int(np.flatnonzero(self.share == share)[0])] for share in range(self.share.max() + 1)]
+        self.forms = [forms.coarse() for forms in self.whole]
         self.found = [orthogonal_start(forms) for forms in self.forms]
         numbers = subtraction_numbers(workload.domain.sizes)
         pcost = workload.closure.products(np.where(self.share < 0, numbers.pcost, 1.0))
@@ -92,10 +104,10 @@ class _Search:
             count[group.queries].reshape(-1, *(1,) * len(group.widths)) * self._even(group) for group in self.groups
         ]
 
-    def run(self) -> list[Basis]:
-        """Search, and return the basis of each share in whole numbers."""
+    def run(self) -> FloatArray:
+        """Search; keep the bases of the least maximum seen, and return the last noise (orbits,)."""
         best, least, highest, exponent = self.found, np.inf, 0.0, 1.0
-        tangents = self._tangents(np.ones(len(self.pcost)))
+        noise = np.ones(len(self.pcost))
         for _ in range(_ROUNDS):
             total = sum(float(weights.sum()) for weights in self.weights)
             self.weights = [weights / total for weights in self.weights]
@@ -115,16 +127,31 @@ class _Search:
             self.weights = [
                 weights * (each / level) ** exponent for weights, each in zip(self.weights, variances, strict=True)
             ]
-            tangents = self._tangents(noise)
-            self.found = [
-                optimal_residuals(*tangent, start=before, steps=_INNER_STEPS)
-                for tangent, before in zip(tangents, self.found, strict=True)
-            ]
+            self.found = self._improved(self._tangents(noise, self.forms))
             self.factors = self._factors()
+        self.found = best
+        return noise
+
+    def bases(self, noise: FloatArray) -> list[Basis]:
+        """The basis of each share in whole numbers, solved in full where values were taken together."""
         return [
-            whole_basis(forms, found, *tangent, "optimal")
-            for forms, found, tangent in zip(self.forms, best, tangents, strict=True)
+            whole_basis(whole, in_full(forms, whole, found, *tangent, "optimal"), *tangent, "optimal")
+            for forms, whole, found, tangent in zip(
+                self.forms, self.whole, self.found, self._tangents(noise, self.whole), strict=True
+            )
         ]
+
+    def _improved(self, tangents: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[ResidualBasis]:
+        """A few steps for each share; once for those that have the same problem and came as far."""
+        made: dict[bytes, ResidualBasis] = {}
+        keys = [
+            b"".join(np.round(part, 9).tobytes() for part in (*tangent, before.u))
+            for tangent, before in zip(tangents, self.found, strict=True)
+        ]
+        for key, tangent, before in zip(keys, tangents, self.found, strict=True):
+            if key not in made:
+                made[key] = optimal_residuals(*tangent, start=before, steps=_INNER_STEPS)
+        return [made[key] for key in keys]
 
     def _axes(self, chosen: NDArray[np.int64]) -> tuple[list[_Axis], NDArray[np.int64]]:
         """The axes, rows in blocks of similar variance where there would be too many weights; and whose they are."""
@@ -153,9 +180,8 @@ class _Search:
         """The variance factors s and t of every row, (2, rows), for the present basis."""
         forms, asked = self.forms[share], self.workload.kinds[kind]
         u, form = inverse_forms(self.found[share].S)
-        spread, whole = np.zeros(forms.size), np.zeros((forms.size, forms.size))
-        spread[forms.first], whole[np.ix_(forms.first, forms.first)] = u, form
-        return np.stack([asked.apply(spread, 0) ** 2, asked.row_forms(whole)])
+        spread = forms.spread
+        return np.stack([asked.apply(spread @ u, 0) ** 2, asked.row_forms(spread @ (spread @ form).T)])
 
     def _factors(self) -> FloatArray:
         """The mean variance factors of each block of rows, (axes, 2, blocks)."""
@@ -173,19 +199,21 @@ class _Search:
             weights *= share.reshape(-1, *(1,) * place, width, *(1,) * (len(group.widths) - 1 - place))
         return weights
 
-    def _tangents(self, noise: FloatArray) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    def _tangents(
+        self, noise: FloatArray, forms_of: list[AskedForms]
+    ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """For each share the matrices V_t and V_s of the weighted sum of variances, spec eq. (31)."""
         sums = np.zeros_like(self.factors)
         for group, weights in zip(self.groups, self.weights, strict=True):
             group.add_slopes(sums, self.factors, weights, noise)
         tangents = []
-        for share, forms in enumerate(self.forms):
-            both = np.zeros((2, len(forms.first), len(forms.first)))
+        for share, forms in enumerate(forms_of):
+            both = np.zeros((2, len(forms.width), len(forms.width)))
             for axis, slopes in zip(self.axes, sums, strict=True):
                 if axis.share == share:
                     for number, slope in enumerate(slopes[:, : axis.width.size] / axis.width):
                         gram = self.workload.kinds[axis.kind].weighted_gram(slope[axis.block], forms.size)
-                        both[number] += gram[np.ix_(forms.first, forms.first)]
+                        both[number] += forms.restricted(gram)
             absent, present = both / np.trace(both, axis1=1, axis2=2).sum()
             tangents.append((present, absent))
         return tangents

@@ -3,6 +3,8 @@
 Reads: a closure, attribute sizes, precisions 1/sigma**2.  Gives: costs, and the rows of costs that selection works on.
 Source: spec eq. (37).
 
+Where every attribute has the subtraction basis the cost is exact; other bases have a safe bound.
+
 Let two records differ in the attributes D.  The cost is then ``2 sum_A w_A (prod_A (1 - 1/n_i) - prod_A f_i)`` with
 ``f_i = -1/n_i`` for i in D and ``1 - 1/n_i`` elsewhere: a polynomial that is linear in each f_i, whose values at all
 2**d corners follow from one pass per attribute.  The total costs nothing, since both data sets have as many records.
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
+from residualplanner.bases import ResidualNumbers
 from residualplanner.workload import Closure
 
 #: What a set that costs nothing is taken to cost, relative to the cheapest other: its share of a budget is then about
@@ -31,12 +34,18 @@ def occurring(closure: Closure) -> NDArray[np.int64]:
     return singles.astype(np.int64)
 
 
+def has_corners(closure: Closure, numbers: ResidualNumbers, limit: int) -> bool:
+    """Whether at most ``limit`` attributes occur, all with the subtraction basis: then eq. (37) can be enumerated."""
+    attributes = occurring(closure)
+    return len(attributes) <= limit and bool(numbers.is_subtraction[attributes].all())
+
+
 def corner_costs(closure: Closure, sizes: FloatArray, precision: FloatArray) -> FloatArray:
     """The cost for every set D of differing attributes, (2**d,); bit i of the index tells whether the i-th differs.
 
     Args:
         closure: the sets that are measured; d attributes occur in them, at most `CORNER_LIMIT`.
-        sizes (all attributes,): how many values each has.
+        sizes (all attributes,): how many values each has; all bases are subtraction bases.
         precision (m,): 1/sigma**2 of every set, at least 0.
 
     Cost: O(d 2**d).
@@ -70,7 +79,7 @@ def corner_rows(closure: Closure, sizes: FloatArray, corners: NDArray[np.int64])
 
     Args:
         closure: the sets that are measured.
-        sizes (all attributes,): how many values each has.
+        sizes (all attributes,): how many values each has; all bases are subtraction bases.
         corners (c,): which sets D, as `corner_costs` numbers them.
 
     Source: spec eq. (37).
@@ -87,23 +96,26 @@ def corner_rows(closure: Closure, sizes: FloatArray, corners: NDArray[np.int64])
     return rows
 
 
-def safe_row(closure: Closure, sizes: FloatArray) -> FloatArray:
+def safe_row(closure: Closure, numbers: ResidualNumbers) -> FloatArray:
     """For every set the most it can cost at unit noise, however two records differ, (m,).
 
-    The product of the f_i is least when a single attribute differs, the one with the fewest values: then the bracket of
-    spec eq. (37) is ``n/(n-1)`` times the product of the (1 - 1/n_i).
+    With K_i the products of all pairs of columns of attribute i, the cost of a set is ``prod K_i(r, r) +
+    prod K_i(s, s) - 2 prod K_i(r, s)`` for records r and s.  Each factor is at most p_i in size, and a product below 0
+    has a factor below 0, which is at least ``-p_i`` times the attribute's worst replacement.  For the subtraction basis
+    that is ``1/(n-1)`` and some pair of records attains the bound.
+
+    Source: spec eq. (37), generalized.
 
     Example:
+        >>> from residualplanner.bases import subtraction_numbers
         >>> from residualplanner.workload import AttributeSets, downward_closure
         >>> pair = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
-        >>> safe_row(pair, np.array([2.0, 4.0])).tolist()
+        >>> safe_row(pair, subtraction_numbers([2, 4])).tolist()
         [0.0, 2.0, 2.0, 1.5]
     """
     costs = [np.zeros(len(closure.blocks[0]))]
     for block in closure.blocks[1:]:
-        n = sizes[block]
-        fewest = n.min(axis=1)
-        costs.append(2 * (1 - 1 / n).prod(axis=1) * fewest / (fewest - 1))
+        costs.append(2 * numbers.pcost[block].prod(axis=1) * (1 + numbers.worst_replacement[block].max(axis=1)))
     return np.concatenate(costs)
 
 

@@ -4,7 +4,7 @@ Reads: a workload, noise variances, a budget.  Gives: Plan.  Never sees a record
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -15,12 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner._whole import PathLike
-from residualplanner.bases import ResidualNumbers, subtraction_numbers
+from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.domain import Domain
-from residualplanner.errors import BudgetError, DomainError, WorkloadError
+from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner.plan.attributes import checked_bases, has_alike_cells, require_spanned, workload_numbers
+from residualplanner.plan.cells import every_answer, hull_answers, largest_cells, mean_std_errs
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
-from residualplanner.plan.covariance import dense_covariance, quadratic_form
+from residualplanner.plan.covariance import Axis, cell_variances, dense_covariance, quadratic_form
 from residualplanner.plan.error_table import error_table
+from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.variances import average_variances
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.workload import Closure, QueryLike, Workload, read_query
@@ -28,47 +31,8 @@ from residualplanner.workload import Closure, QueryLike, Workload, read_query
 if TYPE_CHECKING:
     import pandas as pd
 
-#: NumPy makes no array of as many cells, not even one whose cells share their memory.
-_CELL_LIMIT = 2**60
-
-
-@dataclass(frozen=True, eq=False)
-class NoiseVariances(Mapping[tuple[str, ...], float]):
-    """The noise variance of every base mechanism: a mapping from attribute names, in any order, to counts squared.
-
-    Attributes:
-        domain: the schema.
-        closure: the attribute sets.
-        array (m,): their noise variances, in the closure's order.
-    """
-
-    domain: Domain
-    closure: Closure
-    array: FloatArray
-
-    def __getitem__(self, names: QueryLike) -> float:
-        positions, _ = read_query(self.domain, names)
-        found = int(self.closure.positions_of(np.array([positions], dtype=np.int32))[0])
-        if found < 0 or len(self.closure[found]) != len(positions):
-            raise KeyError(names)
-        return float(self.array[found])
-
-    def __contains__(self, names: object) -> bool:
-        try:
-            self[names]  # type: ignore[index]
-        except (KeyError, DomainError, WorkloadError):
-            return False
-        return True
-
-    def __iter__(self) -> Iterator[tuple[str, ...]]:
-        for members in self.closure:
-            yield tuple(self.domain.names[position] for position in members)
-
-    def __len__(self) -> int:
-        return len(self.closure)
-
-    def __repr__(self) -> str:
-        return f"<noise variances of {len(self):,} attribute sets>"
+#: Up to this many cells that differ, means over cells are taken cell by cell.
+_MEAN_LIMIT = 2**22
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,10 +48,12 @@ class Plan:
         gap: the loss (or, for a given loss, the cost) is proved to be within this fraction of the best possible.
         status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
         neighbors: which data sets count as neighbors.
+        basis_of_attribute (d,): the residual basis of each attribute; the subtraction basis for all if none is given.
 
     Raises:
         BudgetError: noise is missing, not positive or not finite, or costs more than the budget; records are replaced
             and the domain drops some.
+        WorkloadError: bases are not one for each attribute and of its size, or do not span a kind of query asked.
 
     Guarantees: ``pcost``, recomputed from the noise and rounded up, is at most the budget.
     Source: spec eqs. (8), (11), (12); paper Theorems 4.3 and 4.4.
@@ -101,9 +67,11 @@ class Plan:
     gap: float
     status: str
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
+    basis_of_attribute: tuple[Basis, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         require_public_total(self.domain, self.neighbors)
+        object.__setattr__(self, "basis_of_attribute", checked_bases(self.domain, self.basis_of_attribute))
         noise = frozen(np.array(self.noise_array, dtype=np.float64))
         object.__setattr__(self, "noise_array", noise)
         if noise.shape != (len(self.closure),):
@@ -135,9 +103,19 @@ class Plan:
         return NoiseVariances(self.domain, self.closure, self.noise_array)
 
     @property
+    def bases(self) -> dict[str, Basis]:
+        """The residual basis of each attribute, by name: what is measured of it."""
+        return dict(zip(self.domain.names, self.basis_of_attribute, strict=True))
+
+    @property
+    def basis_summary(self) -> dict[str, int]:
+        """How many attributes have a basis of each family, such as ``{"subtraction": 9, "optimal": 5}``."""
+        return dict(Counter(basis.family for basis in self.basis_of_attribute))
+
+    @cached_property
     def numbers(self) -> ResidualNumbers:
         """What each attribute contributes to cost and variance."""
-        return subtraction_numbers(self.domain.sizes)
+        return workload_numbers(self.workload, self.basis_of_attribute)
 
     @cached_property
     def pcost(self) -> float:
@@ -159,28 +137,32 @@ class Plan:
         return math.sqrt(float(share @ self.average_variances))
 
     @cached_property
+    def max_variances(self) -> FloatArray:
+        """The largest cell variance of every query of the workload, in its order, (q,), in counts squared.
+
+        Source: spec eqs. (23) and (26).
+        """
+        if has_alike_cells(self.workload, self.basis_of_attribute):
+            return self.average_variances
+        answers = hull_answers(self.workload, self.basis_of_attribute, self.numbers.code)
+        return frozen(largest_cells(self.workload, self.closure, answers, self.noise_array)[0])
+
+    @property
     def max_variance(self) -> float:
         """The largest cell variance over the workload, in counts squared."""
-        return float(self.average_variances.max())
+        return float(self.max_variances.max())
 
     def variance(self, query: QueryLike) -> NDArray[np.float64]:
-        """The variance of every cell of a query's table, (n_1, .., n_k) in domain order, in counts squared.
+        """The variance of every cell of a query's table, (q_1, .., q_k) in domain order, in counts squared.
 
-        Any query on a subset of a workload query's attributes can be asked.
+        Any query on a subset of a workload query's attributes can be asked, in any kind that the bases span.
 
         Raises:
-            WorkloadError: the plan does not answer the query, or no array can have its shape.
+            WorkloadError: the plan does not answer the query, or the array would be too large.
 
-        Source: spec eq. (11); paper Theorem 4.4.
+        Source: spec eqs. (11) and (26); paper Theorems 4.4 and 7.2.
         """
-        shape, noise = self._noise_within(query)
-        for n in reversed([n for n in shape if n > 1]):
-            noise = noise @ np.array([1 / n**2, (n - 1) / n])
-        if math.prod(shape) >= _CELL_LIMIT:
-            raise WorkloadError(
-                f"too large: a table of {math.prod(shape):,} cells; its cells are alike, and errors() has their std_err"
-            )
-        return np.broadcast_to(noise, shape)
+        return cell_variances(*self._table(query))
 
     def covariance(self, query: QueryLike) -> NDArray[np.float64]:
         """The covariance of the cells of a query's table in C order, (cells, cells), in counts squared.
@@ -188,29 +170,29 @@ class Plan:
         Raises:
             WorkloadError: the plan does not answer the query, or the matrix is too large.
 
-        Source: spec eq. (12); paper Theorem 4.4.
+        Source: spec eqs. (12) and (26); paper Theorems 4.4 and 7.2.
         """
-        shape, noise = self._noise_within(query)
-        return dense_covariance(tuple(n for n in shape if n > 1), noise)
+        return dense_covariance(*self._table(query))
 
     def combination_variance(self, query: QueryLike, weights: ArrayLike) -> float:
         """The variance of a weighted sum of the cells of a query's table, in counts squared.
 
         Args:
             query: any query that the plan answers.
-            weights (n_1, .., n_k): the weight of each cell, in domain order.
+            weights (q_1, .., q_k): the weight of each cell, in domain order.
 
         Raises:
             WorkloadError: the plan does not answer the query, or the weights do not have its table's shape.
 
-        Cost: O(cells), without forming the covariance.
-        Source: spec eq. (12).
+        Cost: O(cells) for identity queries with the subtraction basis, else one product of the weights with the
+            matrices of each attribute; the covariance is not formed.
+        Source: spec eqs. (12) and (26).
         """
-        shape, noise = self._noise_within(query)
-        array = np.asarray(weights, dtype=np.float64)
+        axes, noise = self._table(query)
+        shape, array = tuple(axis.rows for axis in axes), np.asarray(weights, dtype=np.float64)
         if array.shape != shape or not np.isfinite(array).all():
             raise WorkloadError(f"weights must be finite, one for each cell: shape {shape}, got {array.shape}")
-        return quadratic_form(array.squeeze(tuple(axis for axis, n in enumerate(shape) if n == 1)), noise)
+        return quadratic_form(axes, array, noise)
 
     def errors(self, level: float = 0.95) -> "pd.DataFrame":
         """The error table: one row per query of the workload, known before any data are seen.
@@ -220,13 +202,24 @@ class Plan:
 
         Returns:
             Columns ``query``, ``kinds``, ``order``, ``cells``, ``weight``, ``privacy_share`` (each residual's cost is
-            split over the queries that use it, in proportion to what they take of its variance), ``std_err`` (of an
-            average cell), ``max_std_err``, ``moe``, ``conf_level`` and ``expected_abs_error``, all in counts.
+            split over the queries that use it, in proportion to what they take of its variance), ``std_err`` (the root
+            of the average cell variance), ``max_std_err`` (of the cell with the largest variance), ``moe`` (the margin
+            of error of a cell whose standard error is ``std_err``), ``conf_level`` and ``expected_abs_error`` (the mean
+            over cells; where the workload has more than 2**22 cells that differ, that of the average variance, which
+            is no less), all in counts.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
         """
-        return error_table(self.workload, self.numbers, self.noise_array, self.average_variances, level)
+        return error_table(
+            self.workload,
+            self.numbers,
+            self.noise_array,
+            average_variance=self.average_variances,
+            max_variance=self.max_variances,
+            mean_std_err=self._mean_std_errs,
+            level=level,
+        )
 
     def save(self, path: PathLike) -> None:
         """Write the plan to one file, whole or not at all; `load_plan` reads it.
@@ -238,18 +231,30 @@ class Plan:
 
         save_plan(self, path)
 
-    def _noise_within(self, query: QueryLike) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-        """A query's table shape, and sigma squared of all subsets of its attributes of more than one value, (2, .., 2).
+    @cached_property
+    def _mean_std_errs(self) -> FloatArray:
+        """The mean standard error of a cell of every query, (q,), or what bounds it if there are too many cells."""
+        if not has_alike_cells(self.workload, self.basis_of_attribute):
+            answers = every_answer(self.workload, self.basis_of_attribute, self.numbers.code)
+            if answers.cells(self.workload) <= _MEAN_LIMIT:
+                return mean_std_errs(self.workload, self.closure, answers, self.noise_array)
+        return np.sqrt(self.average_variances)
 
-        Index 1 on an axis means that the attribute is present.
+    def _table(self, query: QueryLike) -> tuple[list[Axis], NDArray[np.float64]]:
+        """The attributes of a query's table, and sigma squared of all their subsets.
+
+        The noise has an axis for each attribute, (2, .., 2), index 1 where it is present; attributes of one value are
+        never measured, so they have only index 0.
         """
-        positions, _ = read_query(self.domain, query)
+        positions, kinds = read_query(self.domain, query)
         rows = np.array([positions], dtype=np.int32)
         if self.closure.positions_of(rows)[0] < 0:
             names = tuple(self.domain.names[position] for position in positions)
             raise WorkloadError(
                 f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
             )
-        varied = rows[:, ~self.closure.trivial[rows[0]]]
-        noise = self.noise_array[self.closure.subset_positions(varied)[0]].reshape((2,) * varied.shape[1]).transpose()
-        return tuple(self.domain.sizes[position] for position in positions), noise
+        axes = [Axis(self.basis_of_attribute[i], kind) for i, kind in zip(positions, kinds, strict=True)]
+        for position, axis in zip(positions, axes, strict=True):
+            require_spanned(self.domain.names[position], axis.basis, axis.kind)
+        noise = self.noise_array[self.closure.subset_positions(rows)[0]].reshape((2,) * len(positions)).transpose()
+        return axes, noise[tuple(slice(0, min(axis.basis.size, 2)) for axis in axes)]

@@ -4,12 +4,15 @@ Reads: a workload, a budget, a loss.  Gives: Plan.  Never sees a record.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from residualplanner._checks import FloatArray, require_positive
-from residualplanner.bases import ResidualNumbers, subtraction_numbers
+from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner.plan.attributes import workload_numbers
+from residualplanner.plan.bases_asked import Bases, bases_for
 from residualplanner.plan.convex_noise import least_convex, least_cost
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
 from residualplanner.plan.losses import (
@@ -37,6 +40,7 @@ def select(
     budget: Budget | None = None,
     at_most: float | None = None,
     loss: Loss = "sum",
+    bases: Bases = "optimal",
     gap: float = 1e-6,
     neighbors: Notion = "add-remove",
     records_per_person: int = 1,
@@ -49,6 +53,11 @@ def select(
         at_most: the largest loss allowed, in counts squared for the built-in losses; the plan spends the least it can.
         loss: "sum" (of all cell variances), "max" (the largest cell variance), `SumOfVariances`, `MaxVariance`, or a
             function from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
+        bases: what is measured of attributes that are asked in other kinds than identity: "optimal" (spec section 5),
+            "orthogonal" (the paper's section 7), or a mapping from attribute name to a matrix S of shape (n-1, n) whose
+            rows are independent of one another and of a row of ones, such as ``plan.bases`` of another plan; attributes
+            that are not named get the optimal one.  Matrices of real numbers are rounded to whole-number multiples of
+            a power of 2, which costs less than 1e-4 of any variance.
         gap: how close to the optimum is close enough, as a fraction; for "max", and where records are replaced for all
             built-in losses.
         neighbors: "add-remove": data sets are neighbors if one has a record more; "replace": if a record has other
@@ -62,7 +71,9 @@ def select(
         BudgetError: both or neither of ``budget`` and ``at_most``; a number is not positive and finite; no noise
             reaches ``at_most``; the budget is too small or large for floating point; ``neighbors`` is another notion;
             records are replaced, and an attribute drops some or there is nothing but their number to protect.
-        WorkloadError: weights do not fit, or leave noise that no query limits; the closure is too large.
+        WorkloadError: weights do not fit, or leave noise that no query limits; the closure is too large; ``bases`` is
+            another word, or a matrix does not fit its attribute or span the queries asked of it.
+        DomainError: ``bases`` names an attribute that is not in the domain.
         SolverError: the convex solver gave no usable answer.
 
     Guarantees: the plan's privacy cost, recomputed and rounded up, is at most the budget.
@@ -84,61 +95,71 @@ def select(
     require_public_total(workload.domain, notion)
     if notion.notion == "replace" and len(workload.closure) == 1:
         raise BudgetError("when records are replaced their number is public: this workload has nothing to protect")
-    asked, numbers = read_loss(loss), subtraction_numbers(workload.domain.sizes)
-    gap = require_positive("gap", gap)
+    asked, gap = read_loss(loss), require_positive("gap", gap)
+    importance = importance_of(workload, None if isinstance(asked, ConvexLoss) else asked.weights)
+    given = bases_for(workload, importance, bases, asked)
+    frame = _Frame(workload, given, workload_numbers(workload, given), notion, budget, asked)
+    frame.require_finite_costs()
     if isinstance(asked, ConvexLoss):
-        return _convex_plan(workload, numbers, asked, budget, at_most, notion)
+        return _convex_plan(frame, asked, at_most)
 
-    least = least_maximum if isinstance(asked, MaxVariance) else least_sum
-    choice = least(workload, numbers, importance_of(workload, asked.weights), notion, gap=gap)
+    if isinstance(asked, MaxVariance):
+        choice = least_maximum(workload, given, frame.numbers, importance, notion, gap=gap)
+    else:
+        choice = least_sum(workload, frame.numbers, importance, notion, gap=gap)
     spent = _spendable(budget) if at_most is None else choice.loss / require_positive("at_most", at_most) * _RESERVE
     with np.errstate(over="ignore", under="ignore"):
         noise_variance = choice.noise_variance / spent
-    return _plan(workload, notion, noise_variance, choice, budget, asked, choice.loss / spent)
+    return frame.plan(noise_variance, choice, choice.loss / spent)
 
 
-def _convex_plan(
-    workload: Workload,
-    numbers: ResidualNumbers,
-    loss: ConvexLoss,
-    budget: Budget | None,
-    at_most: float | None,
-    neighbors: Neighbors,
-) -> Plan:
+@dataclass(frozen=True, eq=False, slots=True)
+class _Frame:
+    """What a plan is made of besides its noise."""
+
+    workload: Workload
+    bases: tuple[Basis, ...]
+    numbers: ResidualNumbers
+    neighbors: Neighbors
+    budget: Budget | None
+    loss: SumOfVariances | MaxVariance | ConvexLoss
+
+    def require_finite_costs(self) -> None:
+        """Refuse bases of so large entries that the costs of sets of them are no floats."""
+        with np.errstate(over="ignore"):
+            costs = self.workload.closure.products(self.numbers.pcost)
+        if not np.isfinite(costs).all():
+            raise WorkloadError("the bases have entries too large for queries of so many attributes; divide them")
+
+    def plan(self, noise_variance: FloatArray, choice: NoiseChoice, loss_value: float) -> Plan:
+        """The plan with this noise; without a budget, one that covers it."""
+        if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
+            raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
+        return Plan(
+            workload=self.workload,
+            noise_array=noise_variance,
+            budget=self.budget or self._least_budget(noise_variance),
+            loss=describe_loss(self.loss),
+            loss_value=loss_value,
+            gap=choice.gap,
+            status=choice.status,
+            neighbors=self.neighbors,
+            basis_of_attribute=self.bases,
+        )
+
+    def _least_budget(self, noise_variance: FloatArray) -> Budget:
+        """A budget that covers this noise; a float more, as a budget reads the decimal spelling where that is less."""
+        cost = cost_upper_bound(self.workload.closure, self.numbers, noise_variance, self.neighbors)
+        return pcost(math.nextafter(cost, math.inf))
+
+
+def _convex_plan(frame: _Frame, loss: ConvexLoss, at_most: float | None) -> Plan:
     if at_most is None:
-        choice = least_convex(workload, numbers, loss, neighbors, pcost=_spendable(budget))
-        return _plan(workload, neighbors, choice.noise_variance, choice, budget, loss, choice.loss)
-    choice = least_cost(workload, numbers, loss, neighbors, at_most=at_most)
-    return _plan(workload, neighbors, choice.noise_variance, choice, None, loss, at_most)
-
-
-def _plan(
-    workload: Workload,
-    neighbors: Neighbors,
-    noise_variance: FloatArray,
-    choice: NoiseChoice,
-    budget: Budget | None,
-    loss: SumOfVariances | MaxVariance | ConvexLoss,
-    loss_value: float,
-) -> Plan:
-    if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
-        raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
-    return Plan(
-        workload=workload,
-        noise_array=noise_variance,
-        budget=budget or _least_budget(workload, neighbors, noise_variance),
-        loss=describe_loss(loss),
-        loss_value=loss_value,
-        gap=choice.gap,
-        status=choice.status,
-        neighbors=neighbors,
-    )
-
-
-def _least_budget(workload: Workload, neighbors: Neighbors, noise_variance: FloatArray) -> Budget:
-    """A budget that covers this noise; a float more, as a budget reads the decimal spelling where that is smaller."""
-    numbers = subtraction_numbers(workload.domain.sizes)
-    return pcost(math.nextafter(cost_upper_bound(workload.closure, numbers, noise_variance, neighbors), math.inf))
+        spent = _spendable(frame.budget)
+        choice = least_convex(frame.workload, frame.numbers, loss, frame.neighbors, pcost=spent)
+        return frame.plan(choice.noise_variance, choice, choice.loss)
+    choice = least_cost(frame.workload, frame.numbers, loss, frame.neighbors, at_most=at_most)
+    return frame.plan(choice.noise_variance, choice, at_most)
 
 
 def _spendable(budget: Budget | None) -> float:

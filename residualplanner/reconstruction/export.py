@@ -8,7 +8,7 @@ import json
 import math
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,13 +24,14 @@ from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import Progress, noise_to_json
 from residualplanner.plan import Plan, plan_hash
-from residualplanner.reconstruction.file_names import encoded_names, file_stem
+from residualplanner.queries import Identity, Kind, kind_to_json
+from residualplanner.reconstruction.file_names import encoded_names, file_stem, parts_of_kinds
 from residualplanner.reconstruction.table import VALUE_COLUMNS, Table, normal_quantile, require_free_names
 
 if TYPE_CHECKING:
     from residualplanner.reconstruction.release import Release
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _FORMATS = ("parquet", "csv")
 
@@ -49,7 +50,7 @@ def save_release(
     with write_whole_folder(folder) as partial:
         tables = _write_tables(release, partial, file_format, level=level, progress=progress)
         errors = _errors(release.plan, level)
-        index = errors.select(["query", "cells"])
+        index = errors.select(["query", "kinds", "cells"])
         for name, values in tables.items():
             index = index.append_column(name, [values])
         hashes = {
@@ -66,34 +67,38 @@ class TidyWriter:
     Attributes:
         plan: what was measured, with how much noise.
         level: the confidence level.
-        labels (d,): the labels of every attribute: a PyArrow array of text, a NumPy array of anything else.
+        labels: for each attribute and kind that has been written the labels: a PyArrow array of text, a NumPy array of
+            anything else.
     """
 
     plan: Plan
     level: float
-    labels: tuple[Any, ...]
+    labels: dict[tuple[int, Kind], Any] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, plan: Plan, level: float) -> "TidyWriter":
-        """Prepare the labels of a plan's domain."""
-        return cls(plan, level, tuple(_label_array(attribute) for attribute in plan.domain.attributes))
+    def tidy(self, table: Table, average_variance: float) -> Any:
+        """A table as a PyArrow table: one row per cell, text dictionary-encoded.
 
-    def tidy(self, table: Table, cell_variance: float) -> Any:
-        """A table whose cells have one variance, as a PyArrow table: one row per cell, text dictionary-encoded."""
+        Args:
+            table: the table.
+            average_variance: of its cells, and of each of them where they are alike.
+        """
         import pyarrow as pa
 
         estimate = table.estimate.ravel()
-        std_err = math.sqrt(cell_variance)
+        variance = average_variance if _are_alike(table) else table.variance.ravel()
+        std_err = np.broadcast_to(np.sqrt(variance), estimate.shape)
         moe = normal_quantile(self.level) * std_err
-        same = [np.full(estimate.size, value) for value in (std_err, moe, self.level)]
-        values = (estimate, *same, estimate - moe, estimate + moe)
+        values = (estimate, std_err, moe, np.full(estimate.size, self.level), estimate - moe, estimate + moe)
         columns = [self._column(table, axis) for axis in range(len(table.positions))]
         return pa.table([*columns, *map(pa.array, values)], names=[*table.names, *VALUE_COLUMNS])
 
     def _column(self, table: Table, axis: int) -> Any:
         import pyarrow as pa
 
-        labels, places = self.labels[table.positions[axis]], _places(table.estimate.shape, axis)
+        key = (table.positions[axis], table.kinds[axis])
+        if key not in self.labels:
+            self.labels[key] = _label_array(self.plan.domain.attributes[key[0]], key[1])
+        labels, places = self.labels[key], _places(table.estimate.shape, axis)
         if isinstance(labels, np.ndarray):
             return pa.array(labels[places])
         return pa.DictionaryArray.from_arrays(places, labels)
@@ -104,12 +109,11 @@ def _write_tables(
 ) -> dict[str, list[str]]:
     """Write one file per table; the files' names and hashes, in the order of the workload."""
     to_bytes: Callable[[Any], Any] = _parquet_bytes if file_format == "parquet" else _csv_bytes
-    writer, parts = TidyWriter.of(release.plan, level), encoded_names(release.plan.domain.names)
-    files, hashes = [], []
+    writer, part_of, files, hashes = TidyWriter(release.plan, level), _file_parts(release.plan), [], []
     (folder / "tables").mkdir()
-    # All cells of a marginal have one variance, so the plan's average is each one's own.
     for table, variance in zip(release.tables(progress), release.plan.average_variances.tolist(), strict=True):
-        file = f"tables/{file_stem([parts[position] for position in table.positions])}.{file_format}"
+        parts = [part_of[asked] for asked in zip(table.positions, table.kinds, strict=True)]
+        file = f"tables/{file_stem(parts)}.{file_format}"
         files.append(file)
         hashes.append(_write(folder / file, to_bytes(writer.tidy(table, variance))))
     return {"file": files, "sha256": hashes}
@@ -152,10 +156,32 @@ def _places(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
     return frozen(np.broadcast_to(places, shape).ravel())
 
 
-def _label_array(attribute: Attribute) -> Any:
+def _are_alike(table: Table) -> bool:
+    """Whether all cells have one variance: those of a marginal have, with subtraction bases, by symmetry."""
+    bases = table.plan.basis_of_attribute
+    return all(
+        bases[position].matrix is None and kind == Identity()
+        for position, kind in zip(table.positions, table.kinds, strict=True)
+    )
+
+
+def _file_parts(plan: Plan) -> dict[tuple[int, Kind], str]:
+    """What an attribute contributes to the name of a file, for each kind of query that is asked of it."""
+    workload, names = plan.workload, encoded_names(plan.domain.names)
+    asked: dict[int, list[Kind]] = {}
+    for position, code in np.argwhere(workload.asked).tolist():
+        asked.setdefault(position, []).append(workload.kinds[code])
+    return {
+        (position, kind): part
+        for position, kinds in asked.items()
+        for kind, part in zip(kinds, parts_of_kinds(names[position], kinds), strict=True)
+    }
+
+
+def _label_array(attribute: Attribute, kind: Kind) -> Any:
     import pyarrow as pa
 
-    labels = attribute.value_labels
+    labels = kind.labels(attribute)
     return pa.array(labels) if isinstance(labels[0], str) else np.array(labels)
 
 
@@ -192,6 +218,11 @@ def _manifest(release: "Release", file_format: str, level: float, hashes: Mappin
             "loss_value": plan.loss_value,
             "gap": plan.gap if math.isfinite(plan.gap) else None,
             "status": plan.status,
+            "kinds": [kind_to_json(kind) for kind in plan.workload.kinds],
+            "bases": {
+                name: {"family": basis.family, "answers": basis.answers, "pcost": str(basis.pcost)}
+                for name, basis in zip(plan.domain.names, plan.basis_of_attribute, strict=True)
+            },
         },
         "noise": {name: value for name, value in noise_to_json(noise).items() if name != "seed"},
         "tables": {"count": len(release), "format": file_format, "conf_level": level},

@@ -1,11 +1,14 @@
 """What the file of a table is called: readable, different for every query, and allowed on every system.
 
-Reads: names of attributes.  Gives: names of files.
+Reads: names of attributes, kinds of query.  Gives: names of files.
 """
 
 import hashlib
 import string
+from collections import Counter
 from collections.abc import Sequence
+
+from residualplanner.queries import Identity, Kind
 
 #: How the file of the number of records, a table of no attributes, is called.
 TOTAL = "_total"
@@ -30,8 +33,27 @@ def encoded_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(_encoded(name, _PLAIN if differ else _LOWER) for name in names)
 
 
+def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
+    """What an attribute, by its encoded ``name``, contributes to file names for each of the ``kinds`` asked of it.
+
+    That is the name alone for the identity, else the kind's name behind an ``@``, which no encoded name contains; with
+    a number where the attribute is asked in several kinds of one name.
+
+    Example:
+        >>> from residualplanner.queries import Custom, Prefix
+        >>> parts_of_kinds("age", [Identity(), Prefix(), Custom([[1, 1], [1, 0]]), Custom([[1, 1], [2, 0]])])
+        ['age', 'age@prefix', 'age@custom1', 'age@custom2']
+    """
+    alike, seen, parts = Counter(kind.name for kind in kinds), Counter[str](), []
+    for kind in kinds:
+        seen[kind.name] += 1
+        number = str(seen[kind.name]) if alike[kind.name] > 1 else ""
+        parts.append(name if kind == Identity() else f"{name}@{_encoded(kind.name, _LOWER)}{number}")
+    return parts
+
+
 def file_stem(parts: Sequence[str]) -> str:
-    """The name of a table's file without its ending, from the `encoded_names` of its attributes.
+    """The name of a table's file without its ending, from what its attributes contribute.
 
     Example:
         >>> file_stem(["age", "sex"]), file_stem([])

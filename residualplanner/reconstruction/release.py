@@ -17,7 +17,7 @@ from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.kron import Scratch
 from residualplanner.measurement import BATCH_CELLS, Measurement, Progress
 from residualplanner.plan import Plan
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Kind
 from residualplanner.reconstruction.stacks import Rebuilder
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import QueryLike, read_query
@@ -29,16 +29,18 @@ _CHUNK_TABLES = 4096
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TableBatch:
-    """Some tables of one shape.
+    """Some tables of the same kinds of query and of one shape.
 
     Attributes:
         queries (b,): their numbers in the order of the workload.
         attributes (b, k): the positions of their attributes in the domain.
-        estimates (b, n_1, .., n_k): in counts, read-only.
+        kinds (k,): what is asked of each attribute.
+        estimates (b, q_1, .., q_k): in counts, read-only.
     """
 
     queries: NDArray[np.int64]
     attributes: NDArray[np.int32]
+    kinds: tuple[Kind, ...]
     estimates: FloatArray
 
 
@@ -47,7 +49,7 @@ class Release(Mapping[Any, Table]):
     """A mapping from queries to tables, unbiased and consistent with one another.
 
     It iterates over the queries of the workload; any query on a subset of the attributes of one of them has a table,
-    too.  Tables are made anew each time, always the same.
+    too, of whatever kinds.  Tables are made anew each time, always the same.
 
     Attributes:
         measurement: what the tables are made of.
@@ -57,11 +59,7 @@ class Release(Mapping[Any, Table]):
     _rebuilder: Rebuilder = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for kind in self.plan.workload.kinds:
-            _require_identity(kind)
-        sizes = np.array(self.plan.domain.sizes, dtype=np.int64)
-        rebuilder = Rebuilder(self.plan.closure, sizes, self.measurement.residuals)
-        object.__setattr__(self, "_rebuilder", rebuilder)
+        object.__setattr__(self, "_rebuilder", Rebuilder(self.measurement))
 
     @property
     def plan(self) -> Plan:
@@ -73,11 +71,10 @@ class Release(Mapping[Any, Table]):
 
         Raises:
             DomainError: an attribute is not in the domain, or twice in the query.
-            WorkloadError: the release does not answer the query.
+            WorkloadError: the release does not answer the query; what was measured of an attribute does not answer this
+                kind of query.
         """
         positions, kinds = read_query(self.plan.domain, query)
-        for kind in kinds:
-            _require_identity(kind)
         rows = np.array([positions], dtype=np.int32)
         if self.plan.closure.positions_of(rows)[0] < 0:
             names = tuple(self.plan.domain.names[position] for position in positions)
@@ -85,8 +82,11 @@ class Release(Mapping[Any, Table]):
                 f"the release does not answer {names!r}: it is not part of a query of the workload; add it, plan and "
                 "measure again"
             )
-        (_, estimates), *_ = self._rebuilder.stacks(rows, Scratch())
-        return Table(self.plan, positions, estimates[0])
+        for position, kind in zip(positions, kinds, strict=True):
+            self._require_spanned(position, kind)
+        asked = np.arange(len(kinds), dtype=np.int16)[None]
+        (stack,) = self._rebuilder.stacks(rows, asked, kinds, Scratch())
+        return Table(self.plan, positions, kinds, stack.estimates[0])
 
     def __contains__(self, query: object) -> bool:
         """Whether the release has a table for the query, of the workload or not."""
@@ -114,25 +114,25 @@ class Release(Mapping[Any, Table]):
         Args:
             progress: called with how many of how many tables are done, about once for each quarter million cells.
 
-        Source: spec eq. (13).
+        Source: spec eqs. (13) and (25).
         """
         plan, done = self.plan, 0
         for batches in self._chunks():
             attributes: list[Any] = [None] * sum(len(batch.queries) for batch in batches)
-            estimates = attributes.copy()
+            kinds, estimates = attributes.copy(), attributes.copy()
             for batch in batches:
                 places = (batch.queries - done).tolist()
                 for place, row, estimate in zip(places, batch.attributes.tolist(), batch.estimates, strict=True):
-                    attributes[place], estimates[place] = tuple(row), estimate
-            yield from map(Table, [plan] * len(attributes), attributes, estimates)
+                    attributes[place], kinds[place], estimates[place] = tuple(row), batch.kinds, estimate
+            yield from map(Table, [plan] * len(attributes), attributes, kinds, estimates)
             done += len(attributes)
             if progress is not None:
                 progress(done, len(self))
 
     def batches(self) -> Iterator[TableBatch]:
-        """The tables of all queries of the workload as arrays, some of one shape at a time.
+        """The tables of all queries of the workload as arrays, some of one shape and the same kinds at a time.
 
-        The order is the workload's but for tables of one shape, which are moved together where they are near.
+        The order is the workload's but for such tables, which are moved together where they are near.
         """
         for batches in self._chunks():
             yield from batches
@@ -168,17 +168,28 @@ class Release(Mapping[Any, Table]):
         save_release(self, folder, format, level=level, progress=progress)
 
     def _chunks(self) -> Iterator[list[TableBatch]]:
-        """For one run of queries after another their tables, stacked by shape."""
+        """For one run of queries after another their tables, stacked by bases and kinds."""
         scratch, start = Scratch(), 0
         for block in self.plan.workload.blocks:
             cells = self.plan.workload.cells[start : start + len(block)]
             for first, last in pairwise(_chunk_ends(cells)):
-                attributes = block.attributes[first:last]
+                attributes, asked = block.attributes[first:last], block.kinds[first:last]
                 yield [
-                    TableBatch(start + first + rows, attributes[rows], estimates)
-                    for rows, estimates in self._rebuilder.stacks(attributes, scratch)
+                    TableBatch(start + first + rows, attributes[rows], kinds, estimates)
+                    for rows, kinds, estimates in self._rebuilder.stacks(
+                        attributes, asked, self.plan.workload.kinds, scratch
+                    )
                 ]
             start += len(block)
+
+    def _require_spanned(self, position: int, kind: Kind) -> None:
+        basis = self.plan.basis_of_attribute[position]
+        # A basic matrix and its Gram matrix have the same row space, and the latter is never large.
+        if basis.answers < basis.size - 1 and not basis.spans(kind.gram(basis.size)):
+            raise WorkloadError(
+                f"what was measured of {self.plan.domain.names[position]!r} does not answer {kind.name}; ask for "
+                "this kind in a query of the workload, plan and measure again"
+            )
 
 
 def reconstruct(measurement: Measurement) -> Release:
@@ -190,18 +201,10 @@ def reconstruct(measurement: Measurement) -> Release:
     Returns:
         The release: a mapping from queries to tables.
 
-    Raises:
-        WorkloadError: the workload asks for more than marginals.
-
     Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on what they share.
-    Source: spec eqs. (10) and (13); paper Algorithm 2.
+    Source: spec eqs. (10), (13) and (25); paper Algorithms 2 and 6.
     """
     return Release(measurement)
-
-
-def _require_identity(kind: Kind) -> None:
-    if kind != Identity():
-        raise WorkloadError(f"only marginals can be reconstructed, whose kind is Identity(); got {kind!r}")
 
 
 def _chunk_ends(cells: FloatArray) -> list[int]:

@@ -1,68 +1,118 @@
-"""Tables from residual answers, many of one shape at a time.
+"""Tables from residual answers, many of the same bases and kinds of query at a time.
 
-Reads: residual answers, sets of attributes.  Gives: stacks of estimates.  Nothing loops over tables.
+Reads: residual answers, sets of attributes, kinds.  Gives: stacks of estimates.  Nothing loops over tables.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
-from residualplanner.kron import Scratch, tables_of_residuals
-from residualplanner.measurement import BATCH_CELLS, IntegerAnswers, ResidualAnswers
-from residualplanner.workload import Closure
+from residualplanner.bases import basis_codes
+from residualplanner.kron import AxisMap, ProductMap, Scratch, tables_of_residuals
+from residualplanner.measurement import BATCH_CELLS, Measurement
+from residualplanner.queries import Kind
+from residualplanner.reconstruction.rebuilding import rebuilding_map
+from residualplanner.workload import row_numbers
+
+#: How many maps are kept for the next tables of the same bases and kinds.
+_KEPT = 4096
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Rebuilder:
-    """What is needed to rebuild tables.
+class Stack(NamedTuple):
+    """Tables of the same bases and kinds.
 
     Attributes:
-        closure: the sets of attributes whose residuals are known.
-        sizes (d,): how many values each attribute has.
-        residuals: the answers.
+        rows (b,): which of the queries asked for these are, ascending.
+        kinds (k,): what is asked of each attribute.
+        estimates (b, q_1, .., q_k): in counts, read-only.
     """
 
-    closure: Closure
-    sizes: NDArray[np.int64]
-    residuals: IntegerAnswers | ResidualAnswers
+    rows: NDArray[np.int64]
+    kinds: tuple[Kind, ...]
+    estimates: FloatArray
 
-    def stacks(self, attributes: NDArray[np.int32], scratch: Scratch) -> Iterator[tuple[NDArray[np.int64], FloatArray]]:
-        """The tables over some sets of attributes, stacked by shape.
+
+class Rebuilder:
+    """Rebuilds tables from the answers of a measurement."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        self._closure = measurement.plan.closure
+        self._residuals = measurement.residuals
+        self._bases = measurement.plan.basis_of_attribute
+        self._codes = basis_codes(self._bases)
+        # Kept with the rebuilder, not with the module: maps hold the matrices of one plan's bases.
+        self._axis_maps: dict[tuple[int, Kind], AxisMap] = {}
+        self._table_map = lru_cache(_KEPT)(self._new_table_map)
+
+    def stacks(
+        self,
+        attributes: NDArray[np.int32],
+        kinds: NDArray[np.int16],
+        names: Sequence[Kind],
+        scratch: Scratch,
+    ) -> Iterator[Stack]:
+        """The tables of some queries of one order, stacked by bases and kinds.
 
         Args:
             attributes (m, k): sets of the closure, ascending; attributes of a single value may be among them.
+            kinds (m, k): which of ``names`` is asked of each attribute.
+            names: kinds of query that the bases of these attributes span.
             scratch: memory to work in.
 
         Yields:
-            Which rows these are, (b,), and their estimates (b, n_1, .., n_k), read-only.  Rows of one shape come in
-            order; each row comes once.
+            Rows of the same bases and kinds, in order; each row comes once.
 
-        Source: spec eqs. (10) and (13).
+        Source: spec eqs. (10), (13) and (25).
         """
-        trivial = self.closure.trivial[attributes]
+        trivial = self._closure.trivial[attributes]
         for pattern in _patterns(trivial):
             rows = np.flatnonzero((trivial == pattern).all(axis=1))
-            yield from self._stacks_of_pattern(attributes, rows, ~pattern, scratch)
+            yield from self._stacks_of_pattern(attributes[rows], kinds[rows], names, rows, scratch)
 
     def _stacks_of_pattern(
-        self, attributes: NDArray[np.int32], rows: NDArray[np.int64], kept: NDArray[np.bool_], scratch: Scratch
-    ) -> Iterator[tuple[NDArray[np.int64], FloatArray]]:
-        """The tables of rows that have attributes of a single value at the same places, those not ``kept`` (k,)."""
-        groups = self.residuals.groups
-        subsets = self.closure.subset_positions(attributes[rows][:, kept])
+        self,
+        attributes: NDArray[np.int32],
+        kinds: NDArray[np.int16],
+        names: Sequence[Kind],
+        rows: NDArray[np.int64],
+        scratch: Scratch,
+    ) -> Iterator[Stack]:
+        """The tables of queries that have attributes of a single value at the same places."""
+        kept = ~self._closure.trivial[attributes[0]]
+        groups = self._residuals.groups
+        subsets = self._closure.subset_positions(attributes[:, kept])
         group, row = groups.group[subsets], groups.row[subsets]
-        for same in _equal(group[:, -1]):
+        for same in _equal(_alike(group[:, -1], kinds)):
             numbers = group[same[0]].tolist()
-            blocks = [self.residuals.stored(number) for number in numbers]
-            divisors = [self.residuals.divisor(number) for number in numbers]
-            shape = self.sizes[attributes[rows[same[0]]]].tolist()
-            for part in np.array_split(same, max(1, round(len(same) * math.prod(shape) / BATCH_CELLS))):
-                tables = tables_of_residuals(blocks, row[part], divisors=divisors, scratch=scratch)
-                yield rows[part], frozen(tables.reshape(len(part), *shape))
+            blocks = [self._residuals.stored(number) for number in numbers]
+            divisors = [self._residuals.divisor(number) for number in numbers]
+            asked = tuple(names[code] for code in kinds[same[0]].tolist())
+            maps = self._table_map(tuple(self._codes[attributes[same[0]]].tolist()), asked)
+            cells = max(math.prod(maps.columns), math.prod(maps.rows))
+            pieces = max(1, min(len(same), round(len(same) * cells / BATCH_CELLS)))
+            for part in np.array_split(same, pieces):
+                tables = tables_of_residuals(blocks, row[part], divisors=divisors, maps=maps, scratch=scratch)
+                yield Stack(rows[part], asked, frozen(tables))
+
+    def _new_table_map(self, codes: tuple[int, ...], kinds: tuple[Kind, ...]) -> ProductMap:
+        return ProductMap([self._axis_map(code, kind) for code, kind in zip(codes, kinds, strict=True)])
+
+    def _axis_map(self, code: int, kind: Kind) -> AxisMap:
+        if (code, kind) not in self._axis_maps:
+            self._axis_maps[code, kind] = rebuilding_map(self._bases[int(np.argmax(self._codes == code))], kind)
+        return self._axis_maps[code, kind]
+
+
+def _alike(group: NDArray[np.int64], kinds: NDArray[np.int16]) -> NDArray[np.int64]:
+    """A number for each row (m,), equal where both the ``group`` (m,) and all ``kinds`` (m, k) are."""
+    if (kinds == kinds[:1]).all():
+        return group
+    return row_numbers(np.column_stack([group, kinds]))
 
 
 def _patterns(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:

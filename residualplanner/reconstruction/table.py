@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan import Plan
-from residualplanner.queries import Identity
+from residualplanner.queries import Kind
+from residualplanner.workload import query_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,11 +61,13 @@ class Table:
     Attributes:
         plan: what was measured, with how much noise.
         positions: the attributes' places in the domain, ascending.
-        estimate (n_1, .., n_k): the estimates in counts, read-only, attributes in domain order.  They can be negative.
+        kinds: what is asked of each attribute.
+        estimate (q_1, .., q_k): the estimates in counts, read-only, attributes in domain order.  They can be negative.
     """
 
     plan: Plan = field(repr=False)
     positions: tuple[int, ...]
+    kinds: tuple[Kind, ...]
     estimate: FloatArray
 
     @property
@@ -74,27 +77,29 @@ class Table:
         return tuple(names[position] for position in self.positions)
 
     @property
-    def query(self) -> tuple[str, ...]:
-        """The query that this table answers, as every method accepts it."""
-        return self.names
+    def query(self) -> tuple[str, ...] | dict[str, Kind]:
+        """The query that this table answers, as every method accepts it: names, or a mapping from name to kind."""
+        return query_of(self.plan.domain, self.positions, self.kinds)
 
     @property
     def labels(self) -> tuple[tuple[object, ...], ...]:
         """For each axis what its entries are about."""
         attributes = self.plan.domain.attributes
-        return tuple(Identity().labels(attributes[position]) for position in self.positions)
+        return tuple(
+            kind.labels(attributes[position]) for position, kind in zip(self.positions, self.kinds, strict=True)
+        )
 
     @property
     def variance(self) -> NDArray[np.float64]:
-        """The exact variance of every cell, (n_1, .., n_k), in counts squared.
+        """The exact variance of every cell, (q_1, .., q_k), in counts squared.
 
-        Source: spec eq. (11).
+        Source: spec eqs. (11) and (26).
         """
         return self.plan.variance(self.query)
 
     @property
     def std_err(self) -> NDArray[np.float64]:
-        """The standard error of every cell, (n_1, .., n_k), in counts."""
+        """The standard error of every cell, (q_1, .., q_k), in counts."""
         return np.sqrt(self.variance)
 
     def moe(self, level: float = 0.95) -> NDArray[np.float64]:
@@ -118,7 +123,7 @@ class Table:
         Raises:
             WorkloadError: the matrix is too large; `combine` needs none.
 
-        Source: spec eq. (12).
+        Source: spec eqs. (12) and (26).
         """
         return self.plan.covariance(self.query)
 
@@ -126,13 +131,13 @@ class Table:
         """A weighted sum of the cells, with its exact variance.
 
         Args:
-            weights (n_1, .., n_k): the weight of each cell.
+            weights (q_1, .., q_k): the weight of each cell.
 
         Raises:
             WorkloadError: the weights are not numbers, or not one for each cell.
 
-        Cost: O(cells).
-        Source: spec eq. (12).
+        Cost: O(cells) where all is identity, else a product with a matrix for each attribute.
+        Source: spec eqs. (12) and (26).
         """
         try:
             array = np.asarray(weights, dtype=np.float64)

@@ -14,12 +14,14 @@ class NoiseChoice:
         loss: the loss of this choice.
         bound: no choice of the same privacy cost has a lower loss; equal to ``loss`` for a closed form.
         status: how the choice was found, in a few words.
+        weights (q,): the weights of the queries with which a search ended, so that a like problem may begin with them.
     """
 
     noise_variance: FloatArray
     loss: float
     bound: float
     status: str
+    weights: FloatArray | None = None
 
     @property
     def gap(self) -> float:

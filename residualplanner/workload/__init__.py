@@ -4,7 +4,7 @@ from residualplanner.workload.asked import QueryLike, query_of, read_query
 from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
-from residualplanner.workload.shape_groups import ShapeGroups, shape_groups
+from residualplanner.workload.shape_groups import ShapeGroups, shape_groups, subtraction_cells
 from residualplanner.workload.symmetry import Orbits, workload_orbits
 from residualplanner.workload.workload import QueryBlock, Workload
 
@@ -23,5 +23,6 @@ __all__ = [
     "row_numbers",
     "shape_groups",
     "subset_products",
+    "subtraction_cells",
     "workload_orbits",
 ]

@@ -1,57 +1,100 @@
-"""Sets of attributes grouped by the shape of their tables, so that equal tables are worked on together."""
+"""Sets of attributes grouped by the bases of their attributes, so that equal tables are worked on together."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from residualplanner._checks import frozen
-from residualplanner.workload.attribute_sets import AttributeSets, PositionArray, row_numbers
+from residualplanner.bases import Basis, basis_codes
+from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ShapeGroups:
-    """Which sets of attributes have tables of the same shape.
+    """Which sets of attributes have the same sequence of bases, and with it tables and answers of the same shape.
 
     Attributes:
-        shapes: the shape of each group's tables; groups of lower order come first.
+        bases: the bases of each group's attributes; groups of lower order come first.
+        shapes: the shape of each group's tables of counts.
+        answer_shapes: the shape of the residual answers to each of its tables.
         group (m,): the group of every set.
         row (m,): its place within the group.
         members: for each group the numbers of its sets, ascending.
     """
 
+    bases: tuple[tuple[Basis, ...], ...]
     shapes: tuple[tuple[int, ...], ...]
+    answer_shapes: tuple[tuple[int, ...], ...]
     group: NDArray[np.int64]
     row: NDArray[np.int64]
     members: tuple[NDArray[np.int64], ...]
 
+    def noise_shape(self, group: int) -> tuple[int, ...]:
+        """The shape of the noise of one of a group's tables: one number per answer, or per value before ``Sub``."""
+        return tuple(basis.size if basis.matrix is None else basis.answers for basis in self.bases[group])
 
-def shape_groups(sets: AttributeSets, sizes: ArrayLike) -> ShapeGroups:
-    """Group ``sets`` by the sizes (d,) of their attributes, in order.
+    def divisor(self, group: int) -> int:
+        """What whole-number answers of a group are to be divided by: the sizes of its subtraction axes, multiplied.
+
+        Source: spec eqs. (34) and (36).
+        """
+        return subtraction_cells(self.bases[group])
+
+
+def subtraction_cells(bases: Sequence[Basis]) -> int:
+    """The sizes of the attributes that have the subtraction basis, multiplied."""
+    return math.prod(basis.size for basis in bases if basis.matrix is None)
+
+
+def shape_groups(sets: AttributeSets, bases: Sequence[Basis]) -> ShapeGroups:
+    """Group ``sets`` by the ``bases`` (d,) of their attributes, in order.
+
+    Two attributes of one size may have different bases; then their tables have one shape, and their answers do not.
 
     Example:
-        >>> groups = shape_groups(AttributeSets.of([(0,), (1,), (2,)], attribute_count=3), [4, 2, 4])
+        >>> from residualplanner.bases import subtraction_basis
+        >>> sets = AttributeSets.of([(0,), (1,), (2,)], attribute_count=3)
+        >>> groups = shape_groups(sets, [subtraction_basis(size) for size in (4, 2, 4)])
         >>> groups.shapes, groups.group.tolist(), groups.row.tolist()
         (((2,), (4,)), [1, 0, 1], [0, 0, 1])
     """
-    size = np.asarray(sizes, dtype=np.int64)
-    shapes: list[tuple[int, ...]] = []
+    distinct, code = _coded(bases)
+    found: list[NDArray[np.int64]] = []
     group = np.empty(len(sets), dtype=np.int64)
+    total = 0
     for block, start in zip(sets.blocks, sets.offsets.tolist(), strict=False):
-        block_shapes, numbers = distinct_shapes(block, size)
-        group[start : start + len(block)] = numbers + len(shapes)
-        shapes += block_shapes
+        codes = code[block]
+        numbers = row_numbers(codes)
+        group[start : start + len(block)] = numbers + total
+        found.append(codes[np.unique(numbers, return_index=True)[1]])
+        total += len(found[-1])
     by_group = np.argsort(group, kind="stable")
-    counts = np.bincount(group, minlength=len(shapes))
+    counts = np.bincount(group, minlength=total)
     starts = np.cumsum(counts) - counts
     row = np.empty(len(sets), dtype=np.int64)
     row[by_group] = np.arange(len(sets)) - np.repeat(starts, counts)
-    members = tuple(frozen(part) for part in np.split(by_group, starts[1:])) if shapes else ()
-    return ShapeGroups(tuple(shapes), frozen(group), frozen(row), members)
+    members = tuple(frozen(part) for part in np.split(by_group, starts[1:])) if total else ()
+    objects = np.array([*distinct, None], dtype=object)[:-1]
+    sizes = np.array([basis.size for basis in distinct], dtype=np.int64)
+    answers = np.array([basis.answers for basis in distinct], dtype=np.int64)
+    named = (_looked_up(objects, found), _looked_up(sizes, found), _looked_up(answers, found))
+    return ShapeGroups(*named, frozen(group), frozen(row), members)
 
 
-def distinct_shapes(rows: PositionArray, size: NDArray[np.int64]) -> tuple[list[tuple[int, ...]], NDArray[np.int64]]:
-    """The distinct shapes of the sets ``rows`` (m, k), and which of them each row has, (m,)."""
-    numbers = row_numbers(np.unique(size, return_inverse=True)[1][rows])
-    first = np.unique(numbers, return_index=True)[1]
-    return [tuple(shape) for shape in size[rows[first]].tolist()], numbers
+def _looked_up(values: NDArray[Any], found: Sequence[NDArray[np.int64]]) -> tuple[tuple[Any, ...], ...]:
+    """The ``values`` of each row of codes."""
+    return tuple(tuple(row) for codes in found for row in values[codes].tolist())
+
+
+def _coded(bases: Sequence[Basis]) -> tuple[list[Basis], NDArray[np.int64]]:
+    """The distinct bases, those of smaller size first, and which of them each of ``bases`` (d,) is, (d,)."""
+    first, code = np.unique(basis_codes(bases), return_index=True, return_inverse=True)[1:]
+    distinct = [bases[number] for number in first.tolist()]
+    order = np.argsort([basis.size for basis in distinct], kind="stable")
+    rank = np.empty(len(distinct), dtype=np.int64)
+    rank[order] = np.arange(len(distinct))
+    return [distinct[number] for number in order.tolist()], rank[code]

@@ -53,7 +53,7 @@ def test_differences_are_the_product_with_sub_of_eq_35(shape, batch, seed):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_python_integers_give_what_int64_gives(shape):
     tables = whole_tables(1, 3, *shape)
-    for function in (centered_tables, differences_of_tables, lambda x: integer_products(x, [None] * len(shape))):
+    for function in (centered_tables, differences_of_tables):
         narrow, wide = function(tables), function(tables.astype(object))
         assert wide.dtype == object
         assert (narrow == wide).all()
@@ -81,21 +81,51 @@ def test_differences_agree_with_residuals_in_floating_point(shape, seed):
     assert (differences_of_tables(tables) == residuals_of_tables(tables.astype(np.float64))).all()
 
 
-@given(shape=st.lists(st.integers(1, 5), max_size=3).map(tuple), seed=st.integers(0, 99), data=st.data())
-def test_integer_products_apply_a_matrix_or_xi_along_each_axis(shape, seed, data):
+axes_of = st.sets(st.integers(1, 4)).map(sorted)
+
+
+@given(shape=shapes, axes=axes_of, seed=st.integers(0, 99))
+def test_only_the_axes_asked_for_are_centered_and_differenced(shape, axes, seed):
+    tables, taken = whole_tables(seed, 2, *shape), [axis for axis in axes if axis <= len(shape)]
+    for function, matrix in ((centered_tables, center), (differences_of_tables, subtraction)):
+        kept = [
+            matrix(size) if axis in taken else np.eye(size, dtype=int).tolist() for axis, size in enumerate(shape, 1)
+        ]
+        expected = applied(kept, tables)
+        for scratch in (None, Scratch()):
+            assert (function(tables, axes=taken, scratch=scratch) == expected).all()
+
+
+@given(shape=st.lists(st.integers(1, 12), max_size=3).map(tuple), seed=st.integers(0, 99), data=st.data())
+def test_integer_products_apply_a_matrix_along_each_axis_or_leave_it_alone(shape, seed, data):
     tables = whole_tables(seed, 2, *shape)
     matrices = [
         None if data.draw(st.booleans()) else whole_tables(seed + axis, data.draw(st.integers(1, 4)), size, most=9)
         for axis, size in enumerate(shape)
     ]
     expected = applied(
-        [center(size) if matrix is None else matrix.tolist() for size, matrix in zip(shape, matrices, strict=True)],
+        [
+            np.eye(size, dtype=int).tolist() if matrix is None else matrix.tolist()
+            for size, matrix in zip(shape, matrices, strict=True)
+        ],
         tables,
     )
-    found = integer_products(tables, matrices)
+    total = int(abs(tables).sum())
+    found = integer_products(tables, matrices, total=total)
     assert found.dtype == np.int64
     assert (found == expected).all()
-    assert (integer_products(tables.astype(object), matrices) == expected).all()
+    assert (integer_products(tables.astype(object), matrices, total=total) == expected).all()
+
+
+def test_products_become_python_integers_once_they_could_be_too_large():
+    """All of a total of ``2**40`` in one cell, and entries of ``2**30``: int64 for one axis, not for two."""
+    tables, matrix = np.zeros((1, 9, 10), dtype=np.int64), np.full((2, 10), -(2**30))
+    tables[0, 4, 7] = 2**32
+    one = integer_products(tables, [None, matrix], total=2**32)
+    assert (one.dtype, one.min()) == (np.int64, -(2**62))
+    both = integer_products(tables, [np.full((2, 9), 2**30), matrix], total=2**32)
+    assert both.dtype == object
+    assert both.ravel().tolist() == [-(2**92)] * 4
 
 
 @given(order=st.permutations(SHAPES), wide=st.lists(st.booleans(), min_size=len(SHAPES), max_size=len(SHAPES)))

@@ -121,13 +121,17 @@ def test_results_do_not_lie_in_memory_that_is_used_again():
     assert first.tolist() == [[3.0, 1.0]]
 
 
-@given(shape=st.lists(st.integers(1, 50), max_size=8).map(tuple))
-def test_merged_axes_keep_their_order_and_stay_below_the_limit(shape):
-    merged = merged_axes(shape)
-    assert sum(merged, ()) == shape
-    assert all(len(axes) == 1 or math.prod(axes) <= DENSE_LIMIT for axes in merged)
-    pairs = itertools.pairwise(merged)
-    assert all(math.prod(left) * right[0] > DENSE_LIMIT for left, right in pairs)
+@given(shapes=st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=8))
+def test_merged_axes_keep_their_order_and_stay_below_the_limit(shapes):
+    columns, rows = tuple(n for n, _ in shapes), tuple(m for _, m in shapes)
+    merged = merged_axes(columns, rows)
+    assert list(itertools.chain(*merged)) == list(range(len(shapes)))
+
+    def widest(axes):
+        return max(math.prod(columns[axis] for axis in axes), math.prod(rows[axis] for axis in axes))
+
+    assert all(len(axes) == 1 or widest(axes) <= DENSE_LIMIT for axes in merged)
+    assert all(widest([*left, right[0]]) > DENSE_LIMIT for left, right in itertools.pairwise(merged))
 
 
 def test_arrays_of_no_or_of_several_libraries_are_refused():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import dense
+from replayed_measuring import integers_of, noise_frozen
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError
 from residualplanner.measurement import IntegerAnswers, load_measurement, measure
@@ -25,7 +26,7 @@ from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
 from residualplanner.reconstruction import reconstruct
 from residualplanner.workload import Workload, marginals, shape_groups
-from strategies import cases, names_of
+from strategies import bases_of, cases, names_of
 
 SIZES = (3, 1, 2, 4, 3)
 DOMAIN = Domain(dict(zip(("a", "one", "b", "c", "d"), SIZES, strict=True)))
@@ -46,34 +47,6 @@ def whole_product(matrices):
     for matrix in matrices:
         product = np.kron(product, matrix)
     return product
-
-
-def integers_of(measurement):
-    """The whole numbers of each set, flat, by its members."""
-    answers = measurement.residuals
-    groups = answers.groups
-    return {
-        members: answers.stored(groups.group[number])[groups.row[number] : groups.row[number] + 1].ravel()
-        for number, members in enumerate(measurement.plan.closure)
-    }
-
-
-def noise_frozen(monkeypatch):
-    """Draw the squares of 1, 2, 3, .. in place of random numbers."""
-    drawn = 0
-
-    def flat(_scales, sizes, _source):
-        nonlocal drawn
-        total = int(np.sum(sizes))
-        drawn += total
-        return np.arange(drawn - total + 1, drawn + 1) ** 2
-
-    def arrays(_scales, sizes, _source):
-        return [flat(None, size, None).astype(object) for size in np.asarray(sizes).tolist()]
-
-    monkeypatch.setattr(mechanism, "THREADS", 10**6)  # fewer batches than threads are drawn in order
-    monkeypatch.setattr(mechanism, "draw_flat", flat)
-    monkeypatch.setattr(mechanism, "draw_arrays", arrays)
 
 
 @given(case=cases(), records=st.integers(0, 20))
@@ -150,6 +123,11 @@ def test_noise_drawn_ahead_by_threads_goes_to_the_tables_it_was_drawn_for(monkey
     assert threads == {(True, False), (False, True)}
 
 
+def answers_of(counts, noise):
+    """The answers for subtraction bases."""
+    return noisy_answers(counts, noise, bases=bases_of(counts.shape[1:]), records=int(counts.sum()))
+
+
 def random_counts(shape, most, seed=3):
     return np.random.default_rng(seed).integers(0, most, shape)
 
@@ -166,8 +144,8 @@ def test_counts_up_to_a_million_million_are_exact(shape):
     for axis in range(1, len(shape) + 1):
         first = np.take(expected, [0], axis)
         expected = first - np.delete(expected, 0, axis)
-    assert not fits_int64_path(shape, 1e-4, int(counts.sum()))
-    found = noisy_answers(counts, noise.astype(object))
+    assert not fits_int64_path(bases_of(shape), 1e-4, int(counts.sum()))
+    found = answers_of(counts, noise.astype(object))
     assert (found == expected).all()
     assert max(abs(found.ravel())) > 2**53
 
@@ -176,7 +154,7 @@ def test_counts_up_to_a_million_million_are_exact(shape):
 def test_int64_and_python_integers_give_the_same_answers(shape):
     counts = random_counts((4, *shape), 2**20)
     noise = random_counts((4, *shape), 10**9, seed=4) - 5 * 10**8
-    narrow, wide = noisy_answers(counts, noise), noisy_answers(counts, noise.astype(object))
+    narrow, wide = answers_of(counts, noise), answers_of(counts, noise.astype(object))
     assert (narrow.dtype, wide.dtype) == (np.int64, object)
     assert (narrow == wide).all()
 
@@ -191,7 +169,7 @@ def test_where_int64_is_chosen_nothing_wraps(shape, exponent, spread):
     """All records in one cell, and noise of 64 gamma of the worst signs: the largest numbers there can be."""
     records, precision = 2**exponent, math.nextafter(2.0**-spread, 0)
     cells = math.prod(shape)
-    if not fits_int64_path(shape, precision, records):
+    if not fits_int64_path(bases_of(shape), precision, records):
         return
     numerator, denominator = gamma2_ratio(cells, precision)
     bound = math.isqrt(4096 * numerator // denominator)
@@ -202,8 +180,8 @@ def test_where_int64_is_chosen_nothing_wraps(shape, exponent, spread):
         noise = bound * (-1) ** (places > 0).sum(axis=0)[None]
         for sign in (1, -1):
             z = (sign * noise).reshape(1, *shape)
-            wide = noisy_answers(counts.reshape(z.shape), z.astype(object))
-            assert (noisy_answers(counts.reshape(z.shape), z) == wide).all()
+            wide = answers_of(counts.reshape(z.shape), z.astype(object))
+            assert (answers_of(counts.reshape(z.shape), z) == wide).all()
             assert max(map(abs, wide.ravel().tolist()), default=0) < 2**62
 
 
@@ -225,10 +203,10 @@ def test_where_int64_is_chosen_nothing_wraps(shape, exponent, spread):
     ],
 )
 def test_int64_is_chosen_by_sizes_and_scales(shape, precision, records, fits):
-    assert fits_int64_path(shape, precision, records) is fits
+    assert fits_int64_path(bases_of(shape), precision, records) is fits
 
 
-LARGE = shape_groups(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closure, (2**15, 2**14))
+LARGE = shape_groups(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closure, bases_of((2**15, 2**14)))
 
 
 @pytest.mark.parametrize("records", [0, 1, 2**33 - 1, 2**33])
@@ -241,7 +219,7 @@ def test_above_two_to_the_33_records_their_number_decides():
 
 
 def test_the_largest_noise_of_a_group_decides_for_all_of_it():
-    groups = shape_groups(marginals(Domain(dict.fromkeys("abc", 3)), up_to=1).closure, (3, 3, 3))
+    groups = shape_groups(marginals(Domain(dict.fromkeys("abc", 3)), up_to=1).closure, bases_of((3, 3, 3)))
     for place in range(3):
         precision = np.ones(4)
         precision[1 + place] = 1e-60

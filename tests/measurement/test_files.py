@@ -23,11 +23,12 @@ from residualplanner.measurement.wide_integers import wide_from_words, wide_to_w
 from residualplanner.plan import Plan, load_plan, plan_hash, plan_to_archive, select
 from residualplanner.privacy import zcdp
 from residualplanner.workload import marginals, shape_groups
+from strategies import bases_of
 
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"]})
 PLAN = select(marginals(DOMAIN, up_to=2), budget=zcdp(0.5))
 CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 4))
-KIND = {"kind": "measurement", "version": 2}
+KIND = {"kind": "measurement", "version": 3}
 
 
 HUGE = Plan(
@@ -101,11 +102,11 @@ def test_a_measurement_with_exact_noise_comes_back_as_it_was(tmp_path, plan, bit
     extra=st.integers(2**63, 2**300),
 )
 def test_words_hold_whole_numbers_of_every_size(lists, extra):
-    groups = shape_groups(marginals(Domain({"a": 5, "b": 5, "c": 3}), up_to=2).closure, (5, 5, 3))
+    groups = shape_groups(marginals(Domain({"a": 5, "b": 5, "c": 3}), up_to=2).closure, bases_of((5, 5, 3)))
     numbers = [number for number, shape in enumerate(groups.shapes) if sorted(shape) == [3, 5]]
     wide = {}
     for number, values in zip([*numbers, 1], lists, strict=False):
-        shape = (len(groups.members[number]), *(size - 1 for size in groups.shapes[number]))
+        shape = (len(groups.members[number]), *groups.answer_shapes[number])
         wide[number] = np.resize(np.array([*values, extra], dtype=object), shape)
     back = wide_from_words(groups, *wide_to_words(wide))
     assert back.keys() == wide.keys()

@@ -227,15 +227,6 @@ def test_queries_without_an_answer_are_refused(query, error, reason):
         RELEASE[query]
 
 
-class Prefix(Identity):
-    """A kind that is more than a marginal."""
-
-
-def test_kinds_other_than_the_identity_are_refused():
-    with pytest.raises(WorkloadError, match=r"only marginals can be reconstructed, whose kind is Identity\(\)"):
-        RELEASE[{"a": Prefix()}]
-
-
 def test_estimates_spread_as_the_covariance_of_eq_12_says():
     """5,000 seeded measurements, whitened by the exact covariance.
 

@@ -36,10 +36,12 @@ def difference(world: World, before: Seen, after: Seen, neighbor: Neighbor, nois
         if after.shown[name] != shown:
             return name
     for members, numbers in after.numbers.items():
-        change = residual_change(world.sizes, members, neighbor)
+        change = residual_change(world.plan, members, neighbor)
+        bases = [world.plan.basis_of_attribute[i] for i in members]
+        divisor = math.prod(basis.size for basis in bases if basis.matrix is None)
         found = numbers - before.numbers[members]
         if noise == "discrete":
-            if found.dtype == np.float64 or not (found == change * math.prod(world.sizes[i] for i in members)).all():
+            if found.dtype == np.float64 or not (found == change * divisor).all():
                 return f"answers of {members}"
         elif not np.allclose(found, change, rtol=0, atol=1e-9 * (1 + abs(numbers).max(initial=0))):
             return f"answers of {members}"

@@ -246,3 +246,78 @@ def test_arrays_that_do_not_fit_are_refused(p, matrix, start, message):
 def test_workload_positions_are_those_of_the_dense_matrices():
     workload = Workload(Domain({"a": 2, "b": 3}), [("b", "a"), ("b",)])
     assert [positions_of(query) for query in workload] == [(1,), (0, 1)]
+
+
+def crowded_problem(seed: int, *, answers: int) -> tuple[np.ndarray, sparse.csr_array]:
+    """The cells of all tables of up to three attributes, whose answers take noise in many slightly different parts."""
+    rng = np.random.default_rng(seed)
+    sets = dense.subsets(range(3))
+    angle = np.linspace(0, np.pi / 2, answers)
+    arcs = [np.column_stack([np.sin(angle), np.cos(angle)]) ** rng.uniform(0.6, 1.5, 2) for _ in range(3)]
+    blocks = []
+    for members in sets:
+        taken = np.ones((1, 1))
+        for i in range(3):
+            taken = np.kron(taken, arcs[i] if i in members else np.array([[1.0, 0.0]]))
+        blocks.append(taken)
+    return rng.uniform(0.5, 2, 8), sparse.csr_array(np.vstack(blocks))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_that_share_all_their_noise_are_told_apart_to_a_fine_gap(seed):
+    p, M = crowded_problem(seed, answers=8)
+    choice = minimize_maximum_variance(p, M, pcost=1.0, gap=1e-8, steps=200)
+    assert choice.status == "certified"
+    assert choice.gap <= 1e-8
+    assert float((p / choice.noise_variance).sum()) == pytest.approx(1, rel=1e-12)
+    assert choice.loss == pytest.approx(float((M @ choice.noise_variance).max()), rel=1e-12)
+    assert choice.weights.sum() == pytest.approx(1)
+    assert choice.bound == pytest.approx(float(np.sqrt(p * (M.T @ choice.weights)).sum()) ** 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_so_they_are_where_costs_compete_too(seed):
+    _, M = crowded_problem(seed, answers=6)
+    N = np.random.default_rng(seed).uniform(0, 1, (30, 8)) ** 3
+    choice = minimize_maximum_variance(N, M, pcost=1.0, gap=1e-8, steps=200)
+    assert choice.status == "certified"
+    assert float((N @ (1 / choice.noise_variance)).max()) == pytest.approx(1, rel=1e-12)
+    assert choice.loss == pytest.approx(float((M @ choice.noise_variance).max()), rel=1e-12)
+    s = cvxpy.Variable(8)
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.max(M @ s)), [N @ cvxpy.inv_pos(s) <= 1])
+    problem.solve(solver="CLARABEL")
+    assert choice.loss == pytest.approx(float(problem.value), rel=1e-6)
+
+
+def test_newton_steps_are_what_reaches_that_gap(monkeypatch):
+    p, M = crowded_problem(5, answers=8)
+    monkeypatch.setattr("residualplanner.selection.minimax._PATIENCE", -1)
+    slow = minimize_maximum_variance(p, M, pcost=1.0, gap=1e-8, steps=200)
+    assert slow.gap > 1e-6
+    assert slow.status == "stopped after 200 steps"
+
+
+@pytest.mark.parametrize(
+    "proposals",
+    [
+        lambda *_: iter(()),
+        lambda N, M, start: iter([(np.full(len(start[0]), 1 / len(start[0])), np.ones(1))] * 3),
+        lambda N, M, start: iter([(np.eye(len(start[0]))[0] * (1 - 1e-9) + 1e-9 / len(start[0]), np.ones(1))]),
+    ],
+    ids=["none", "equal", "one"],
+)
+def test_newton_steps_that_lead_nowhere_are_judged_and_the_search_goes_on(monkeypatch, proposals):
+    p, M = crowded_problem(1, answers=3)
+    fine = minimize_maximum_variance(p, M, pcost=1.0, gap=1e-9)
+    monkeypatch.setattr("residualplanner.selection.minimax.interior_weights", proposals)
+    choice = minimize_maximum_variance(p, M, pcost=1.0, gap=1e-5)
+    assert choice.bound <= fine.loss * (1 + 1e-12)
+    assert choice.loss >= fine.bound * (1 - 1e-12)
+
+
+def test_a_search_begun_with_the_weights_of_the_last_one_begins_with_its_bound():
+    p, M = crowded_problem(2, answers=4)
+    first = minimize_maximum_variance(p, M, pcost=1.0, gap=1e-7)
+    again = minimize_maximum_variance(p, M, pcost=1.0, gap=1e-9, start=first.weights, steps=1)
+    assert first.bound * (1 - 1e-12) <= again.bound <= first.loss
+    assert minimize_maximum_variance(p, M, pcost=1.0, gap=1e-9, steps=1).bound < first.bound * (1 - 1e-4)

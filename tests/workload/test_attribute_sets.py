@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
+from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.errors import WorkloadError
 from residualplanner.workload import AttributeSets, downward_closure, row_numbers, shape_groups, subset_products
 
@@ -116,21 +117,41 @@ def test_the_empty_closure_finds_nothing():
     assert closure.positions_of(np.empty((1, 0), dtype=np.int32)).tolist() == [-1]
 
 
+#: Some are equal without being the same object, some have the same size and differ.
+BASES = [
+    *(subtraction_basis(size) for size in (1, 2, 3, 10**12, 2**62, 3)),
+    *(integer_basis(matrix, "given") for matrix in ([[1, 0, 0]], [[1, 0, 0], [0, 1, 0]], [[1, 0, 0]], [[2, 0]])),
+]
+
+
+def key_of(basis):
+    return basis.size, None if basis.matrix is None else basis.matrix.tolist()
+
+
 @given(collections(), st.data())
-def test_shape_groups_are_the_sets_with_tables_of_one_shape(collection, data):
+def test_shape_groups_are_the_sets_with_the_same_bases_in_order(collection, data):
     count, given_sets = collection
-    pool = data.draw(st.lists(st.sampled_from([1, 2, 3, 10**12, 2**62]), min_size=1, max_size=7))
-    sizes = [pool[i % len(pool)] for i in range(count)]
+    pool = data.draw(st.lists(st.sampled_from(BASES), min_size=1, max_size=7))
+    bases = [pool[i % len(pool)] for i in range(count)]
     sets = AttributeSets.of(given_sets, attribute_count=count)
-    groups = shape_groups(sets, sizes)
-    shapes = [tuple(sizes[i] for i in members) for members in sets]
-    assert set(groups.shapes) == set(shapes)
-    assert len(groups.shapes) == len(set(shapes))
-    assert [groups.shapes[group] for group in groups.group.tolist()] == shapes
-    assert [len(shape) for shape in groups.shapes] == sorted(len(shape) for shape in groups.shapes)
-    for shape, members in zip(groups.shapes, groups.members, strict=True):
-        assert members.tolist() == [number for number, found in enumerate(shapes) if found == shape]
+    groups = shape_groups(sets, bases)
+    keys = [[key_of(bases[i]) for i in members] for members in sets]
+    assert [[key_of(basis) for basis in groups.bases[group]] for group in groups.group.tolist()] == keys
+    assert len(groups.bases) == len({str(key) for key in keys})
+    assert list(groups.shapes) == [tuple(basis.size for basis in found) for found in groups.bases]
+    orders = [len(shape) for shape in groups.shapes]
+    assert orders == sorted(orders)
+    if all(basis.matrix is None for basis in bases):
+        assert list(groups.shapes) == sorted(groups.shapes, key=lambda shape: (len(shape), shape))
+    for group, (found, members) in enumerate(zip(groups.bases, groups.members, strict=True)):
+        assert members.tolist() == [number for number, other in enumerate(groups.group.tolist()) if other == group]
         assert groups.row[members].tolist() == list(range(len(members)))
+        assert groups.answer_shapes[group] == tuple(basis.answers for basis in found)
+        without = [basis.size for basis in found if basis.matrix is None]
+        assert groups.divisor(group) == math.prod(without)
+        assert groups.noise_shape(group) == tuple(
+            len(basis.matrix) if basis.matrix is not None else basis.size for basis in found
+        )
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30_000), st.integers(0, 2)), max_size=12))

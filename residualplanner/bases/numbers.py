@@ -1,0 +1,105 @@
+"""What attributes contribute to privacy cost and to variances, as arrays over all attributes.
+
+Reads: bases, and the kinds of query that are asked of each attribute.  Gives: ResidualNumbers.
+Source: spec eqs. (8), (11), (27) and (28).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner.bases.basis import Basis, basis_codes, subtraction_basis
+from residualplanner.bases.shares import average_shares
+from residualplanner.queries import Identity, Kind
+
+_ULP = 2.0**-52
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ResidualNumbers:
+    """What one attribute contributes, as a factor, to privacy cost and to the variance of an average cell.
+
+    Attributes:
+        sizes (d,): how many values each attribute has.
+        pcost (d,): to the cost of a base mechanism that contains the attribute; one that does not has factor 1.
+        present (d, kinds): to the variance that a query of that kind takes from a base mechanism that contains the
+            attribute; 0 where the attribute is not asked in that kind.
+        absent (d, kinds): to the variance that a query takes from one that leaves the attribute out.
+        worst_replacement (d,): how negative two columns' product can be, relative to pcost; never too small.
+        is_subtraction (d,): which attributes have the subtraction basis.
+        code (d,): equal for attributes of equal basis, and for no others.
+    """
+
+    sizes: FloatArray
+    pcost: FloatArray
+    present: FloatArray
+    absent: FloatArray
+    worst_replacement: FloatArray
+    is_subtraction: NDArray[np.bool_]
+    code: IntArray
+
+
+def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], asked: ArrayLike) -> ResidualNumbers:
+    """The numbers of attributes with these bases.
+
+    Args:
+        bases: one for each attribute.
+        kinds: the kinds of query.
+        asked (d, kinds): whether the attribute is asked in that kind; its basis must span the kind.
+
+    Cost: one pass over n by n matrices for each distinct pair of a basis and a kind; identity queries on the
+        subtraction basis are closed forms.
+    Source: spec eqs. (27) and (28).
+
+    Example:
+        >>> numbers = residual_numbers([subtraction_basis(4)], [Identity()], [[True]])
+        >>> numbers.pcost, numbers.present, numbers.absent
+        (array([0.75]), array([[0.75]]), array([[0.0625]]))
+    """
+    wanted, code = np.asarray(asked, dtype=np.bool_), basis_codes(bases)
+    shares: dict[tuple[int, int], tuple[float, float]] = {}
+    present, absent = np.zeros(wanted.shape), np.zeros(wanted.shape)
+    for attribute, number in np.argwhere(wanted).tolist():
+        pair = (int(code[attribute]), number)
+        if pair not in shares:
+            shares[pair] = average_shares(bases[attribute], kinds[number])
+        present[attribute, number], absent[attribute, number] = shares[pair]
+    return ResidualNumbers(
+        sizes=frozen(np.array([basis.size for basis in bases], dtype=np.float64)),
+        pcost=frozen(np.array([float(basis.pcost) for basis in bases], dtype=np.float64)),
+        present=frozen(present),
+        absent=frozen(absent),
+        worst_replacement=frozen(_worst_replacements(bases, code)),
+        is_subtraction=frozen(np.array([basis.matrix is None for basis in bases], dtype=np.bool_)),
+        code=frozen(code),
+    )
+
+
+def subtraction_numbers(sizes: ArrayLike) -> ResidualNumbers:
+    """The numbers of the subtraction basis for identity queries on attributes of the given sizes (d,).
+
+    Returns:
+        p = (n-1)/n, present = (n-1)/n and absent = 1/n**2, with one column for the one kind, identity.
+
+    Source: spec eqs. (8) and (11); paper Theorems 4.3 and 4.4.
+
+    Example:
+        >>> numbers = subtraction_numbers([2, 4])
+        >>> numbers.pcost, numbers.absent.ravel()
+        (array([0.5 , 0.75]), array([0.25  , 0.0625]))
+    """
+    bases = [subtraction_basis(int(size)) for size in np.asarray(sizes).tolist()]
+    return residual_numbers(bases, [Identity()], np.ones((len(bases), 1)))
+
+
+def _worst_replacements(bases: Sequence[Basis], code: IntArray) -> NDArray[np.float64]:
+    """`Basis.worst_replacement` of each, (d,), raised by what its sum of products may have lost by rounding."""
+    worst: dict[int, float] = {}
+    for basis, number in zip(bases, code.tolist(), strict=True):
+        if number not in worst:
+            lost = 0.0 if basis.matrix is None else (basis.answers + 4) * _ULP
+            worst[number] = basis.worst_replacement + lost
+    return np.array([worst[number] for number in code.tolist()], dtype=np.float64)

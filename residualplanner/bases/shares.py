@@ -1,0 +1,93 @@
+"""What the answers to one kind of query on one attribute take of the noise, with the attribute's basis.
+
+Reads: a basis, a kind of query.  Gives: factors, for an average answer, for each answer, for pairs of answers.
+Source: spec eqs. (12), (26) and (27).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.bases.basis import Basis
+from residualplanner.queries import Identity, Kind
+
+#: Answers that take nothing of some noise are taken to take this much of it, relative to what they take where the
+#: attribute is absent: so no noise is without a limit, and no answer changes.
+_LEAST = 2.0**-60
+#: Up to this many entries a basic matrix is formed to see whether a basis spans it.
+_FORMED = 2**24
+
+
+def spans_kind(basis: Basis, kind: Kind) -> bool:
+    """Whether queries of this kind can be answered: always where the basis has n-1 answers.
+
+    Large basic matrices are judged by their Gram matrix, which has the same row space.
+    """
+    if basis.answers == basis.size - 1:
+        return True
+    is_small = kind.rows(basis.size) * basis.size <= _FORMED
+    return basis.spans(kind.matrix(basis.size) if is_small else kind.gram(basis.size))
+
+
+def average_shares(basis: Basis, kind: Kind) -> tuple[float, float]:
+    """The share of the noise in an average answer where the attribute is present, and where it is absent.
+
+    ``||W G||**2 / q`` and ``||W u||**2 / q`` for q answers.
+
+    Source: spec eqs. (11) and (27).
+
+    Example:
+        >>> from residualplanner.bases import integer_basis
+        >>> average_shares(integer_basis([[1, -1]], "given"), Identity())
+        (0.25, 0.25)
+    """
+    n = basis.size
+    if is_alike(basis, kind):
+        return (n - 1) / n, 1 / (n * n)
+    gram, rows, u = kind.gram(n), kind.rows(n), basis.absent_vector()
+    if basis.G is None:
+        centered = gram - gram.mean(axis=1, keepdims=True)
+        present = float(np.trace(centered - centered.mean(axis=0)))
+    else:
+        present = float(((gram @ basis.G) * basis.G).sum())
+    absent = float(u @ gram @ u)
+    return max(present, _LEAST * absent) / rows, absent / rows
+
+
+def is_alike(basis: Basis, kind: Kind) -> bool:
+    """Whether all answers take the same share of every noise, by symmetry."""
+    return basis.matrix is None and isinstance(kind, Identity)
+
+
+def cell_shares(basis: Basis, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The share of the noise in each answer where the attribute is present, and where it is absent, (q,) each.
+
+    ``||w_r G||**2`` and ``(w_r u)**2`` for the rows w_r of the basic matrix; (1,) where all answers are alike.
+
+    Source: spec eqs. (23) and (26).
+
+    Example:
+        >>> from residualplanner.bases import subtraction_basis
+        >>> cell_shares(subtraction_basis(4), Identity())
+        (array([0.75]), array([0.0625]))
+    """
+    if is_alike(basis, kind):
+        present, absent = average_shares(basis, kind)
+        return np.array([present]), np.array([absent])
+    taken = kind.apply(basis.absent_vector(), 0) ** 2
+    return np.maximum(kind.row_forms(basis.present_form()), _LEAST * taken.max()), taken
+
+
+def cell_covariances(basis: Basis, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The covariance factors of the answers, (q, q) each: where the attribute is absent, where it is present.
+
+    Source: spec eqs. (12) and (26); paper Theorems 4.4 and 7.2.
+
+    Example:
+        >>> from residualplanner.bases import subtraction_basis
+        >>> absent, present = cell_covariances(subtraction_basis(2), Identity())
+        >>> absent.tolist(), present.tolist()
+        ([[0.25, 0.25], [0.25, 0.25]], [[0.5, -0.5], [-0.5, 0.5]])
+    """
+    shares = kind.apply(basis.absent_vector(), 0)
+    present = kind.apply(kind.apply(basis.present_form(), 0), 1)
+    return np.outer(shares, shares), (present + present.T) / 2

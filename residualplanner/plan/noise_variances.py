@@ -1,0 +1,50 @@
+"""The noise of a plan, by attribute names."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from residualplanner._checks import FloatArray
+from residualplanner.domain import Domain
+from residualplanner.errors import DomainError, WorkloadError
+from residualplanner.workload import Closure, QueryLike, read_query
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseVariances(Mapping[tuple[str, ...], float]):
+    """The noise variance of every base mechanism: a mapping from attribute names, in any order, to counts squared.
+
+    Attributes:
+        domain: the schema.
+        closure: the attribute sets.
+        array (m,): their noise variances, in the closure's order.
+    """
+
+    domain: Domain
+    closure: Closure
+    array: FloatArray
+
+    def __getitem__(self, names: QueryLike) -> float:
+        positions, _ = read_query(self.domain, names)
+        found = int(self.closure.positions_of(np.array([positions], dtype=np.int32))[0])
+        if found < 0 or len(self.closure[found]) != len(positions):
+            raise KeyError(names)
+        return float(self.array[found])
+
+    def __contains__(self, names: object) -> bool:
+        try:
+            self[names]  # type: ignore[index]
+        except (KeyError, DomainError, WorkloadError):
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        for members in self.closure:
+            yield tuple(self.domain.names[position] for position in members)
+
+    def __len__(self) -> int:
+        return len(self.closure)
+
+    def __repr__(self) -> str:
+        return f"<noise variances of {len(self):,} attribute sets>"

@@ -1,0 +1,48 @@
+"""How one axis of a table follows from an attribute's total and its residual answers.
+
+Reads: bases and kinds of query.  Gives: maps of axes, for `kron`.
+Source: spec eq. (25).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.bases import Basis
+from residualplanner.kron import AxisMap, matrix_map, rebuilding
+from residualplanner.queries import Identity, Kind
+
+#: A kind with more answers than this many for each value is applied after the values have been rebuilt.
+_MANY = 2
+
+
+def rebuilding_map(basis: Basis, kind: Kind) -> AxisMap:
+    """The map from the total and the residual answers of one attribute to the answers of a kind of query.
+
+    Its matrix is ``W [u | G]`` (q, 1 + m).  Where W has many rows, or the values follow from the answers in O(n), the
+    values are rebuilt first, ``[u | G]``, and W is applied to them in its own fast way.
+
+    Source: spec eqs. (13) and (25).
+
+    Example:
+        >>> from residualplanner.bases import integer_basis
+        >>> rebuilding_map(integer_basis([[1, -1]], "given"), Identity()).matrix
+        array([[ 0.5,  0.5],
+               [ 0.5, -0.5]])
+    """
+    values = rebuilding(basis.size) if basis.matrix is None else matrix_map(basis.rebuilding())
+    if kind == Identity():
+        return values
+    rows = kind.rows(basis.size)
+
+    def make_matrix() -> NDArray[np.float64]:
+        return kind.apply(values.matrix, 0)
+
+    if basis.matrix is not None and rows <= _MANY * basis.size:
+        return AxisMap(values.columns, rows, make_matrix)
+
+    def direct(stack: NDArray[np.float64], place: NDArray[np.float64]) -> None:
+        rebuilt = np.empty((len(stack), stack.shape[2], basis.size))
+        values.turn(stack, rebuilt)
+        place[...] = kind.apply(rebuilt, 2)
+
+    return AxisMap(values.columns, rows, make_matrix, direct)

@@ -1,0 +1,157 @@
+"""What a table of any kind says of its errors is the explicit covariance, and what is saved is what was there."""
+
+import csv
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from made_releases import any_release
+from mixed_bases import IDENTITY, MixedCase, mixed_cases, query_of, random_matrix, table_covariance
+from replayed_measuring import integers_of, noise_frozen
+from residualplanner.measurement import load_measurement, measure
+from residualplanner.queries import Custom, Hierarchy, Prefix, kind_from_json
+from residualplanner.reconstruction import reconstruct
+from residualplanner.reconstruction.file_names import parts_of_kinds
+
+COLUMNS = ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
+
+
+@given(case=mixed_cases(most_cells=30, most_queries=2))
+@settings(max_examples=100)
+def test_variances_covariances_and_combinations_are_those_of_eq_26(case):
+    release = any_release(case.plan)
+    for members, kinds in case.queries:
+        table = release[query_of(members, kinds)]
+        covariance = table_covariance(case, members, kinds)
+        largest = np.abs(covariance).max()
+        np.testing.assert_allclose(table.covariance(), covariance, atol=1e-9 * largest)
+        np.testing.assert_allclose(table.variance.ravel(), np.diag(covariance), atol=1e-9 * largest)
+        assert table.variance.shape == table.std_err.shape == table.estimate.shape
+        weights = np.random.default_rng(1).normal(size=table.estimate.shape)
+        combined = table.combine(weights)
+        assert combined.estimate == pytest.approx(float((weights * table.estimate).sum()), rel=1e-9, abs=1e-9)
+        expected = float(weights.ravel() @ covariance @ weights.ravel())
+        assert combined.variance == pytest.approx(expected, rel=1e-9, abs=1e-9 * largest)
+
+
+#: One attribute asked in five kinds, two pairs of them of one name; one asked as its values only; both sorts of basis.
+FIRST, SECOND = Custom([[1, 1, 1, 1], [1, 0, 0, 0]]), Custom([[1, 1, 1, 1], [0, 1, 0, 0]], labels=["all", "it, too"])
+GROUPS = [Hierarchy([{"x": low, "y": high}]) for low, high in (([0, 1], [2, 3]), ([0], [1, 2, 3]))]
+SEVERAL = MixedCase(
+    (4, 3, 1),
+    (random_matrix(4, 3, 1), None, None),
+    tuple(
+        ((0, 1, 2)[:k], (kind, IDENTITY, IDENTITY)[:k])
+        for kind in (IDENTITY, Prefix(), FIRST, SECOND, *GROUPS)
+        for k in (1, 2, 3)
+    ),
+)
+RELEASE = any_release(SEVERAL.plan)
+
+
+def read(path):
+    table = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pyarrow.parquet.read_table(path)
+    return table.to_pandas()
+
+
+@pytest.fixture(scope="module", params=["parquet", "csv"])
+def saved(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("release") / "out"
+    RELEASE.save(folder, format=request.param)
+    return folder
+
+
+def index_of(folder):
+    with open(folder / "index.csv", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_table_has_a_file_of_its_own_that_reads_back_as_its_frame(saved):
+    rows = index_of(saved)
+    assert len({row["file"].lower() for row in rows}) == len(rows) == len(RELEASE) == 18
+    for row, table in zip(rows, RELEASE.tables(), strict=True):
+        found, expected = read(saved / row["file"]), table.to_frame()
+        assert list(found.columns) == [*table.names, *COLUMNS]
+        for name in COLUMNS:
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-13, atol=1e-13)
+        for name in table.names:
+            assert found[name].astype(str).tolist() == expected[name].astype(str).tolist()
+        np.testing.assert_allclose(found["std_err"], np.sqrt(np.diag(table.covariance())), rtol=1e-9)
+    deviations = [read(saved / row["file"])["std_err"] for row in rows if row["query"] == "a"]
+    assert all(each.max() > each.min() * 1.01 for each in deviations), "all cells were given one standard error"
+
+
+def test_the_index_says_which_kinds_a_file_answers(saved):
+    found = {(row["query"], row["kinds"], row["file"].split("/")[1].rsplit(".", 1)[0]) for row in index_of(saved)}
+    assert ("a", "prefix", "a@prefix") in found
+    assert {name for query, kinds, name in found if query == "a" and kinds == "custom"} == {"a@custom1", "a@custom2"}
+    assert {name for query, _, name in found if query == "a × b"} == {
+        "a.b", "a@prefix.b", "a@custom1.b", "a@custom2.b", "a@hierarchy1.b", "a@hierarchy2.b"
+    }  # fmt: skip
+
+
+def test_the_manifest_says_what_was_asked_and_measured(saved):
+    manifest = json.loads((saved / "manifest.json").read_text())
+    assert tuple(map(kind_from_json, manifest["plan"]["kinds"])) == SEVERAL.plan.workload.kinds
+    pcost = max(sum(int(x) ** 2 for x in column) for column in SEVERAL.matrices[0].T)
+    assert manifest["plan"]["bases"] == {
+        "a": {"family": "given", "answers": 3, "pcost": str(pcost)},
+        "b": {"family": "subtraction", "answers": 2, "pcost": "2/3"},
+        "c": {"family": "subtraction", "answers": 0, "pcost": "0"},
+    }
+
+
+@given(names=st.lists(st.sampled_from(["a", "a@prefix", "prefix", "a%40", "a@custom1"]), min_size=1, unique=True))
+def test_names_that_look_like_kinds_do_not_collide_with_them(names):
+    from residualplanner.reconstruction.file_names import encoded_names
+
+    kinds = [IDENTITY, Prefix(), FIRST, SECOND]
+    parts = [part for name in encoded_names(names) for part in parts_of_kinds(name, kinds)]
+    assert len(set(parts)) == len(names) * len(kinds)
+
+
+@given(case=mixed_cases(most_queries=2), seed=st.integers(0, 99))
+@settings(max_examples=40)
+def test_a_loaded_measurement_is_the_one_that_was_saved(case, seed):
+    codes = np.random.default_rng(seed).integers(0, case.sizes, (20, len(case.sizes)))
+    saved = measure(case.plan, codes)
+    with TemporaryDirectory() as folder:
+        saved.save(Path(folder) / "file")
+        loaded = load_measurement(Path(folder) / "file")
+    assert loaded.noise == saved.noise
+    before, after = integers_of(saved), integers_of(loaded)
+    assert before.keys() == after.keys()
+    assert all((before[members] == after[members]).all() for members in before)
+    for query in case.plan.workload:
+        assert (reconstruct(loaded)[query].estimate == reconstruct(saved)[query].estimate).all()
+
+
+def test_wide_integers_with_any_basis_are_saved_and_reconstructed(tmp_path, monkeypatch):
+    """Counts so large that 64 bits do not hold their products: stored, loaded and divided without loss."""
+    sizes, most = (4, 3), 2**40
+    case = MixedCase(sizes, (random_matrix(4, 3, 1, most=2**30), None), (((0, 1), (Prefix(), IDENTITY)),))
+    table = np.random.default_rng(1).integers(0, most, sizes)
+    noise_frozen(monkeypatch)
+    saved = measure(case.plan, {("a", "b"): table})
+    saved.save(tmp_path / "file")
+    loaded = load_measurement(tmp_path / "file")
+    assert loaded.residuals.wide
+    before, after = integers_of(saved), integers_of(loaded)
+    assert all(before[members].tolist() == after[members].tolist() for members in before)
+    found = reconstruct(loaded)[{"a": Prefix(), "b": IDENTITY}].estimate
+    np.testing.assert_allclose(found, np.cumsum(table, axis=0), rtol=1e-6)
+
+
+def test_frames_have_the_labels_of_their_kinds():
+    frame = RELEASE[{"a": SECOND, "b": IDENTITY}].to_frame()
+    assert frame["a"].tolist() == ["all"] * 3 + ["it, too"] * 3
+    assert frame["b"].tolist() == [0, 1, 2] * 2
+    assert pd.api.types.is_integer_dtype(frame["b"])
