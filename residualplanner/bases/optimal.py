@@ -22,9 +22,9 @@ from scipy import linalg
 
 from residualplanner._checks import FloatArray, frozen
 
-#: Eigenvalues of a Gram matrix below this share of the largest are raised to it: what nothing is asked about still gets
-#: a basis vector, with next to no precision.
-_LEAST_EIGENVALUE = 1e-9
+#: As if every value were asked for with this share of the weight of all else: what nothing is asked about still gets a
+#: basis vector, with next to no precision.
+_LEAST_WEIGHT = 1e-8
 #: Above this many values the search starts from the multipliers of a problem a quarter as large.
 _COARSE_ABOVE = 96
 #: Of the multiplicative update; 2 would be Newton's step for a single constraint.
@@ -132,11 +132,13 @@ class _Problem:
     def of(cls, present: NDArray[np.float64], absent: NDArray[np.float64] | None) -> "_Problem":
         n = len(present)
         Z = zero_sum_basis(n)
-        values, vectors = linalg.eigh(Z.T @ present @ Z)
-        roots = np.sqrt(np.maximum(values, values[-1] * _LEAST_EIGENVALUE))
+        V = np.zeros((n, n)) if absent is None else absent
+        least = _LEAST_WEIGHT * float(np.trace(present) + np.trace(V)) / n * np.eye(n)
+        V = V if absent is None else V + least
+        values, vectors = linalg.eigh(Z.T @ (present + least) @ Z)
+        roots = np.sqrt(np.maximum(values, values[-1] * 1e-14))
         atoms = (vectors * roots).T @ Z.T
         rest = (Z @ vectors) / roots
-        V = np.zeros((n, n)) if absent is None else absent
         spread = V @ rest
         linear, constant = spread.sum(axis=0) / n, float(V.sum()) / n**2
         quadratic = rest.T @ spread

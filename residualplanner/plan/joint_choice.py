@@ -37,7 +37,7 @@ from residualplanner.workload import Workload, workload_orbits
 _WEIGHTS = 300_000
 _ROUNDS = 150
 #: The search ends when the largest variance is within this fraction of the level of the weights.
-_ENOUGH = 3e-4
+_ENOUGH = 1e-4
 _INNER_STEPS = 12
 
 
