@@ -9,7 +9,7 @@ each with its kind, are the query's pattern, and give a product of heads.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -118,43 +118,57 @@ def distinct_rows(table: sparse.csr_array, factor: FloatArray) -> list[tuple[NDA
     return list(found.values())
 
 
-def coordinates(patterns: Sequence[Pattern], lengths: dict[int, int]) -> tuple[int, list[NDArray[np.int64]]]:
+def coordinates(
+    patterns: Sequence[Pattern], lengths: Mapping[int, int], names: Sequence[str], limit: int
+) -> tuple[int, list[NDArray[np.int64]]]:
     """Coordinates for a block: one for each subset of a pattern's attributes and their places above the corner.
 
     Args:
         patterns: of the queries in the block.
         lengths: how large each attribute's head is.
+        names: of all attributes, for the message.
+        limit: how many coordinates there may be.
 
     Returns:
         How many coordinates there are, and for each pattern those of the entries of its product of heads.
 
+    Raises:
+        WorkloadError: there are more.
+
     Example:
-        >>> total, places = coordinates([((0, 0),), ((0, 0), (1, 0))], {0: 2, 1: 3})
+        >>> total, places = coordinates([((0, 0),), ((0, 0), (1, 0))], {0: 2, 1: 3}, ["a", "b"], 100)
         >>> total, [place.tolist() for place in places]
         (6, [[0, 1], [0, 2, 3, 1, 4, 5]])
     """
     starts: dict[tuple[int, ...], int] = {}
-    total, places = 0, []
+    total = 0
     for pattern in patterns:
-        attributes = [attribute for attribute, _ in pattern]
-        place = np.empty([lengths[attribute] for attribute in attributes], dtype=np.int64)
-        for present in product((False, True), repeat=len(attributes)):
-            subset = tuple(attribute for attribute, inside in zip(attributes, present, strict=True) if inside)
-            shape = [lengths[attribute] - 1 for attribute in subset]
+        for subset, shape, _ in _subsets(pattern, lengths):
             if subset not in starts:
                 starts[subset] = total
                 total += math.prod(shape)
-            numbers = starts[subset] + np.arange(math.prod(shape))
-            place[tuple(slice(1, None) if inside else 0 for inside in present)] = numbers.reshape(shape)
+    if total > limit:
+        inside = sorted({attribute for pattern in patterns for attribute, _ in pattern})
+        words = ", ".join(repr(names[attribute]) for attribute in inside)
+        raise WorkloadError(
+            f"the bound needs the eigenvalues of a matrix of {total:,} rows for what is asked of {words} together; it "
+            f"is computed up to {limit:,}: for marginals, and for products of one query, of any size; for other kinds "
+            "use coarser values, or leave queries out"
+        )
+    places = []
+    for pattern in patterns:
+        place = np.empty([lengths[attribute] for attribute, _ in pattern], dtype=np.int64)
+        for subset, shape, part in _subsets(pattern, lengths):
+            place[part] = starts[subset] + np.arange(math.prod(shape)).reshape(shape)
         places.append(place.ravel())
     return total, places
 
 
-def require_block(size: int, limit: int, names: Sequence[str]) -> None:
-    """Raise WorkloadError where a block has more coordinates than its eigenvalues are computed for."""
-    if size > limit:
-        raise WorkloadError(
-            f"the bound needs the eigenvalues of a matrix of {size:,} rows for what is asked of {', '.join(names)} "
-            f"together; it is computed up to {limit:,}: for marginals, and products of one query, of any size; for "
-            "other kinds use coarser values, or leave queries out"
-        )
+def _subsets(
+    pattern: Pattern, lengths: Mapping[int, int]
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[slice | int, ...]]]:
+    """Every subset of a pattern's attributes, how many places each has above its corner, and where they are."""
+    for present in product((False, True), repeat=len(pattern)):
+        subset = tuple(attribute for (attribute, _), inside in zip(pattern, present, strict=True) if inside)
+        shape = tuple(lengths[attribute] - 1 for attribute in subset)
+        yield subset, shape, tuple(slice(1, None) if inside else 0 for inside in present)

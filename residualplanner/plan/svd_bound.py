@@ -11,7 +11,7 @@ import numpy as np
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
 from residualplanner.plan.losses import ConvexLoss, Loss, MaxVariance, importance_of, read_loss
-from residualplanner.plan.svd_blocks import Pattern, coordinates, distinct_rows, pattern_table, require_block
+from residualplanner.plan.svd_blocks import Pattern, coordinates, distinct_rows, pattern_table
 from residualplanner.plan.svd_factors import LARGEST, AttributeFactors, attribute_factors, root_trace
 from residualplanner.plan.svd_maximum import greatest_bound
 from residualplanner.workload import Workload
@@ -90,9 +90,7 @@ def _root_trace(workload: Workload, factors: AttributeFactors, patterns: list[Pa
     common = set.intersection(*map(set, patterns))
     rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
     lengths = {attribute: len(head) for (attribute, _), head in factors.heads.items()}
-    size, places = coordinates(rest, lengths)
-    attributes = sorted({attribute for pattern in rest for attribute, _ in pattern})
-    require_block(size, LARGEST, [repr(workload.domain.names[attribute]) for attribute in attributes])
+    size, places = coordinates(rest, lengths, workload.domain.names, LARGEST)
     block = np.zeros((size, size))
     for pattern, place, entry in zip(rest, places, entries.tolist(), strict=True):
         heads: FloatArray = np.ones((1, 1))

@@ -25,7 +25,6 @@ from residualplanner.plan.svd_blocks import (
     coefficient_pieces,
     coordinates,
     distinct_rows,
-    require_block,
 )
 from residualplanner.plan.svd_factors import reflected
 from residualplanner.queries import Identity, Kind
@@ -171,8 +170,7 @@ class _Search:
         for columns, entries, scale in distinct_rows(table[in_block], count[in_block]):
             inside = [patterns[column] for column in columns]
             lengths = {attribute: workload.domain.sizes[attribute] for pattern in inside for attribute, _ in pattern}
-            size, places = coordinates(inside, lengths)
-            require_block(size, LARGEST, [repr(workload.domain.names[attribute]) for attribute in sorted(lengths)])
+            size, places = coordinates(inside, lengths, workload.domain.names, LARGEST)
             blocks.append(_Block(columns.tolist(), entries.tolist(), places, size, scale))
         return cls(groups, flat, table[simple][:, flat], count[simple], blocks)
 

@@ -14,7 +14,6 @@ from dense import Matrix, product
 from kinds import hierarchies, identity_rows, matrices, prefix_rows, range_rows
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import svd_bound
-from residualplanner.plan.basis_choice import choose_bases
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from strategies import NAMES, cases
 
@@ -136,27 +135,10 @@ def test_losses_with_weights_of_their_own_are_reached_too(loss):
 def test_the_residual_bases_come_close_from_above(order):
     kinds = {"a": Prefix(), "b": Range(), "c": Hierarchy([{"low": [0, 1, 2], "high": [3, 4]}])}
     workload = rp.marginals(rp.Domain({"a": 6, "b": 4, "c": 5}), order=order, kinds=kinds)
-    least = sum_of_bases(workload)
+    least = rp.select(workload, budget=rp.pcost(1)).loss_value
     assert least * 0.75 < svd_bound(workload) < least
-
-
-def sum_of_bases(workload: rp.Workload) -> float:
-    """The least sum of cell variances with the library's bases, from dense matrices."""
-    sizes = workload.domain.sizes
-    bases = choose_bases(workload, workload.cells)
-    cost, weight = {}, {}
-    for query in workload:
-        members = workload.domain.positions(tuple(query))
-        for bits in range(1 << len(members)):
-            part = tuple(i for number, i in enumerate(members) if bits >> number & 1)
-            factors = 1.0
-            for i in members:
-                W = query[workload.domain.names[i]].matrix(sizes[i])
-                u = bases[i].absent_vector()
-                factors *= np.trace(W @ bases[i].present_form() @ W.T) if i in part else (W @ u) @ (W @ u)
-            weight[part] = weight.get(part, 0.0) + factors
-            cost[part] = math.prod(float(bases[i].pcost) for i in part)
-    return sum(math.sqrt(cost[part] * weight[part]) for part in weight) ** 2
+    maximum = rp.select(workload, budget=rp.pcost(1), loss="max").loss_value
+    assert maximum * 0.75 < svd_bound(workload, loss="max") < maximum
 
 
 @pytest.mark.parametrize("table", WORKLOADS)
@@ -210,10 +192,11 @@ def test_what_is_too_large_is_refused_with_the_way_out():
     domain = rp.Domain({"age": 90, "income": 90, "sex": 2})
     both = rp.marginals(domain, order=2, kinds={"age": Prefix(), "income": Prefix(), "sex": Identity()})
     wide = rp.Workload(domain, [{"age": Prefix(), "income": Prefix()}, {"age": Range()}])
-    with pytest.raises(
-        WorkloadError, match=r"8,100 rows for what is asked of 'age', 'income' together; .* up to 6,000"
-    ):
+    with pytest.raises(WorkloadError, match=r"8,100 rows for what is asked of 'age', 'income' together; .*up to 6,000"):
         svd_bound(both)
+    many = rp.Domain({name: 90 for name in NAMES[:6]})
+    with pytest.raises(WorkloadError, match=r"of 34,\d\d\d,\d\d\d,\d\d\d rows"):
+        svd_bound(rp.marginals(many, order=5, kinds=dict.fromkeys(NAMES[:6], Prefix())))
     with pytest.raises(WorkloadError, match=r"up to 2,000"):
         svd_bound(wide, loss="max")
     with pytest.raises(WorkloadError, match=r"'age' has values, 7,000; it is computed up to 6,000"):
