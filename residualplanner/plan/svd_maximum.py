@@ -11,7 +11,6 @@ values are asked, and those of queries that such attributes of one size exchange
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +25,8 @@ from residualplanner.plan.svd_blocks import (
     coordinates,
     distinct_rows,
 )
-from residualplanner.plan.svd_factors import reflected
-from residualplanner.queries import Identity, Kind
+from residualplanner.plan.svd_cells import CellRows
+from residualplanner.queries import Identity
 from residualplanner.workload import Workload, workload_orbits
 
 #: The largest matrix whose eigenvalues are computed over and over, and how many weights there are at most.
@@ -38,7 +37,6 @@ _GAP = 1e-4
 _STEPS = 500
 _GROWTH = 1.1
 _LARGEST_BOOST = 1e3
-_CHUNK = 2**22
 
 
 def greatest_bound(workload: Workload, importance: FloatArray) -> float:
@@ -50,53 +48,6 @@ def greatest_bound(workload: Workload, importance: FloatArray) -> float:
     Source: spec eqs. (17) and (33).
     """
     return _Search.of(workload, importance).run()
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Group:
-    """Queries that are alike: their cells' weights are one array, with an axis for each attribute with rows of its own.
-
-    Attributes:
-        kinds: what is asked of the attribute of each axis.
-        sizes: how many values it has.
-        count: how many cells there are for each weight, those that differ in other attributes' values taken as one.
-    """
-
-    kinds: tuple[Kind, ...]
-    sizes: tuple[int, ...]
-    count: float
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array of weights."""
-        return tuple(kind.rows(size) for kind, size in zip(self.kinds, self.sizes, strict=True))
-
-    def gram(self, weights: FloatArray) -> NDArray[np.float64]:
-        """The weighted Gram matrix of the rows in residual coordinates, over the product of the sizes, (n, n)."""
-        if len(self.sizes) == 1:
-            gram = self.kinds[0].weighted_gram(weights, self.sizes[0])
-            return reflected(reflected(gram).T) / self.sizes[0]
-        found = weights
-        for kind, size in zip(self.kinds, self.sizes, strict=True):
-            flat = found.reshape(len(found), -1)
-            pieces = [flat[rows].T @ squares for rows, squares in _squares(kind, size)]
-            found = np.sum(pieces, axis=0).reshape(*found.shape[1:], -1)  # the axis goes last, as pairs of coordinates
-        pairs = found.reshape(np.repeat(self.sizes, 2))
-        order = [*range(0, pairs.ndim, 2), *range(1, pairs.ndim, 2)]
-        return pairs.transpose(order).reshape(math.prod(self.sizes), -1)
-
-    def row_forms(self, form: NDArray[np.float64]) -> FloatArray:
-        """``w^T form w`` over the product of the sizes for every row w in residual coordinates, shaped as weights."""
-        if len(self.sizes) == 1:
-            return self.kinds[0].row_forms(reflected(reflected(form).T)) / self.sizes[0]
-        half = len(self.sizes)
-        pairs = form.reshape(self.sizes * 2).transpose([axis for i in range(half) for axis in (i, half + i)])
-        found: FloatArray = pairs.reshape([size * size for size in self.sizes])
-        for kind, size in zip(self.kinds, self.sizes, strict=True):
-            flat = found.reshape(size * size, -1)
-            pieces = [(squares @ flat).T for _, squares in _squares(kind, size)]
-            found = np.concatenate(pieces, axis=1).reshape(*found.shape[1:], -1)
-        return found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -143,7 +94,7 @@ class _Search:
         blocks: all others.
     """
 
-    groups: list[_Group]
+    groups: list[CellRows]
     flat: NDArray[np.int64]
     table: sparse.csr_array
     count: FloatArray
@@ -249,11 +200,13 @@ def _patterns(workload: Workload, numbers: NDArray[np.int64], single: NDArray[np
     return patterns
 
 
-def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64]) -> list[_Group]:
+def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64]) -> list[CellRows]:
     groups = []
     for pattern, count in zip(patterns, counts.tolist(), strict=True):
         kinds = tuple(workload.kinds[code] for _, code in pattern)
-        groups.append(_Group(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count)))
+        groups.append(
+            CellRows(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count))
+        )
     weights = sum(math.prod(group.shape) for group in groups)
     if weights > WEIGHTS:
         raise WorkloadError(
@@ -261,18 +214,6 @@ def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int6
             f"computed up to {WEIGHTS:,}: use coarser values, leave queries out, or take the bound on the sum"
         )
     return groups
-
-
-def _squares(kind: Kind, size: int) -> Iterator[tuple[slice, FloatArray]]:
-    """For runs of rows of a kind: which they are, and the products of all pairs of entries of each, (q, n * n).
-
-    Entries are those in residual coordinates, over the root of n.
-    """
-    rows = reflected(kind.matrix(size)) / np.sqrt(size)
-    step = max(1, _CHUNK // size**2)
-    for start in range(0, len(rows), step):
-        part = rows[start : start + step]
-        yield slice(start, start + step), (part[:, :, None] * part[:, None, :]).reshape(len(part), -1)
 
 
 def _table(
