@@ -17,7 +17,7 @@ from residualplanner.errors import (
     WorkloadError,
 )
 from residualplanner.measurement import Ledger, Measurement, load_measurement, measure
-from residualplanner.plan import ConvexLoss, MaxVariance, Plan, SumOfVariances, load_plan, select
+from residualplanner.plan import ConvexLoss, MaxVariance, Plan, SumOfVariances, load_plan, select, svd_bound
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, reconstruct
@@ -62,5 +62,6 @@ __all__ = [
     "pcost",
     "reconstruct",
     "select",
+    "svd_bound",
     "zcdp",
 ]

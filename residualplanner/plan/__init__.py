@@ -5,6 +5,7 @@ from residualplanner.plan.losses import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.select import select
+from residualplanner.plan.svd_bound import svd_bound
 
 __all__ = [
     "ConvexLoss",
@@ -17,4 +18,5 @@ __all__ = [
     "plan_hash",
     "plan_to_archive",
     "select",
+    "svd_bound",
 ]

@@ -1,0 +1,174 @@
+"""The Gram matrix of a workload in blocks, none of which is larger than what is asked.
+
+Reads: a workload, what its attributes contribute.  Gives: the coefficients of each block, and coordinates for it.
+Source: spec eq. (33).
+
+A block belongs to a set B of attributes present in their tails.  It is a sum over the queries that contain B.  What it
+takes of a query depends on the query's other attributes: those with no more than a corner give a number; the others,
+each with its kind, are the query's pattern, and give a product of heads.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from residualplanner._checks import FloatArray
+from residualplanner.errors import WorkloadError
+from residualplanner.workload import Workload, row_numbers, subset_products
+
+#: Attributes, each with its kind, by their numbers.
+Pattern = tuple[tuple[int, int], ...]
+_CHUNK = 2**18
+
+
+def coefficient_pieces(
+    workload: Workload, corner: FloatArray, has_tail: NDArray[np.bool_]
+) -> Iterator[tuple[slice, NDArray[np.int64], FloatArray]]:
+    """For runs of queries: which they are, the sets B within each, and the numbers they give, both (m, 2**k).
+
+    Args:
+        workload: the queries.
+        corner (d, kinds): the factor of an attribute that is not in B.
+        has_tail (d,): which attributes may be in B.
+    """
+    start = 0
+    for order, block in enumerate(workload.blocks):
+        step = max(1, _CHUNK >> order)
+        for first in range(0, len(block), step):
+            attributes, kinds = block.attributes[first : first + step], block.kinds[first : first + step]
+            coefficients = subset_products(corner[attributes, kinds], has_tail[attributes])
+            queries = slice(start + first, start + first + len(attributes))
+            yield queries, workload.closure.subset_positions(attributes), coefficients
+        start += len(block)
+
+
+def pattern_table(
+    workload: Workload,
+    weights: FloatArray,
+    corner: FloatArray,
+    has_tail: NDArray[np.bool_],
+    has_head: NDArray[np.bool_],
+) -> tuple[sparse.csr_array, list[Pattern]]:
+    """The coefficient of each pattern in each block, (closure, patterns), and the patterns.
+
+    Args:
+        workload: the queries.
+        weights (q,): of the queries.
+        corner (d, kinds): as in `coefficient_pieces`.
+        has_tail (d,): as there.
+        has_head (d,): which attributes, present or not in a query, have heads that are more than a corner.
+    """
+    kinds = len(workload.kinds)
+    number: dict[tuple[int, ...], int] = {(): 0}
+    rows, columns, entries = [], [], []
+    attributes_of = {order: block for order, block in enumerate(workload.blocks) if len(block)}
+    ends = np.cumsum([len(block) for block in workload.blocks])
+    for queries, positions, coefficients in coefficient_pieces(workload, corner, has_tail):
+        order = int(np.searchsorted(ends, queries.start, side="right"))
+        block, start = attributes_of[order], int(ends[order]) - len(attributes_of[order])
+        part = slice(queries.start - start, queries.stop - start)
+        codes = np.where(has_head[block.attributes[part]], block.attributes[part] * kinds + block.kinds[part], -1)
+        column = _numbered(codes, number)
+        taken = coefficients * weights[queries, None]
+        kept = taken > 0
+        rows.append(positions[kept])
+        columns.append(column[kept])
+        entries.append(taken[kept])
+    patterns = [tuple(divmod(code, kinds) for code in codes) for codes in number]
+    shape = (len(workload.closure), len(patterns))
+    where = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_array(sparse.coo_array((np.concatenate(entries), where), shape=shape)), patterns
+
+
+def _numbered(codes: NDArray[np.int64], number: dict[tuple[int, ...], int]) -> NDArray[np.int64]:
+    """The pattern of what each subset leaves of each query's codes (m, k), of which -1 is none, (m, 2**k)."""
+    count, order = codes.shape
+    if not (codes >= 0).any():
+        return np.zeros((count, 1 << order), dtype=np.int64)
+    chosen = (np.arange(1 << order)[:, None] >> np.arange(order) & 1).astype(np.bool_)
+    left = np.where(chosen, -1, codes[:, None, :]).reshape(-1, order)
+    group = row_numbers(left + 1)
+    first = np.unique(group, return_index=True)[1]
+    keys = [tuple(code for code in row if code >= 0) for row in left[first].tolist()]
+    known = np.array([number.setdefault(key, len(number)) for key in keys])
+    return known[group].reshape(count, -1)
+
+
+def distinct_rows(table: sparse.csr_array, factor: FloatArray) -> list[tuple[NDArray[np.int64], FloatArray, float]]:
+    """The rows of ``table`` (b, columns), rows that are multiples of one another together.
+
+    Returns:
+        For each the columns of its entries, its entries with maximum 1, and the sum of ``factor`` (b,) times the roots
+        of the multiples.
+    """
+    found: dict[bytes, tuple[NDArray[np.int64], FloatArray, float]] = {}
+    for row in range(table.shape[0]):
+        inside = slice(int(table.indptr[row]), int(table.indptr[row + 1]))
+        columns, entries = table.indices[inside], table.data[inside]
+        order = np.argsort(columns)
+        columns, largest = columns[order], float(entries.max())
+        entries = entries[order] / largest
+        key = columns.tobytes() + np.round(entries, 12).tobytes()
+        before = found[key][2] if key in found else 0.0
+        found[key] = (columns.astype(np.int64), entries, before + float(factor[row]) * math.sqrt(largest))
+    return list(found.values())
+
+
+def coordinates(
+    patterns: Sequence[Pattern], lengths: Mapping[int, int], names: Sequence[str], limit: int
+) -> tuple[int, list[NDArray[np.int64]]]:
+    """Coordinates for a block: one for each subset of a pattern's attributes and their places above the corner.
+
+    Args:
+        patterns: of the queries in the block.
+        lengths: how large each attribute's head is.
+        names: of all attributes, for the message.
+        limit: how many coordinates there may be.
+
+    Returns:
+        How many coordinates there are, and for each pattern those of the entries of its product of heads.
+
+    Raises:
+        WorkloadError: there are more.
+
+    Example:
+        >>> total, places = coordinates([((0, 0),), ((0, 0), (1, 0))], {0: 2, 1: 3}, ["a", "b"], 100)
+        >>> total, [place.tolist() for place in places]
+        (6, [[0, 1], [0, 2, 3, 1, 4, 5]])
+    """
+    starts: dict[tuple[int, ...], int] = {}
+    total = 0
+    for pattern in patterns:
+        for subset, shape, _ in _subsets(pattern, lengths):
+            if subset not in starts:
+                starts[subset] = total
+                total += math.prod(shape)
+    if total > limit:
+        inside = sorted({attribute for pattern in patterns for attribute, _ in pattern})
+        words = ", ".join(repr(names[attribute]) for attribute in inside)
+        raise WorkloadError(
+            f"the bound needs the eigenvalues of a matrix of {total:,} rows for what is asked of {words} together; it "
+            f"is computed up to {limit:,}: for marginals, and for products of one query, of any size; for other kinds "
+            "use coarser values, or leave queries out"
+        )
+    places = []
+    for pattern in patterns:
+        place = np.empty([lengths[attribute] for attribute, _ in pattern], dtype=np.int64)
+        for subset, shape, part in _subsets(pattern, lengths):
+            place[part] = starts[subset] + np.arange(math.prod(shape)).reshape(shape)
+        places.append(place.ravel())
+    return total, places
+
+
+def _subsets(
+    pattern: Pattern, lengths: Mapping[int, int]
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[slice | int, ...]]]:
+    """Every subset of a pattern's attributes, how many places each has above its corner, and where they are."""
+    for present in product((False, True), repeat=len(pattern)):
+        subset = tuple(attribute for (attribute, _), inside in zip(pattern, present, strict=True) if inside)
+        shape = tuple(lengths[attribute] - 1 for attribute in subset)
+        yield subset, shape, tuple(slice(1, None) if inside else 0 for inside in present)
