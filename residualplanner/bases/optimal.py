@@ -22,8 +22,11 @@ from scipy import linalg
 
 from residualplanner._checks import FloatArray, frozen
 
-#: As if every value were asked for with this share of the weight of all else: what nothing is asked about still gets a
-#: basis vector, with next to no precision.
+#: Eigenvalues of all that is asked below this share of the largest count as 0.  What is not asked about still gets
+#: basis vectors, so that all counts follow from the answers; they are this long, and so cost little precision.
+_ZERO = 1e-11
+_UNASKED_LENGTH = 1e-3
+#: Added to the weights of all directions that are asked about, as a share of the mean weight, so that none is 0.
 _LEAST_WEIGHT = 1e-8
 #: Above this many values the search starts from the multipliers of a problem a quarter as large.
 _COARSE_ABOVE = 96
@@ -112,10 +115,13 @@ def optimal_residuals(
 class _Problem:
     """The problem in coordinates where V_t is the identity: ``c_j = V^{1/2} Z^T e_j``, ``v = V^{1/2} Z^T u``.
 
+    Only the r directions of Z that something is asked about have coordinates.
+
     Attributes:
-        atoms (n-1, n): the c_j.
-        absent (n-1, n-1), linear (n-1,), constant: ``u^T V_s u = v^T absent v + 2 linear^T v + constant``.
-        rest (n, n-1): ``u = 1/n + rest v``.
+        atoms (r, n): the c_j.
+        absent (r, r), linear (r,), constant: ``u^T V_s u = v^T absent v + 2 linear^T v + constant``.
+        rest (n, r): ``u = 1/n + rest v``.
+        unasked (n-1-r, n): orthonormal rows that sum to 0, of which nothing is asked.
         factor: the Cholesky factor of ``absent``.
         is_fixed: whether u is kept as it is.
     """
@@ -125,26 +131,26 @@ class _Problem:
     linear: FloatArray
     constant: float
     rest: FloatArray
+    unasked: FloatArray
     factor: tuple[FloatArray, bool]
     is_fixed: bool
 
     @classmethod
     def of(cls, present: NDArray[np.float64], absent: NDArray[np.float64] | None) -> "_Problem":
         n = len(present)
-        Z = zero_sum_basis(n)
         V = np.zeros((n, n)) if absent is None else absent
-        least = _LEAST_WEIGHT * float(np.trace(present) + np.trace(V)) / n * np.eye(n)
-        V = V if absent is None else V + least
+        Z, unasked = _asked_directions(present + V)
+        least = _LEAST_WEIGHT * float(np.trace(present) + np.trace(V)) / n * (Z @ Z.T)
         values, vectors = linalg.eigh(Z.T @ (present + least) @ Z)
         roots = np.sqrt(np.maximum(values, values[-1] * 1e-14))
         atoms = (vectors * roots).T @ Z.T
         rest = (Z @ vectors) / roots
-        spread = V @ rest
+        spread = (V + least if absent is not None else V) @ rest
         linear, constant = spread.sum(axis=0) / n, float(V.sum()) / n**2
         quadratic = rest.T @ spread
-        ridge = max(float(np.trace(quadratic)), 1e-300) * 1e-13 * np.eye(n - 1)
+        ridge = max(float(np.trace(quadratic)), 1e-300) * 1e-13 * np.eye(len(atoms))
         factor = linalg.cho_factor(quadratic + ridge)
-        return cls(atoms, quadratic, linear, constant, rest, factor, absent is None)
+        return cls(atoms, quadratic, linear, constant, rest, unasked, factor, absent is None)
 
     def solve(self, start: _Start, gap: float, steps: int) -> ResidualBasis:
         """Update multipliers, X and u in turn until the dual bound is close enough."""
@@ -177,8 +183,11 @@ class _Problem:
                 break
             multipliers = multipliers * np.clip(lengths, 1e-3, 1e3) ** exponent
         u = 1 / len(multipliers) + self.rest @ best.v
+        others = _UNASKED_LENGTH * (self.unasked - (self.unasked @ u)[:, None])
+        S = np.vstack([best.S, others])
+        S /= np.sqrt((S * S).sum(axis=0).max())
         reached = max(0.0, best.objective - bound) / best.objective
-        return ResidualBasis(frozen(best.S), frozen(u), frozen(best.multipliers), reached)
+        return ResidualBasis(frozen(S), frozen(u), frozen(best.multipliers), reached)
 
     def _share(self, v: FloatArray) -> float:
         """``u^T V_s u``."""
@@ -199,6 +208,14 @@ class _Problem:
         """
         slope = total * (half @ (half.T @ (v - mean))) + self.absent @ v + self.linear
         return self._share(v) - float(slope @ linalg.cho_solve(self.factor, slope, check_finite=False))
+
+
+def _asked_directions(form: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
+    """Orthonormal columns (n, r) that sum to 0 and are asked about, and orthonormal rows (n-1-r, n) that are not."""
+    Z = zero_sum_basis(len(form))
+    values, vectors = linalg.eigh(Z.T @ form @ Z)
+    asked = values > _ZERO * values[-1]
+    return (Z, np.empty((0, len(form)))) if asked.all() else (Z @ vectors[:, asked], (Z @ vectors[:, ~asked]).T)
 
 
 def _coarse_start(

@@ -80,9 +80,9 @@ class AskedForms:
         shares = 1 / self.width[self.group]
         return sparse.csr_array((shares, self.group, np.arange(self.size + 1)), shape=(self.size, len(self.width)))
 
-    def coarse(self, groups: int = COARSE_VALUES) -> "AskedForms":
-        """The same with neighboring groups taken together, at most so many of them."""
-        count = len(self.width)
+    def coarse(self, groups: int | None = None) -> "AskedForms":
+        """The same with neighboring groups taken together, at most so many of them, or `COARSE_VALUES`."""
+        groups, count = groups or COARSE_VALUES, len(self.width)
         if count <= groups:
             return self
         joined = np.arange(count) * groups // count
@@ -133,7 +133,7 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
                 search = min(search, moved, key=lambda found: found.value)
                 break
             search = moved
-        return search.bases(asked, option)
+        return search.refined(asked, option).bases(option)
 
 
 def asked_forms(workload: Workload) -> dict[int, AskedForms]:
@@ -277,14 +277,25 @@ class _Search:
         half = len(forms.kinds)
         return forms.weighted(weights[:half]), forms.weighted(weights[half:])
 
-    def bases(self, asked: dict[int, AskedForms], option: str) -> tuple[Basis, ...]:
-        """The bases in whole numbers, solved in full where values were taken together."""
+    def refined(self, asked: dict[int, AskedForms], option: str) -> "_Search":
+        """The same for all values, where values were taken together: solved in full, and improved once if feasible."""
+        if all(self.asked[attribute] is forms for attribute, forms in asked.items()):
+            return self
+        found = []
+        for members, basis in zip(self.classes, self.found, strict=True):
+            forms = asked[members[0]]
+            present, absent = (forms.weighted(part) for part in np.split(self._weights(members[0]), 2))
+            found.append(in_full(self.asked[members[0]], forms, basis, present, absent, option))
+        here = _Search.at(self.workload, self.importance, asked, self.classes, found)
+        if option != "optimal" or any(len(forms.width) > _THREADS_ABOVE for forms in asked.values()):
+            return here
+        return min(here, here.round(), key=lambda search: search.value)
+
+    def bases(self, option: str) -> tuple[Basis, ...]:
+        """The bases in whole numbers."""
         bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
         for members, found in zip(self.classes, self.found, strict=True):
-            coarse, forms = self.asked[members[0]], asked[members[0]]
-            weights = self._weights(members[0])
-            present, absent = (forms.weighted(part) for part in np.split(weights, 2))
-            basis = whole_basis(forms, in_full(coarse, forms, found, present, absent, option), present, absent, option)
+            basis = whole_basis(self.asked[members[0]], found, *self._tangent(members[0]), option)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)

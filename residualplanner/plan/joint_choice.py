@@ -171,10 +171,7 @@ class _Search:
         for share, forms in enumerate(self.forms):
             for kind in forms.kinds:
                 axis_of[self.share == share, kind] = len(axes)
-                variance = self._row_factors(share, kind)[1]
-                count = len(variance)
-                block = np.empty(count, dtype=np.int64)
-                block[np.argsort(variance, kind="stable")] = np.arange(count) * min(count, limit) // count
+                block = _alike_rows(self._row_factors(share, kind), limit)
                 axes.append(_Axis(share, kind, block, np.bincount(block).astype(np.float64)))
         return axes, axis_of
 
@@ -217,6 +214,20 @@ class _Search:
             absent, present = both / np.trace(both, axis1=1, axis2=2).sum()
             tangents.append((present, absent))
         return tangents
+
+
+def _alike_rows(factors: FloatArray, limit: int) -> NDArray[np.int64]:
+    """Blocks of rows with similar ``factors`` (2, rows), at most ``limit``: halved by one factor, then the other."""
+    count = factors.shape[1]
+    if count <= limit:
+        return np.arange(count)
+    block = np.zeros(count, dtype=np.int64)
+    for depth in range(limit.bit_length() - 1):
+        order = np.lexsort((factors[1 - depth % 2], block))
+        start = np.searchsorted(block[order], block[order])
+        size = np.bincount(block)[block[order]]
+        block[order] = 2 * block[order] + (2 * (np.arange(count) - start) >= size)
+    return np.unique(block, return_inverse=True)[1]
 
 
 def _weight_count(workload: Workload, rows: FloatArray) -> float:
