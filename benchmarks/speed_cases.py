@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,11 @@ def equal(attributes: int) -> rp.Domain:
     return rp.Domain({f"a{number}": 10 for number in range(attributes)})
 
 
+def nearly_equal(attributes: int) -> rp.Domain:
+    """Attributes of sizes 8 to 12 in turn."""
+    return rp.Domain({f"a{number}": 8 + number % 5 for number in range(attributes)})
+
+
 def sorting(numbers: int) -> float:
     """Seconds to sort as many random numbers."""
     array = np.random.default_rng(0).random(numbers)
@@ -66,6 +71,28 @@ def selecting(domain: rp.Domain, target: float, **how: object) -> Timing:
     count = pairs(plan.workload)
     del plan
     return Timing(seconds_of(job), target, sorting(count), f"sorting {count:,} numbers, one per (query, subset)")
+
+
+def ranges_of(domain: rp.Domain, target: float, *, loss: str) -> Timing:
+    """All ranges of at most three attributes, bases and noise; for the maximum to a gap of 1e-3 for given bases."""
+    workload = rp.marginals(domain, up_to=3, kinds=dict.fromkeys(domain.names, rp.Range()))
+    if loss == "sum":
+        seconds = seconds_of(lambda: rp.select(workload, budget=rp.pcost(1)))
+    else:
+        bases = rp.select(workload, budget=rp.pcost(1)).bases
+        seconds = seconds_of(lambda: rp.select(workload, budget=rp.pcost(1), loss="max", gap=1e-3, bases=bases))
+    return Timing(seconds, target, sorting(pairs(workload)), "sorting as many numbers as (query, subset) pairs")
+
+
+def long_attribute(kind: rp.Prefix | rp.Range, target: float, *, loss: Literal["sum", "max"]) -> Timing:
+    """The bases of one attribute of 1,000 values."""
+    domain = rp.Domain({"long": 1000, "short": 2})
+    workload = rp.marginals(domain, up_to=2, kinds={"long": kind})
+    seconds = seconds_of(lambda: rp.select(workload, budget=rp.pcost(1), loss=loss))
+    symmetric = kind.gram(1000)
+    return Timing(
+        seconds, target, seconds_of(lambda: np.linalg.eigvalsh(symmetric)), "the eigenvalues of one such matrix"
+    )
 
 
 def big_plan() -> rp.Plan:
@@ -200,6 +227,13 @@ CASES: dict[str, Callable[[], Timing]] = {
     "max to 1e-4, 200 attributes": lambda: selecting(unequal(200), 12.0, loss="max", gap=1e-4),
     "max to 1e-6, 200 attributes": lambda: selecting(unequal(200), 60.0, loss="max", gap=1e-6),
     "max to 1e-6, 100 equal attributes": lambda: selecting(equal(100), 0.5, loss="max", gap=1e-6),
+    "sum, ranges of 100 equal attributes": lambda: ranges_of(equal(100), 5.0, loss="sum"),
+    "max to 1e-3, the same": lambda: ranges_of(equal(100), 30.0, loss="max"),
+    "sum, ranges of 100, 8 to 12 values": lambda: ranges_of(nearly_equal(100), 5.0, loss="sum"),
+    "max to 1e-3, ranges of 8 to 12": lambda: ranges_of(nearly_equal(100), 30.0, loss="max"),
+    "sum, prefix sums of 1,000 values": lambda: long_attribute(rp.Prefix(), 60.0, loss="sum"),
+    "sum, ranges of 1,000 values": lambda: long_attribute(rp.Range(), 60.0, loss="sum"),
+    "max, prefix sums of 1,000 values": lambda: long_attribute(rp.Prefix(), 60.0, loss="max"),
     "error table, 1.3 million sets": error_table,
     "save plan, 1.3 million sets": lambda: plan_file(load=False),
     "load plan, 1.3 million sets": lambda: plan_file(load=True),
