@@ -70,6 +70,7 @@ def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
         at_most=spec.at_most,
         loss=spec.loss,
         gap=spec.gap,
+        bases=spec.bases,
         neighbors=spec.neighbors,
         records_per_person=spec.records_per_person,
     )
