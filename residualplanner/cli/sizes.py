@@ -25,7 +25,9 @@ def say_sizes(workload: Workload, output: Output) -> None:
         output.say(f"Size        {sets:,} sets of attributes; {_planning_text(sets)}")
     counts = counted_cells(workload)
     if counts > LARGE_CELLS:
-        output.say(f"Size        {number_text(counts)} counts; measuring takes some {_bytes(counts * _MEASURING)} of memory")
+        output.say(
+            f"Size        {number_text(counts)} counts; measuring takes some {_bytes(counts * _MEASURING)} of memory"
+        )
     if largest > TABLE_LIMIT:
         output.say(f"Size        {_refusal(workload)}")
     elif max(cells / LARGE_CELLS, largest / LARGE_TABLE) > 1:

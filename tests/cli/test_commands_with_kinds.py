@@ -160,6 +160,8 @@ def test_a_table_at_the_limit_can_be_written(monkeypatch):
 def test_a_large_table_says_what_writing_it_takes(run, kinds, monkeypatch):
     monkeypatch.setattr(sizes, "LARGE_TABLE", 19)
     told = run("plan", kinds).stdout
-    assert re.search(r"Size        writing takes some \d+ MiB of memory, for the largest table, and \d+ MiB of disk", told)
+    assert re.search(
+        r"Size        writing takes some \d+ MiB of memory, for the largest table, and \d+ MiB of disk", told
+    )
     monkeypatch.setattr(sizes, "LARGE_TABLE", 20)
     assert "Size " not in run("plan", kinds, "-o", "other.plan").stdout
