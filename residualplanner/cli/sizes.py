@@ -7,10 +7,13 @@ import numpy as np
 
 from residualplanner.cli.output import Output, number_text
 from residualplanner.errors import WorkloadError
+from residualplanner.queries import Identity
 from residualplanner.workload import Workload
 
 #: From how many sets of attributes, or cells, a plan says what it will take before it takes it.
 LARGE_SETS, LARGE_CELLS = 300_000, 100_000_000
+#: From how many values on choosing the basis of an attribute takes long.
+LARGE_SIZE = 800
 #: From how many cells in one table on, and up to how many: a table is made and written as a whole.
 LARGE_TABLE, TABLE_LIMIT = 20_000_000, 2**28
 #: Bytes for each number: to count and measure it; of a table while it is written; of a table on disk, as Parquet.
@@ -23,6 +26,9 @@ def say_sizes(workload: Workload, output: Output) -> None:
     cells, sets, largest = float(workload.cells.sum()), len(workload.closure), float(workload.cells.max())
     if sets > LARGE_SETS:
         output.say(f"Size        {sets:,} sets of attributes; {_planning_text(sets)}")
+    basis_text = _bases_text(workload)
+    if basis_text:
+        output.say(f"Size        {basis_text}")
     counts = counted_cells(workload)
     if counts > LARGE_CELLS:
         output.say(
@@ -68,6 +74,26 @@ def _refusal(workload: Workload) -> str:
         f"the table of {', '.join(asked)} has {number_text(float(workload.cells[number]))} cells; no more than "
         f"{TABLE_LIMIT:,} can be written; ask for coarser bins, or for prefixes in place of ranges"
     )
+
+
+def _bases_text(workload: Workload) -> str:
+    """How long the choice of bases takes, where that is long: mostly a step in the cube of the number of values.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.queries import Prefix
+        >>> domain = Domain({"age": 100, "income": 2000, "county": 3200})
+        >>> _bases_text(Workload(domain, [{"age": Prefix()}, {"income": Prefix()}, ("county",)]))
+        'choosing bases for income (2,000 values) takes some 80 seconds or, with loss = "max", three times as long'
+    """
+    is_other = np.array([kind != Identity() for kind in workload.kinds])
+    own = [workload.domain.attributes[place] for place in np.flatnonzero(workload.asked[:, is_other].any(axis=1))]
+    large = [attribute for attribute in own if attribute.size >= LARGE_SIZE]
+    # Measured at 1,000 to 2,000 values; above these there are fewer steps, each as long as n**3.
+    seconds = sum(max(20 * (each.size / 1000) ** 2, 3 * (each.size / 1000) ** 3) for each in large)
+    names = ", ".join(f"{each.name} ({each.size:,} values)" for each in large)
+    taking = f'takes some {_seconds(seconds)} or, with loss = "max", three times as long'
+    return f"choosing bases for {names} {taking}" if large else ""
 
 
 def _planning_text(sets: int) -> str:

@@ -165,3 +165,9 @@ def test_a_large_table_says_what_writing_it_takes(run, kinds, monkeypatch):
     )
     monkeypatch.setattr(sizes, "LARGE_TABLE", 20)
     assert "Size " not in run("plan", kinds, "-o", "other.plan").stdout
+
+
+def test_a_slow_choice_of_bases_is_said_before_it_is_made(run, kinds, monkeypatch):
+    monkeypatch.setattr(sizes, "LARGE_SIZE", 4)
+    told = run("plan", kinds).stdout.partition("Budget ")[0]
+    assert "Size        choosing bases for region (4 values), grade (5 values) takes some 0 seconds" in told
