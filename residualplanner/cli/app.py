@@ -236,7 +236,7 @@ def release(
 
     output, asked, charged = Output(quiet), read_spec(spec), open_ledger(ledger)
     with naming(spec):
-        made = steps.make_plan(asked, output)
+        made = steps.make_plan(asked, output, is_written=True)
     measurement = steps.measure_records(made, data, ledger=charged, output=output)
     say_spending(measurement, output)
     say_charge(charged, output)

@@ -41,7 +41,9 @@ def reported_failures() -> Iterator[None]:
     except OSError as error:
         _stop(f"{_text_of(error)}; nothing was written", FAILED)
     except MemoryError:
-        _stop("out of memory; ask for fewer or smaller tables, with a lower up_to or with max_cells", FAILED)
+        _stop(
+            "out of memory; ask for fewer or smaller tables, with a lower up_to, with max_cells or fewer ranges", FAILED
+        )
     except KeyboardInterrupt:
         _stop("interrupted; no output was written", FAILED)
     except Exception as error:  # the outermost frame: a traceback could show records

@@ -119,6 +119,11 @@ class SpecFile(SpecTable):
     at_most: Real | None = Field(None, description="The largest loss allowed; the least budget for it is found.")
     loss: Loss = Field(SumOfVariances(), description="What is made as small as possible.")
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
+    bases: Literal["optimal", "orthogonal"] = Field(
+        "optimal",
+        description="What is measured of attributes with kinds of query: what suits them best, or the best of what is "
+        "orthogonal to the total.",
+    )
     neighbors: Literal["add-remove", "replace"] = Field(
         "add-remove",
         description="Neighbors: a record more or less; or a record with other values, their number public.",

@@ -70,6 +70,7 @@ def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
         at_most=spec.at_most,
         loss=spec.loss,
         gap=spec.gap,
+        bases=spec.bases,
         neighbors=spec.neighbors,
         records_per_person=spec.records_per_person,
     )
@@ -94,6 +95,14 @@ def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
             raise WorkloadError(f"{where}, kinds: no query of this table names {unused}; name them, or leave them out")
         return Workload(domain, queries, weights=[table.weight] * len(queries))
     family = marginals(domain, order=table.order, up_to=table.up_to, max_cells=table.max_cells, kinds=kinds)
+    unused = [name for name in kinds if not family.asked[domain.positions((name,))].any()]
+    if unused:
+        raise WorkloadError(
+            f"{where}, kinds: no table of this entry has {unused}: with these kinds they all have more than "
+            f"max_cells cells; raise max_cells, or write those that you want as queries = [...]"
+            if table.max_cells
+            else f"{where}, kinds: no table of this entry has {unused}; ask for more attributes, or leave them out"
+        )
     if table.weight == 1:
         return family
     # Workload() checks the weight, and refuses it where it cannot be.

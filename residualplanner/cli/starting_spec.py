@@ -33,6 +33,9 @@ budget = { zcdp = "0.5" }
 # { sum = "equal" } to let every table count the same however many cells it has ("sqrt" is between the two).
 loss = "sum"
 
+# Of attributes with kinds of query (see below) sums are measured that suit what is asked best.  For comparison:
+# bases = "orthogonal"
+
 # One record more or less must not show ("replace": a record with other values, the number of records being public).
 # If a person has up to k records, write records_per_person = k; else each record is protected, not the person.
 neighbors = "add-remove"
@@ -49,6 +52,7 @@ noise = "discrete"
 # Of some attributes more may be asked than one count per value: "prefix" (up to a value), every "range", or groups:
 #   kinds = { age = "prefix", income = "range", county = { kind = "hierarchy", levels = [{ South = ["Kern"] }] } }
 #   queries = [["sex"], { age = "prefix", sex = "identity" }]
+# Long kinds are easier to read below the entry, as a table [workload.kinds.county] with a line for each field.
 [[workload]]
 up_to = 2
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from residualplanner._whole import write_whole
 from residualplanner.cli.output import Output
+from residualplanner.cli.sizes import require_writable
 from residualplanner.cli.spec_file import SpecFile
 from residualplanner.cli.spec_objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.summary import say_errors, say_plan, say_workload, write_errors
@@ -16,10 +17,12 @@ from residualplanner.plan import Plan
 from residualplanner.reconstruction import Release
 
 
-def make_plan(spec: SpecFile, output: Output) -> Plan:
-    """Plan what a spec asks, and say what comes of it."""
+def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Plan:
+    """Plan what a spec asks, and say what comes of it; refuse too large tables where they are to be written next."""
     domain = domain_of_spec(spec)
     workload = workload_of_spec(spec, domain)
+    if is_written:
+        require_writable(workload)
     say_workload(workload, output)
     with output.progress("choosing the noise"):
         plan = plan_of_spec(spec, workload)
@@ -57,5 +60,6 @@ def save_tables(
     release: Release, folder: Path, *, file_format: Literal["parquet", "csv"], level: float, output: Output
 ) -> None:
     """Write the tables of a release, its error table and its manifest to a new folder."""
+    require_writable(release.plan.workload)
     with output.progress("writing the tables") as progress:
         release.save(folder, file_format, level=level, progress=progress)

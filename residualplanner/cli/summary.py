@@ -7,7 +7,10 @@ import math
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+import numpy as np
+
 from residualplanner.cli.output import Output, number_text
+from residualplanner.cli.sizes import say_sizes
 from residualplanner.measurement import Measurement
 from residualplanner.plan import Plan
 from residualplanner.privacy import Budget, Neighbors
@@ -19,31 +22,31 @@ if TYPE_CHECKING:
 
 #: The delta that epsilon is told for, where the budget does not name one.
 DELTA = "1e-6"
-#: From how many sets of attributes, or cells, a plan says what it will take before it takes it.
-LARGE_SETS, LARGE_CELLS = 300_000, 100_000_000
-_GIB = 2**30
+#: How many attributes of each family of bases are named.
+_NAMED = 5
 
 
 def say_workload(workload: Workload, output: Output) -> None:
     """Say what is asked, and what it will take where that is much."""
-    cells, sets = float(workload.cells.sum()), len(workload.closure)
-    output.say(f"Asked       {_count(len(workload), 'table')} with {number_text(cells)} cells in all")
-    if sets > LARGE_SETS:
-        output.say(f"Size        {sets:,} sets of attributes; {_planning_text(sets)}")
-    if cells > LARGE_CELLS:
-        output.say(f"Size        {_measuring_text(cells)}")
+    cells = number_text(float(workload.cells.sum()))
+    output.say(f"Asked       {_count(len(workload), 'table')} with {cells} cells in all")
+    say_sizes(workload, output)
 
 
 def say_plan(plan: Plan, output: Output) -> None:
-    """Say what a plan costs, what that promises, and how accurate its tables will be."""
+    """Say what a plan costs, what that promises, what is measured, and how accurate its tables will be."""
     output.say(f"Budget      {privacy_text(plan.budget, plan.neighbors)}")
     output.say(f"            {promise_text(plan.budget, plan.neighbors)}")
     output.say(f"Cost        pcost {number_text(plan.pcost)} of {number_text(plan.budget.pcost)}, spent when measured")
+    has_own_bases = set(plan.basis_summary) != {"subtraction"}
+    if has_own_bases:
+        output.say(f"Bases       {bases_text(plan)}")
     output.say(
         f"Accuracy    typical error (rmse) {number_text(plan.rmse)} counts, "
-        f"worst table {number_text(math.sqrt(plan.max_variance))} counts"
+        f"worst cell {number_text(math.sqrt(plan.max_variance))} counts"
     )
-    output.say(f"Minimized   {plan.loss}: {number_text(plan.loss_value)} counts squared; {_gap_text(plan.gap)}")
+    loss_value, gap = number_text(plan.loss_value), _gap_text(plan.gap, has_own_bases=has_own_bases)
+    output.say(f"Minimized   {plan.loss}: {loss_value} counts squared ({plan.status}); {gap}")
 
 
 def say_spending(measurement: Measurement, output: Output) -> None:
@@ -60,17 +63,44 @@ def say_release(release: Release, folder: Path, output: Output) -> None:
 
 
 def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> None:
-    """Print the first rows of an error table."""
-    head = errors.head(rows)
+    """Print some rows of an error table: the first ones, and, of kinds other than the identity, at least a few."""
+    head = _rows_to_show(errors, rows)
     level = f"{head['conf_level'].iloc[0]:.0%}"
-    shown = f"first {len(head)} of {len(errors):,} tables" if len(errors) > len(head) else "all tables"
+    first = "first " if head.index[-1] == len(head) - 1 else ""
+    shown = f"{first}{len(head)} of {len(errors):,} tables" if len(errors) > len(head) else "all tables"
     output.say(f"\nAccuracy of a cell, known before any data are read ({shown}):")
-    columns = (head[name].tolist() for name in ("query", "cells", "std_err", "moe"))
-    values = [
-        (query, number_text(cells), number_text(std_err), f"± {number_text(moe)}")
-        for query, cells, std_err, moe in zip(*columns, strict=True)
-    ]
-    output.table(["table", "cells", "standard error", f"margin of error ({level})"], values)
+    margin = f"margin of error ({level})"
+    columns = {
+        "table": [_table_text(*names) for names in zip(head["query"], head["kinds"], strict=True)],
+        "cells": [number_text(cells) for cells in head["cells"]],
+        "standard error": [number_text(std_err) for std_err in head["std_err"]],
+        margin: [f"± {number_text(moe)}" for moe in head["moe"]],
+    }
+    if (head["max_std_err"] > head["std_err"] * (1 + 1e-4)).any():
+        worst = head["moe"] * head["max_std_err"] / head["std_err"]
+        columns["of the worst cell"] = [f"± {number_text(moe)}" for moe in worst]
+    output.table(list(columns), list(zip(*columns.values(), strict=True)))
+
+
+def bases_text(plan: Plan) -> str:
+    """Which family of bases each attribute of the plan's queries is measured by.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.plan import select
+        >>> from residualplanner.privacy import zcdp
+        >>> from residualplanner.queries import Prefix
+        >>> domain = Domain({"age": 3, "sex": 2, "left-out": 5})
+        >>> bases_text(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
+        'optimal for age; subtraction for sex'
+    """
+    families: dict[str, list[str]] = {}
+    for position in np.flatnonzero(plan.workload.asked.any(axis=1)).tolist():
+        families.setdefault(plan.basis_of_attribute[position].family, []).append(plan.domain.names[position])
+    return "; ".join(
+        f"{family} for {', '.join(names[:_NAMED])}" + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
+        for family, names in sorted(families.items())
+    )
 
 
 def privacy_text(budget: Budget, neighbors: Neighbors) -> str:
@@ -129,36 +159,51 @@ def _epsilon(budget: Budget) -> str:
     return rounded_up(budget.epsilon(_delta(budget)))
 
 
-def _gap_text(gap: float) -> str:
-    """What has been proved about the distance to the best noise.
+def _gap_text(gap: float, *, has_own_bases: bool = False) -> str:
+    """What has been proved about the distance to the best noise, for the bases at hand.
 
     Example:
         >>> _gap_text(0.0), _gap_text(2.5e-7), _gap_text(math.inf)
         ('no noise of this cost does better', 'proved to be within 2.5e-07 (relative) of the best', 'no bound is known')
+        >>> _gap_text(0.0, has_own_bases=True)
+        'no noise of this cost does better with these bases'
     """
+    for_these = " with these bases" if has_own_bases else ""
     if gap == 0:
-        return "no noise of this cost does better"
+        return f"no noise of this cost does better{for_these}"
     if not math.isfinite(gap):
         return "no bound is known"
-    return f"proved to be within {gap:.1e} (relative) of the best"
+    return f"proved to be within {gap:.1e} (relative) of the best{for_these}"
 
 
-def _planning_text(sets: int) -> str:
-    return f"planning takes some {_seconds(sets * 5e-6)} and {_bytes(sets * 400)} of memory"
+def _rows_to_show(errors: "pd.DataFrame", rows: int) -> "pd.DataFrame":
+    """At most so many rows, in their order: half of them of other kinds than the identity where there are that many."""
+    if len(errors) <= rows:
+        return errors
+    kinds = errors["kinds"].cat
+    is_plain = np.array([_is_plain(words) for words in kinds.categories])[kinds.codes]
+    plain, others = np.flatnonzero(is_plain), np.flatnonzero(~is_plain)
+    others = others[: max(rows // 2, rows - len(plain))]
+    return errors.iloc[np.sort(np.concatenate([plain[: rows - len(others)], others]))]
 
 
-def _measuring_text(cells: float) -> str:
-    return (
-        f"measuring takes some {_bytes(cells * 24)} of memory, all tables as Parquet some {_bytes(cells * 24)} of disk"
-    )
+def _table_text(query: str, kinds: str) -> str:
+    """A query's attributes, with their kinds where these are not the identity.
+
+    Example:
+        >>> _table_text("age × sex", "range × identity"), _table_text("sex", "identity"), _table_text("(total)", "")
+        ('age (range) × sex', 'sex', '(total)')
+    """
+    names, words = query.split(" × "), kinds.split(" × ")
+    if _is_plain(kinds) or len(names) != len(words):  # a name may hold the sign itself
+        return query if _is_plain(kinds) else f"{query} ({kinds})"
+    both = zip(names, words, strict=True)
+    return " × ".join(name if word == "identity" else f"{name} ({word})" for name, word in both)
 
 
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
-
-
-def _bytes(size: float) -> str:
-    return f"{number_text(round(size / _GIB, 1))} GiB" if size > 0.1 * _GIB else f"{size / 2**20:.0f} MiB"
+def _is_plain(words: str) -> bool:
+    """Whether the kinds of a query, as the error table names them, are the identity on every attribute."""
+    return all(word in ("", "identity") for word in words.split(" × "))
 
 
 def _count(number: int, word: str) -> str:

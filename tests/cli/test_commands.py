@@ -178,8 +178,8 @@ def test_short_work_shows_no_bar(monkeypatch, capsys):
 
 
 def test_a_large_plan_says_first_what_it_takes(run, folder, monkeypatch):
-    monkeypatch.setattr("residualplanner.cli.summary.LARGE_SETS", 2)
-    monkeypatch.setattr("residualplanner.cli.summary.LARGE_CELLS", 100)
+    monkeypatch.setattr("residualplanner.cli.sizes.LARGE_SETS", 2)
+    monkeypatch.setattr("residualplanner.cli.sizes.LARGE_CELLS", 100)
     (folder / "domain.json").write_text(json.dumps({"a": 30, "b": 40}))
     run("init", "domain.json")
     told = run("plan", "domain.toml").stdout

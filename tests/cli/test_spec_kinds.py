@@ -185,6 +185,16 @@ def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):
             "asks nothing of 'grade' but the total; leave the attribute out",
         ),
         (
+            'order = 1\nmax_cells = 4\nkinds = { age = "range", grade = "prefix" }',
+            WorkloadError,
+            r"number 1, kinds: no table of this entry has \['age'\]: with these kinds .* raise max_cells",
+        ),
+        (
+            'order = 0\nkinds = { grade = "prefix" }',
+            WorkloadError,
+            r"number 1, kinds: no table of this entry has \['grade'\]; ask for more attributes",
+        ),
+        (
             'order = 1\nkinds = { state = { kind = "hierarchy", levels = [{ West = ["CA"] }] } }',
             WorkloadError,
             "the hierarchy on 'state': level 1: the values 'TX', 'WA' are in no group",

@@ -73,7 +73,17 @@ def test_every_link_between_pages_leads_to_a_file(page):
 
 
 @pytest.mark.parametrize(
-    "name", ["quick-start.md", "choosing.md", "queries.md", "bases.md", "pitfalls.md", "mathematics.md", "files.md"]
+    "name",
+    [
+        "quick-start.md",
+        "tutorial-ranges-and-regions.md",
+        "choosing.md",
+        "queries.md",
+        "bases.md",
+        "pitfalls.md",
+        "mathematics.md",
+        "files.md",
+    ],
 )
 def test_pages_that_show_numbers_have_examples(name):
     assert len(list(MANUAL_PARSER.parse(MANUAL / name).examples())) >= 3

@@ -1,0 +1,173 @@
+"""The commands on a spec that asks for prefixes, ranges and groups: what they say, what they write."""
+
+import csv
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from residualplanner.cli import sizes
+from residualplanner.cli.sizes import counted_cells, require_writable
+from residualplanner.cli.spec_file import read_spec, spec_schema
+from residualplanner.cli.starting_spec import spec_text
+from residualplanner.domain import Bins, Domain
+from residualplanner.errors import WorkloadError
+from residualplanner.measurement import load_measurement
+from residualplanner.plan import load_plan, select
+from residualplanner.privacy import zcdp
+from residualplanner.queries import Hierarchy, Identity, Prefix, Range
+from residualplanner.reconstruction import reconstruct
+from residualplanner.workload import Workload, marginals
+
+KINDS = """
+[[workload]]
+queries = [["age", "sex"], { grade = "prefix", sex = "identity" }]
+kinds = { age = "range" }
+
+[[workload]]
+[[workload.queries]]
+region = { kind = "hierarchy", levels = [{ states = ["01", "02"], other = ["NO", "?"] }], total = "all" }
+"""
+REGIONS = Hierarchy([{"states": ["01", "02"], "other": ["NO", "?"]}], total="all")
+QUERIES = [{"age": Range(), "sex": Identity()}, {"grade": Prefix(), "sex": Identity()}, {"region": REGIONS}]
+
+
+@pytest.fixture
+def kinds(spec):
+    """The spec of the other tests with kinds."""
+    spec.write_text(spec.read_text().replace("[output]", KINDS + "\n[output]"))
+    return spec
+
+
+@pytest.mark.parametrize("word", ["optimal", "orthogonal"])
+def test_plan_writes_the_plan_of_select_with_these_bases(run, kinds, folder, word):
+    kinds.write_text(f'bases = "{word}"\n{kinds.read_text()}')
+    result = run("plan", kinds)
+    assert result.exit_code == 0, result.output
+    plan = load_plan(folder / "spec.plan")
+    workload = marginals(plan.domain, up_to=2) + Workload(plan.domain, QUERIES)
+    expected = select(workload, budget=zcdp("0.5"), bases=word)
+    np.testing.assert_array_equal(plan.noise_array, expected.noise_array)
+    errors = pd.read_csv(folder / "spec.plan.errors.csv", keep_default_na=False)
+    pd.testing.assert_frame_equal(errors, expected.errors(), check_dtype=False, check_categorical=False)
+    assert f"Bases       {word} for age, region, grade; subtraction for sex" in result.stdout
+    assert "(closed form); no noise of this cost does better with these bases" in result.stdout
+
+
+def test_bases_are_optimal_unless_the_spec_says_otherwise(run, kinds):
+    assert read_spec(kinds).bases == "optimal"
+    assert "Bases       optimal for" in run("plan", kinds).stdout
+
+
+def test_a_spec_of_single_values_says_nothing_of_bases(run, spec):
+    told = run("plan", spec).stdout
+    assert "Bases" not in told
+    assert "with these bases" not in told
+    assert "worst cell" not in told.partition("Accuracy of a cell")[2]
+
+
+def test_other_bases_are_refused_with_the_words_there_are(run, spec):
+    spec.write_text(f'bases = "best"\n{spec.read_text()}')
+    result = run("plan", spec)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "spec.toml: bases: expected 'optimal' or 'orthogonal', got 'best'" in result.stderr
+
+
+def test_the_schema_knows_the_bases():
+    assert spec_schema()["properties"]["bases"]["enum"] == ["optimal", "orthogonal"]
+
+
+def test_what_a_starting_spec_says_of_bases_may_be_used_as_it_stands(tmp_path):
+    text = spec_text(Domain({"age": 3}), up_to=1)
+    assert text.count('\n# bases = "orthogonal"\n') == 1
+    (tmp_path / "spec.toml").write_text(text.replace('# bases = "orthogonal"', 'bases = "orthogonal"'))
+    assert read_spec(tmp_path / "spec.toml").bases == "orthogonal"
+
+
+def test_the_error_table_tells_kinds_and_the_worst_cell(run, kinds, folder):
+    told = run("plan", kinds).stdout.partition("Accuracy of a cell")[2]
+    assert "(10 of 14 tables)" in told
+    assert "of the worst cell" in told
+    errors = pd.read_csv(folder / "spec.plan.errors.csv").set_index(["query", "kinds"])
+    for shown, key in {
+        "age (range) × sex": ("age × sex", "range × identity"),
+        "sex × grade (prefix)": ("sex × grade", "identity × prefix"),
+        "region (hierarchy)": ("region", "hierarchy"),
+    }.items():
+        row = errors.loc[key]
+        (line,) = [line.split() for line in told.splitlines() if line.startswith(f" {shown} ")]
+        cells, std_err, _, moe, _, worst = line[-6:]
+        assert float(cells) == row["cells"]
+        assert float(std_err) == pytest.approx(row["std_err"], rel=1e-3)
+        assert float(moe) == pytest.approx(row["moe"], rel=1e-3)
+        assert float(worst) == pytest.approx(row["moe"] * row["max_std_err"] / row["std_err"], rel=1e-3)
+
+
+def test_tables_of_kinds_get_files_that_say_so(run, kinds, records, folder):
+    assert run("plan", kinds).exit_code == 0
+    assert run("measure", "spec.plan", records, "-o", "m").exit_code == 0
+    assert run("reconstruct", "m", "-o", "out", "--format", "csv").exit_code == 0
+    with open(folder / "out" / "index.csv", newline="") as file:
+        files = {(row["query"], row["kinds"]): row["file"] for row in csv.DictReader(file)}
+    assert files["age × sex", "range × identity"] == "tables/age@range.sex.csv"
+    assert files["age × sex", "identity × identity"] == "tables/age.sex.csv"
+    assert files["region", "hierarchy"] == "tables/region@hierarchy.csv"
+    release = reconstruct(load_measurement(folder / "m"))
+    for query, file in zip(QUERIES, ("age@range.sex", "sex.grade@prefix", "region@hierarchy"), strict=True):
+        found = pd.read_csv(folder / "out" / "tables" / f"{file}.csv", dtype={"region": str})
+        pd.testing.assert_frame_equal(found, release[query].to_frame(), check_dtype=False)
+
+
+def test_release_makes_the_tables_of_kinds_in_one_go(run, kinds, records, folder):
+    result = run("release", kinds, records, "-o", "out")
+    assert result.exit_code == 0, result.output
+    assert (folder / "out" / "tables" / "age@range.sex.csv").exists()
+
+
+def test_counts_are_of_values_and_cells_of_answers():
+    domain = Domain({"age": Bins([0, 5, 18, 65]), "sex": 2})
+    plain = marginals(domain, up_to=2)
+    assert counted_cells(plain) == plain.cells.sum() == 12
+    ranges = marginals(domain, up_to=2, kinds={"age": Range()})
+    assert counted_cells(ranges) == 12
+    assert ranges.cells.sum() == 1 + 6 + 2 + 12
+
+
+def test_a_table_too_large_to_write_is_refused_before_anything_is_spent(run, kinds, records, folder, monkeypatch):
+    monkeypatch.setattr(sizes, "TABLE_LIMIT", 19)
+    message = "the table of sex, grade has 20 cells; no more than 19 can be written; ask for coarser bins"
+    spec = re.sub(r"\[\[workload\]\].*", '[[workload]]\nqueries = [["sex", "grade"]]', kinds.read_text(), flags=re.S)
+    kinds.write_text(spec.replace("grade = 5", "grade = 10"))
+    result = run("release", kinds, records, "-o", "out")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"Error: {kinds}: {message}" in result.stderr
+    assert not (folder / "out").exists()
+    told = run("plan", kinds)
+    assert told.exit_code == 0
+    assert message in told.stdout.partition("Budget ")[0]
+
+
+def test_a_table_at_the_limit_can_be_written(monkeypatch):
+    workload = Workload(Domain({"age": 5}), [{"age": Range()}])
+    monkeypatch.setattr(sizes, "TABLE_LIMIT", 15)
+    require_writable(workload)
+    monkeypatch.setattr(sizes, "TABLE_LIMIT", 14)
+    with pytest.raises(WorkloadError, match="the table of age has 15 cells; no more than 14 can be written"):
+        require_writable(workload)
+
+
+def test_a_large_table_says_what_writing_it_takes(run, kinds, monkeypatch):
+    monkeypatch.setattr(sizes, "LARGE_TABLE", 19)
+    told = run("plan", kinds).stdout
+    assert re.search(
+        r"Size        writing takes some \d+ MiB of memory, for the largest table, and \d+ MiB of disk", told
+    )
+    monkeypatch.setattr(sizes, "LARGE_TABLE", 20)
+    assert "Size " not in run("plan", kinds, "-o", "other.plan").stdout
+
+
+def test_a_slow_choice_of_bases_is_said_before_it_is_made(run, kinds, monkeypatch):
+    monkeypatch.setattr(sizes, "LARGE_SIZE", 4)
+    told = run("plan", kinds).stdout.partition("Budget ")[0]
+    assert "Size        choosing bases for region (4 values), grade (5 values) takes some 0 seconds" in told
