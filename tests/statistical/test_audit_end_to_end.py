@@ -24,6 +24,7 @@ from dense import marginal_covariance
 from residualplanner.domain import Domain
 from residualplanner.plan import select
 from residualplanner.privacy import zcdp
+from residualplanner.queries import Identity, Prefix
 from residualplanner.workload import Workload
 
 RUNS, FEW = 6_000, 1_000
@@ -49,9 +50,9 @@ def forms(records):
     return [codes, codes, frame, codes, codes]
 
 
-def tables(records, runs, seed):
+def tables(records, runs, seed, plan=PLAN):
     with fixed_randomness(seed):
-        return released_tables(PLAN, forms(records), ("sex", "age"), runs)
+        return released_tables(plan, forms(records), ("sex", "age"), runs)
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +119,21 @@ def test_noise_that_is_a_fifth_too_low_is_found(monkeypatch):
         scores(tables(RECORDS, 2 * FEW, 4), CENTER), scores(tables([*RECORDS, RECORD], 2 * FEW, 5), CENTER), mu=1.0
     )
     assert found.contradicts(1.0)
+
+
+def test_the_best_adversary_achieves_the_claim_where_whole_number_bases_are_measured():
+    """Prefix sums of age, alone and by sex: the record is one whose cell is the worst for the plan's basis."""
+    asked = Workload(DOMAIN, [{"age": Prefix()}, {"sex": Identity(), "age": Prefix()}])
+    plan = select(asked, budget=zcdp("0.5"))
+    assert plan.bases["age"].family == "optimal"
+    covariance = plan.covariance(("sex", "age"))
+    power = np.diag(np.linalg.inv(covariance))
+    assert power.max() == pytest.approx(1, rel=1e-9)  # pcost, from the covariance of what is released alone
+    record = [(sex, age) for sex in "FM" for age in range(3)][int(power.argmax())]
+    before, after = (
+        table_scores(tables(records, 3 * FEW, seed, plan) - CENTER, covariance, int(power.argmax()))
+        for records, seed in ((RECORDS, 8), ([*RECORDS, record], 9))
+    )
+    found = audit(before, after, mu=1.0)
+    assert abs(found.mu - 1) <= 5 * found.mu_error < 0.2
+    assert 0.3 * gaussian_epsilon(1.0) < found.epsilon <= gaussian_epsilon(1.0)
