@@ -40,8 +40,8 @@ _PROGRESS = 1e-6
 _ROUNDS = 60
 #: Attributes of more values are searched for with neighboring values taken together, then solved once in full.
 COARSE_VALUES = 400
-#: Above this many values several threads are worth their waiting for one another.
-_THREADS_ABOVE = 2048
+#: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
+_FULL_VALUES = 2048
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
 _STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (10_000, 8))
 #: So many binary digits, and one more for each doubling of the number of values, are tried first.
@@ -124,7 +124,7 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
     Source: spec eq. (31); with "orthogonal" spec section 4, paper section 7.
     """
     asked = asked_forms(workload)
-    many = any(len(forms.width) > _THREADS_ABOVE for forms in asked.values())
+    many = any(len(forms.width) > _FULL_VALUES for forms in asked.values())
     with nullcontext() if many else one_thread():
         search = _Search.begin(workload, importance, {attribute: forms.coarse() for attribute, forms in asked.items()})
         for _ in range(_ROUNDS if option == "optimal" and asked else 0):
@@ -287,7 +287,7 @@ class _Search:
             present, absent = (forms.weighted(part) for part in np.split(self._weights(members[0]), 2))
             found.append(in_full(self.asked[members[0]], forms, basis, present, absent, option))
         here = _Search.at(self.workload, self.importance, asked, self.classes, found)
-        if option != "optimal" or any(len(forms.width) > _THREADS_ABOVE for forms in asked.values()):
+        if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in asked.values()):
             return here
         return min(here, here.round(), key=lambda search: search.value)
 
@@ -295,7 +295,10 @@ class _Search:
         """The bases in whole numbers."""
         bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
         for members, found in zip(self.classes, self.found, strict=True):
-            basis = whole_basis(self.asked[members[0]], found, *self._tangent(members[0]), option)
+            forms = self.asked[members[0]]
+            is_near = option == "optimal" and len(forms.width) > _FULL_VALUES
+            family = "near_optimal" if is_near else option
+            basis = whole_basis(forms, found, *self._tangent(members[0]), family)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)

@@ -45,7 +45,8 @@ class Plan:
         budget: what may be spent.
         loss: what was made small, in words.
         loss_value: the loss that this plan reaches.
-        gap: the loss (or, for a given loss, the cost) is proved to be within this fraction of the best possible.
+        gap: the loss (or, for a given loss, the cost) is proved to be within this fraction of the best for these
+            bases.
         status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
         neighbors: which data sets count as neighbors.
         basis_of_attribute (d,): the residual basis of each attribute; the subtraction basis for all if none is given.

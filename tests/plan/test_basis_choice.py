@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from residualplanner.bases import integer_basis, rounded_matrix
 from residualplanner.domain import Domain
-from residualplanner.plan import MaxVariance, select
+from residualplanner.plan import MaxVariance, load_plan, select
 from residualplanner.plan import basis_choice as choice
 from residualplanner.plan import joint_choice as joint
 from residualplanner.privacy import pcost
@@ -102,13 +102,17 @@ def test_values_taken_together_lose_little(kind, monkeypatch):
     assert direct.loss_value * (1 - 1e-5) <= select(workload, budget=ONE).loss_value <= direct.loss_value * 1.005
 
 
-def test_the_largest_attributes_are_within_5_percent(monkeypatch):
+def test_the_largest_attributes_are_within_5_percent_and_say_so(monkeypatch, tmp_path):
     """The steps that attributes of thousands of values get, on 300 values, where the optimum is known."""
     workload = marginals(Domain({"a": 300, "b": 2}), up_to=2, kinds={"a": Prefix()})
     direct = select(workload, budget=ONE).loss_value
     monkeypatch.setattr(choice, "COARSE_VALUES", 40)
     monkeypatch.setattr(choice, "_STEPS", ((40, 20), (130, 30), (10_000, 8)))
-    assert select(workload, budget=ONE).loss_value <= direct * 1.05
+    monkeypatch.setattr(choice, "_FULL_VALUES", 200)
+    plan = select(workload, budget=ONE)
+    assert plan.loss_value <= direct * 1.05
+    plan.save(tmp_path / "plan")
+    assert load_plan(tmp_path / "plan").basis_summary == {"near_optimal": 1, "subtraction": 1}
 
 
 def test_few_rounds_for_large_attributes_are_near_many(monkeypatch):
