@@ -13,6 +13,7 @@ from residualplanner._whole import PathLike
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits, OperatingSystemBits
+from residualplanner.measurement.ledger_lines import TEXT_LIMIT
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord, fraction_text, package_versions
 from residualplanner.measurement.precision import (
@@ -86,6 +87,7 @@ def noise_to_json(noise: NoiseRecord) -> dict[str, Any]:
         "pcost": cost,
         "precision": None if cost is None else PRECISION_RULE,
         "neighbors": noise.neighbors,
+        "unlimited_because": noise.unlimited_because,
         "guarantee": noise.guarantee,
         "package_versions": dict(noise.versions),
     }
@@ -121,7 +123,10 @@ def _noise(told: object, plan: Plan) -> NoiseRecord:
                 f"the measurement states the exact cost {str(told['pcost'])[:80]!r}, but its plan's noise costs "
                 f"{fraction_text(cost)[:80]!r}; measure again"
             )
-    record = NoiseRecord(kind, seed, source, cost, plan.neighbors.words, _versions(told["package_versions"]))
+    reason = told["unlimited_because"]
+    if not isinstance(reason, str) or len(reason) > TEXT_LIMIT or not reason.isprintable():
+        raise FileFormatError("the reason why a ledger has no budget must be a short text, or empty")
+    record = NoiseRecord(kind, seed, source, cost, plan.neighbors.words, _versions(told["package_versions"]), reason)
     if dict(told) != noise_to_json(record):
         raise FileFormatError("what a measurement says about its noise contradicts itself; measure again")
     return record

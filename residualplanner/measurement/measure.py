@@ -5,6 +5,7 @@ Reads: a plan, confidential records.  Gives: Measurement.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
@@ -83,6 +84,8 @@ def measure(
         job = _continuous_job(plan, None if seed is None else int(seed), progress)
     job.charge(ledger)
     outcome = job.run(data)
+    if isinstance(outcome, Measurement) and ledger is not None and ledger.budget is None:
+        outcome = replace(outcome, noise=replace(outcome.noise, unlimited_because=ledger.reason))
     del data  # the traceback of what is raised here must not lead to the records
     return _measurement(outcome)
 

@@ -42,6 +42,7 @@ class NoiseRecord:
         pcost: of discrete noise: the exact privacy cost.
         neighbors: what a person may change, in words.
         versions: of the packages that drew the noise.
+        unlimited_because: where the cost was charged to a ledger without a budget: the reason that the ledger gives.
     """
 
     kind: Kind = "gaussian"
@@ -50,6 +51,7 @@ class NoiseRecord:
     pcost: Fraction | None = None
     neighbors: str = "adding or removing one record"
     versions: tuple[tuple[str, str], ...] = field(default_factory=package_versions)
+    unlimited_because: str = ""
 
     @property
     def is_private(self) -> bool:
@@ -76,6 +78,7 @@ class NoiseRecord:
         return (
             f"This release satisfies rho-zCDP with rho = {fraction_text(rho)} (<= {decimal_up(rho)}) under "
             f"{self.neighbors}, with exact discrete Gaussian noise from the operating system's random bits."
+            + (f"  Its ledger limits no total: {self.unlimited_because}" if self.unlimited_because else "")
         )
 
 

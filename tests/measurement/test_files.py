@@ -223,6 +223,9 @@ ANY_KIND = [
     (edit_noise(neighbors="replacing one record"), "contradicts itself"),
     (edit_noise(precision="as one likes"), "contradicts itself"),
     (edit_noise(package_versions={}), "must give the versions"),
+    (edit_noise(unlimited_because=None), "must be a short text"),
+    (edit_noise(unlimited_because="a" * 201), "must be a short text"),
+    (edit_noise(unlimited_because="two\nlines"), "must be a short text"),
     (edit_noise(package_versions=None), "must give the versions"),
     (lambda h, a: h["noise"]["package_versions"].update(numpy="1.0\nsafe"), "must be texts such as"),
     (lambda h, a: h["noise"]["package_versions"].update(numpy="1." + "1" * 60), "must be texts such as"),
@@ -348,3 +351,9 @@ def test_a_plan_is_not_taken_for_a_measurement(tmp_path):
     PLAN.save(tmp_path / "plan")
     with pytest.raises(FileFormatError, match="holds a 'plan', not a 'measurement'; name the measurement file"):
         load_measurement(tmp_path / "plan")
+
+
+def test_a_reason_that_the_signed_sentence_lacks_is_refused(path):
+    rewrite(path, edit_noise(unlimited_because="none of your business"))
+    with pytest.raises(FileFormatError, match="contradicts itself"):
+        load_measurement(path)

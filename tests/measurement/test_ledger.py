@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, FileFormatError
-from residualplanner.measurement import Ledger, measure
+from residualplanner.measurement import Ledger, load_measurement, measure
 from residualplanner.measurement.ledger_lines import LONG_BITS, LedgerAccount, shortened
 from residualplanner.plan import plan_hash, select
 from residualplanner.privacy import approx_dp, pcost, zcdp
+from residualplanner.reconstruction import reconstruct
 from residualplanner.workload import marginals
 
 gate = sys.modules[measure.__module__]
@@ -166,6 +167,21 @@ def test_an_unlimited_ledger_adds_up_and_keeps_its_reason(path):
         assert (ledger.spent, ledger.remaining, ledger.budget) == (2 * 10**300, None, None)
         assert ledger.reason == "public records"
         assert "unlimited, 'public records'" in repr(ledger)
+
+
+@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
+def test_what_an_unlimited_ledger_was_charged_with_says_why(tmp_path, noise):
+    ledger = Ledger.unlimited("made-up records")
+    measurement = measure(PLAN, np.zeros((1, 2), dtype=np.int64), noise=noise, ledger=ledger)
+    measurement.save(tmp_path / "m")
+    assert load_measurement(tmp_path / "m").noise == measurement.noise
+    assert measurement.noise.unlimited_because == "made-up records"
+    assert measurement.noise.guarantee.endswith("made-up records") == (noise == "discrete")
+    reconstruct(measurement).save(tmp_path / "release")
+    assert "made-up records" in (tmp_path / "release" / "manifest.json").read_text()
+    limited = measure(PLAN, np.zeros((1, 2), dtype=np.int64), ledger=Ledger(zcdp(1)))
+    assert limited.noise.unlimited_because == ""
+    assert "ledger" not in limited.noise.guarantee
 
 
 def test_the_file_is_the_documented_text(path):

@@ -125,7 +125,8 @@ def test_the_manifest_of_exact_noise_states_its_exact_cost_and_the_sentence_to_s
         f"This release satisfies rho-zCDP with rho = {exact / 2} (<= 0.5) under adding"
     )
     assert noise.keys() == {
-        "kind", "randomness", "source", "pcost", "precision", "neighbors", "guarantee", "package_versions"
+        "kind", "randomness", "source", "pcost", "precision", "neighbors", "unlimited_because", "guarantee",
+        "package_versions"
     }  # fmt: skip
     assert noise["precision"].startswith("w = nextafter(1 / noise_variance, 0)")
 
