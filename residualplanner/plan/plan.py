@@ -23,7 +23,9 @@ from residualplanner.plan.cells import every_answer, hull_answers, largest_cells
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
 from residualplanner.plan.covariance import Axis, cell_variances, dense_covariance, quadratic_form
 from residualplanner.plan.error_table import error_table
+from residualplanner.plan.losses import ConvexLoss, Loss, MaxVariance, importance_of, read_loss
 from residualplanner.plan.noise_variances import NoiseVariances
+from residualplanner.plan.svd_bound import svd_bound
 from residualplanner.plan.variances import average_variances
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.workload import Closure, QueryLike, Workload, read_query
@@ -152,6 +154,29 @@ class Plan:
     def max_variance(self) -> float:
         """The largest cell variance over the workload, in counts squared."""
         return float(self.max_variances.max())
+
+    def above_svd_bound(self, loss: Loss = "sum") -> float:
+        """How far a loss of this plan is above what any mechanism of the same cost must have, relative to that bound.
+
+        Args:
+            loss: "sum", "max", `SumOfVariances` or `MaxVariance`.
+
+        Raises:
+            WorkloadError: it is another loss, or the bound is too large a computation; see `svd_bound`.
+            BudgetError: records are replaced; the bound is for adding or removing records.
+
+        Cost: that of `svd_bound`.
+        Source: spec eq. (33).
+        """
+        if self.neighbors.notion != "add-remove":
+            raise BudgetError("the bound is for adding or removing records; plan with neighbors='add-remove' for it")
+        least = svd_bound(self.workload, loss=loss) / (self.pcost / self.neighbors.cost_factor)
+        asked = read_loss(loss)
+        assert not isinstance(asked, ConvexLoss)  # svd_bound has refused it
+        importance = importance_of(self.workload, asked.weights)
+        if isinstance(asked, MaxVariance):
+            return float((importance * self.max_variances).max()) / least - 1
+        return float(importance @ self.average_variances) / least - 1
 
     def variance(self, query: QueryLike) -> NDArray[np.float64]:
         """The variance of every cell of a query's table, (q_1, .., q_k) in domain order, in counts squared.

@@ -214,3 +214,27 @@ def test_other_losses_are_refused(loss):
 def test_only_workloads_have_bounds():
     with pytest.raises(WorkloadError, match=r"got list; make one with marginals"):
         svd_bound([("a",)])
+
+
+@pytest.mark.parametrize("loss", ["sum", "max"])
+def test_a_plan_says_how_far_it_is_above_the_bound(loss):
+    """Whatever the budget and the number of records a person has; marginals' sum of variances is at the bound."""
+    domain = rp.Domain({"a": 6, "b": 3, "c": 4})
+    prefixes = rp.marginals(domain, up_to=2, kinds={"a": Prefix()})
+    found = [
+        rp.select(prefixes, budget=rp.pcost(cost), loss=loss, records_per_person=count).above_svd_bound(loss)
+        for cost, count in ((1, 1), (7, 1), (0.3, 3))
+    ]
+    assert found == pytest.approx([found[0]] * 3, abs=1e-6)
+    assert 0 < found[0] < 0.2
+    assert found[0] == pytest.approx(
+        rp.select(prefixes, budget=rp.pcost(1), loss=loss).loss_value / svd_bound(prefixes, loss=loss) - 1, abs=1e-6
+    )
+    at_bound = rp.select(rp.marginals(domain, up_to=2), budget=rp.pcost(2), loss=loss).above_svd_bound(loss)
+    assert at_bound == pytest.approx(0, abs=1e-9 if loss == "sum" else 1e-3)
+
+
+def test_the_bound_is_not_for_replaced_records():
+    plan = rp.select(rp.marginals(rp.Domain({"a": 6, "b": 3}), up_to=2), budget=rp.pcost(1), neighbors="replace")
+    with pytest.raises(rp.BudgetError, match="adding or removing"):
+        plan.above_svd_bound()
