@@ -14,7 +14,8 @@ from residualplanner._checks import FloatArray
 from residualplanner.bases import Basis, integer_basis, integer_twin, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.plan.basis_choice import asked_forms, choose_bases
+from residualplanner.plan.asked_forms import asked_forms
+from residualplanner.plan.basis_choice import choose_bases
 from residualplanner.plan.joint_choice import choose_bases_for_maximum
 from residualplanner.plan.losses import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.workload import Workload

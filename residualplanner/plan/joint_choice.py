@@ -22,14 +22,8 @@ from residualplanner.bases import (
     subtraction_basis,
     subtraction_numbers,
 )
-from residualplanner.plan.basis_choice import (
-    AskedForms,
-    asked_forms,
-    choose_bases,
-    inverse_forms,
-    orthogonal_start,
-    whole_basis,
-)
+from residualplanner.plan.asked_forms import AskedForms, asked_forms, inverse_forms, orthogonal_start, whole_basis
+from residualplanner.plan.basis_choice import choose_bases
 from residualplanner.plan.cell_weights import CellGroup, cell_groups
 from residualplanner.workload import Workload, workload_orbits
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from residualplanner.bases import integer_basis, rounded_matrix
 from residualplanner.domain import Domain
 from residualplanner.plan import MaxVariance, load_plan, select
+from residualplanner.plan import asked_forms as forms
 from residualplanner.plan import basis_choice as choice
 from residualplanner.plan import joint_choice as joint
 from residualplanner.privacy import pcost
@@ -98,7 +99,7 @@ def test_a_custom_matrix_of_low_rank_costs_hardly_more_than_its_rows():
 def test_values_taken_together_lose_little(kind, monkeypatch):
     workload = marginals(Domain({"a": 150, "b": 3}), up_to=2, kinds={"a": kind})
     direct = select(workload, budget=ONE)
-    monkeypatch.setattr(choice, "COARSE_VALUES", 20)
+    monkeypatch.setattr(forms, "COARSE_VALUES", 20)
     assert direct.loss_value * (1 - 1e-5) <= select(workload, budget=ONE).loss_value <= direct.loss_value * 1.005
 
 
@@ -106,8 +107,8 @@ def test_the_largest_attributes_are_within_5_percent_and_say_so(monkeypatch, tmp
     """The steps that attributes of thousands of values get, on 300 values, where the optimum is known."""
     workload = marginals(Domain({"a": 300, "b": 2}), up_to=2, kinds={"a": Prefix()})
     direct = select(workload, budget=ONE).loss_value
-    monkeypatch.setattr(choice, "COARSE_VALUES", 40)
-    monkeypatch.setattr(choice, "_STEPS", ((40, 20), (130, 30), (10_000, 8)))
+    monkeypatch.setattr(forms, "COARSE_VALUES", 40)
+    monkeypatch.setattr(forms, "_STEPS", ((40, 20), (130, 30), (10_000, 8)))
     monkeypatch.setattr(choice, "_FULL_VALUES", 200)
     plan = select(workload, budget=ONE)
     assert plan.loss_value <= direct * 1.05
