@@ -52,14 +52,13 @@ def matrices(draw: st.DrawFn, size: int) -> list[list[float]]:
 
 
 @st.composite
-def asked(draw: st.DrawFn, most: int = 7):
-    """A kind, the size it is asked of, and its matrix by definition, (q, n)."""
-    size = draw(st.integers(1, most))
+def kinds_of(draw: st.DrawFn, size: int, more_rows: tuple[tuple[float, ...], ...] = ()):
+    """A kind asked of an attribute of ``size`` values, a custom one with ``more_rows``; its matrix by definition."""
     word = draw(st.sampled_from(["identity", "prefix", "range", "hierarchy", "custom"]))
     if word == "hierarchy":
         kind, rows = draw(hierarchies(size))
     elif word == "custom":
-        rows = draw(matrices(size))
+        rows = [*draw(matrices(size)), *map(list, more_rows)]
         kind = Custom(rows)
     else:
         known = {
@@ -68,4 +67,12 @@ def asked(draw: st.DrawFn, most: int = 7):
             "range": (Range(), range_rows),
         }
         kind, rows = known[word][0], known[word][1](size)
-    return kind, size, np.array(rows)
+    return kind, np.array(rows)
+
+
+@st.composite
+def asked(draw: st.DrawFn, most: int = 7):
+    """A kind, the size it is asked of, and its matrix by definition, (q, n)."""
+    size = draw(st.integers(1, most))
+    kind, rows = draw(kinds_of(size))
+    return kind, size, rows

@@ -89,7 +89,10 @@ class AskedForms:
 
 
 def asked_forms(workload: Workload) -> dict[int, AskedForms]:
-    """What is asked of each attribute of more than one value of which more than single values are asked."""
+    """What is asked of each attribute of more than one value of which more than single values are asked, by position.
+
+    Attributes of one size that are asked the same kinds have the same object.
+    """
     made: dict[tuple[int, tuple[int, ...]], AskedForms] = {}
     forms = {}
     for attribute, size in enumerate(workload.domain.sizes):
@@ -120,7 +123,18 @@ def in_full(
     absent: NDArray[np.float64],
     option: str,
 ) -> ResidualBasis:
-    """The basis for all values, from one for values taken together: threefold finer each time."""
+    """The basis for all values, from one for values taken together: threefold finer each time.
+
+    Args:
+        coarse: what is asked, with values taken together.
+        forms: the same without.
+        found: the basis for ``coarse``.
+        present (g, g): V_t for ``forms``.
+        absent (g, g): V_s for ``forms``.
+        option: "orthogonal" keeps u at ``1/n`` for every value; else u is free.
+
+    Source: spec eq. (31).
+    """
     while coarse is not forms:
         finer = forms.coarse(3 * len(coarse.width))
         start, steps = coarse.refined(found, finer), steps_for(len(finer.width))
@@ -148,6 +162,16 @@ def whole_basis(
     forms: AskedForms, found: ResidualBasis, present: NDArray[np.float64], absent: NDArray[np.float64], family: str
 ) -> Basis:
     """The basis in whole numbers, with as few digits as lose little enough of ``p tr(V_t G G^T) + u^T V_s u``.
+
+    Args:
+        forms: what is asked.
+        found: the basis in real numbers, (g-1, g).
+        present (g, g): V_t.
+        absent (g, g): V_s.
+        family: the word for it in plans.
+
+    Raises:
+        SolverError: no such matrix was found.
 
     Source: spec eq. (36).
     """

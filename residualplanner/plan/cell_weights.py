@@ -16,7 +16,7 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.bases import ResidualNumbers
-from residualplanner.workload import Closure, Workload, row_numbers
+from residualplanner.workload import Closure, Workload, row_numbers, subset_products
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -118,7 +118,7 @@ def cell_groups(
         for rows in (np.flatnonzero(number == group) for group in range(int(number.max()) + 1)):
             own = axes[rows[0]] >= 0
             others = attributes[rows][:, ~own]
-            plain = _products(numbers.absent[others, 0], numbers.present[others, 0])
+            plain = subset_products(numbers.absent[others, 0], numbers.present[others, 0])
             yield CellGroup(
                 inside[rows],
                 axes[rows][:, own],
@@ -135,18 +135,9 @@ def _positions(
     count, order = attributes.shape
     subsets = member[closure.subset_positions(attributes)]
     by_column = subsets.reshape(count, *(2,) * order).transpose(0, *range(order, 0, -1))
-    ordered = np.concatenate([np.flatnonzero(own), np.flatnonzero(~own)])
+    ordered = np.concatenate([np.flatnonzero(own), np.flatnonzero(~own)[::-1]])  # as `subset_products` has them
     moved = by_column.transpose(0, *(1 + ordered).tolist())
     return moved.reshape(count, *(2,) * int(own.sum()), -1)
-
-
-def _products(absent: FloatArray, present: FloatArray) -> FloatArray:
-    """For every subset of k attributes, first attribute slowest, the product of their factors, (m, 2**k)."""
-    products = np.ones((len(absent), 1))
-    for column in range(absent.shape[1]):
-        pair = np.stack([absent[:, column], present[:, column]], axis=1)
-        products = (products[:, :, None] * pair[:, None, :]).reshape(len(absent), -1)
-    return products
 
 
 def _contracted(array: FloatArray, factors: FloatArray) -> FloatArray:

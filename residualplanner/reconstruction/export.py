@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from residualplanner._checks import frozen
 from residualplanner._version import __version__
 from residualplanner._whole import PathLike, write_whole_folder
+from residualplanner.bases import is_alike
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import Progress, noise_to_json
 from residualplanner.plan import Plan, plan_hash
-from residualplanner.queries import Identity, Kind, kind_to_json
+from residualplanner.queries import Kind, kind_to_json
 from residualplanner.reconstruction.file_names import encoded_names, file_stem, parts_of_kinds
 from residualplanner.reconstruction.table import VALUE_COLUMNS, Table, normal_quantile, require_free_names
 
@@ -159,10 +160,7 @@ def _places(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
 def _are_alike(table: Table) -> bool:
     """Whether all cells have one variance: those of a marginal have, with subtraction bases, by symmetry."""
     bases = table.plan.basis_of_attribute
-    return all(
-        bases[position].matrix is None and kind == Identity()
-        for position, kind in zip(table.positions, table.kinds, strict=True)
-    )
+    return all(is_alike(bases[position], kind) for position, kind in zip(table.positions, table.kinds, strict=True))
 
 
 def _file_parts(plan: Plan) -> dict[tuple[int, Kind], str]:

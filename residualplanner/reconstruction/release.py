@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
 from residualplanner._whole import PathLike
+from residualplanner.bases import spans_kind
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.kron import Scratch
 from residualplanner.measurement import BATCH_CELLS, Measurement, Progress
@@ -183,9 +184,7 @@ class Release(Mapping[Any, Table]):
             start += len(block)
 
     def _require_spanned(self, position: int, kind: Kind) -> None:
-        basis = self.plan.basis_of_attribute[position]
-        # A basic matrix and its Gram matrix have the same row space, and the latter is never large.
-        if basis.answers < basis.size - 1 and not basis.spans(kind.gram(basis.size)):
+        if not spans_kind(self.plan.basis_of_attribute[position], kind):
             raise WorkloadError(
                 f"what was measured of {self.plan.domain.names[position]!r} does not answer {kind.name}; ask for "
                 "this kind in a query of the workload, plan and measure again"

@@ -11,32 +11,13 @@ import residualplanner as rp
 from benchmarks.figures import domain_of
 from benchmarks.published import DOMAINS, MAX_VARIANCE, RMSE, WORKLOADS
 from dense import Matrix, product
-from kinds import hierarchies, identity_rows, matrices, prefix_rows, range_rows
+from kinds import kinds_of
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import svd_bound
-from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
+from residualplanner.queries import Hierarchy, Identity, Prefix, Range
 from strategies import NAMES, cases
 
 PREFIXES = {"Adult": 5, "CPS": 2, "Loans": 4}
-
-
-@st.composite
-def kinds_of(draw: st.DrawFn, size: int):
-    """A kind asked of an attribute of ``size`` values, and its matrix by definition."""
-    word = draw(st.sampled_from(["identity", "identity", "prefix", "range", "hierarchy", "custom"]))
-    if word == "hierarchy":
-        kind, rows = draw(hierarchies(size))
-    elif word == "custom":
-        rows = [*draw(matrices(size)), [1.0] + [0.0] * (size - 1)]
-        kind = Custom(rows)
-    else:
-        known = {
-            "identity": (Identity(), identity_rows),
-            "prefix": (Prefix(), prefix_rows),
-            "range": (Range(), range_rows),
-        }
-        kind, rows = known[word][0], known[word][1](size)
-    return kind, np.array(rows)
 
 
 @st.composite
@@ -45,7 +26,7 @@ def asked_workloads(draw: st.DrawFn, most_cells: int = 60) -> tuple[rp.Workload,
     sizes: list[int] = []
     for _ in range(draw(st.integers(1, 4))):
         sizes.append(draw(st.integers(1, max(1, min(6, most_cells // math.prod(sizes))))))
-    kinds = [draw(st.lists(kinds_of(size), min_size=1, max_size=2)) for size in sizes]
+    kinds = [draw(st.lists(kinds_of(size, ((1.0, *(0.0,) * (size - 1)),)), min_size=1, max_size=2)) for size in sizes]
     queries: dict[tuple, tuple[Matrix, float]] = {}
     for _ in range(draw(st.integers(1, 5))):
         members = sorted(draw(st.sets(st.integers(0, len(sizes) - 1))))
