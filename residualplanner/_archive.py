@@ -51,7 +51,7 @@ _UNREADABLE = (
     struct.error,
     EOFError,
     KeyError,
-    NotImplementedError,
+    NotImplementedError,  # zipfile's word for a compression or encryption that it does not know
     OSError,
     OverflowError,
     RuntimeError,
