@@ -1,11 +1,13 @@
 """Measuring with frozen noise: known numbers, or the same bits for a data set and its neighbor."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner.bases import Basis
 from residualplanner.measurement import Measurement
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits
@@ -53,13 +55,42 @@ class CountedBits(InsecureTestBits):
         return super().read(count)
 
 
+def along_axes(tables: NDArray[Any], matrices: list[NDArray[Any] | None]) -> NDArray[Any]:
+    """A matrix of whole numbers, or none, along each axis of a stack of tables, entry by entry in Python integers."""
+    result = tables.astype(object)
+    for axis, matrix in enumerate(matrices, start=1):
+        if matrix is not None:
+            result = np.moveaxis(np.tensordot(matrix.astype(object), result, axes=(1, axis)), 0, axis)
+    return result
+
+
+def before_noise(counts: NDArray[Any], bases: Sequence[Basis]) -> NDArray[Any]:
+    """Xi v of spec eqs. (34) and (36)."""
+    sizes = counts.shape[1:]
+    matrices = [
+        n * np.eye(n, dtype=int) - 1 if basis.matrix is None else basis.matrix
+        for n, basis in zip(sizes, bases, strict=True)
+    ]
+    return along_axes(counts, matrices)
+
+
+def after_noise(noisy: NDArray[Any], bases: Sequence[Basis]) -> NDArray[Any]:
+    """The differences of spec eq. (35), along the axes that have the subtraction basis."""
+    matrices = [
+        np.hstack([np.ones((n - 1, 1), dtype=int), -np.eye(n - 1, dtype=int)]) if basis.matrix is None else None
+        for n, basis in zip(noisy.shape[1:], bases, strict=True)
+    ]
+    return along_axes(noisy, matrices)
+
+
 @dataclass(frozen=True)
 class Replay:
     """What happened in one run.
 
     Attributes:
         measurement: what left the gate.
-        centered: in the order of the work, the centered counts of every stack of tables before their noise was added.
+        centered: in the order of the work, what spec eq. (35) adds noise to, Xi v, for every stack of tables; the run
+            gave what differences of this and of the noise give.
         noise: the noise of each.
         asked: how many random bytes were asked for at a time.
         steps: what was reported of the progress.
@@ -75,19 +106,17 @@ class Replay:
 def replay(plan: Plan, data: object, seed: int, monkeypatch: Any) -> Replay:
     """Measure with the bits of ``seed``, and keep what nobody else may see."""
     centered, noise, steps, bits = [], [], [], CountedBits(seed)
-    centered_tables, noisy_answers = mechanism.centered_tables, mechanism.noisy_answers
+    noisy_answers = mechanism.noisy_answers
 
-    def keep_centered(tables: NDArray[Any], **options: Any) -> NDArray[Any]:
-        result = centered_tables(tables, **options)
-        centered.append(result.copy())
-        return result
-
-    def keep_noise(counts: NDArray[Any], drawn: NDArray[Any], **options: Any) -> NDArray[Any]:
+    def watched(counts: NDArray[Any], drawn: NDArray[Any], *, bases: Sequence[Basis], **options: Any) -> NDArray[Any]:
+        before = before_noise(counts, bases)
+        centered.append(before.astype(np.int64))
         noise.append(np.array(drawn))
-        return noisy_answers(counts, drawn, **options)
+        found = noisy_answers(counts, drawn, bases=bases, **options)
+        assert (found == after_noise(before + drawn, bases)).all()
+        return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(mechanism, "centered_tables", keep_centered)
-        patch.setattr(mechanism, "noisy_answers", keep_noise)
+        patch.setattr(mechanism, "noisy_answers", watched)
         found = measure_with_bits(plan, data, bits, progress=lambda done, total: steps.append((done, total)))
     return Replay(found, centered, noise, bits.asked, steps)

@@ -2,7 +2,7 @@
 
 from residualplanner.kron.arrays import Scratch
 from residualplanner.kron.axis_maps import AxisMap, ProductMap, keeping, matrix_map
-from residualplanner.kron.integers import centered_tables, differences_of_tables, integer_products
+from residualplanner.kron.integers import differences_of_tables, integer_products
 from residualplanner.kron.residuals import (
     rebuilding,
     residuals_of_tables,
@@ -15,7 +15,6 @@ __all__ = [
     "AxisMap",
     "ProductMap",
     "Scratch",
-    "centered_tables",
     "differences_of_tables",
     "integer_products",
     "keeping",

@@ -16,44 +16,7 @@ from numpy.typing import NDArray
 from residualplanner.kron.arrays import Array, Scratch
 from residualplanner.kron.exact_products import exact_product
 
-#: How many times as long as wide a stack must be for its columns to be worked on one by one.
-_LONG = 8
 _INT64 = 2**63
-
-
-def centered_tables(tables: Array, *, axes: Sequence[int] | None = None, scratch: Scratch | None = None) -> Array:
-    """Apply ``n I - 1 1^T`` along axes: each entry times n, less the sum over the axis.
-
-    Args:
-        tables (b, n_1, .., n_k): whole numbers; only read.
-        axes: some of 1, .., k; all of them when omitted.
-        scratch: memory to work in; the result lies in its slot 0.
-
-    Returns:
-        The matrix Xi of spec eq. (34) applied to every table, (b, n_1, .., n_k); the other axes are left alone.
-
-    Guarantees: exact.  Where the entries of a table add up to at most N in absolute value, every number on the way is
-        at most N times the product of the n_i in size.
-    Cost: three passes over the cells for each axis.
-
-    Example:
-        >>> centered_tables(np.array([[5, 3, 1]]))
-        array([[ 6,  0, -6]])
-    """
-    scratch = scratch or Scratch()
-    result = scratch.empty(0, tables.shape, tables)
-    taken = range(1, tables.ndim) if axes is None else axes
-    np.multiply(tables, math.prod(tables.shape[axis] for axis in taken), out=result)
-    for axis in taken:
-        size = tables.shape[axis]
-        stack = result.reshape(math.prod(tables.shape[:axis]), size, math.prod(tables.shape[axis + 1 :]))
-        means = scratch.empty(2, (len(stack), 1, stack.shape[2]), tables)
-        if stack.size < _LONG * (size * stack.shape[2]) ** 2:
-            _subtract_means(stack, means)
-            continue
-        for column in range(stack.shape[2]):  # one long pass for each entry, as short ones take their time to start
-            _subtract_means_of_short_axis(stack[:, :, column], means[:, 0, column])
-    return result
 
 
 def differences_of_tables(
@@ -125,20 +88,3 @@ def integer_products(tables: Array, matrices: Sequence[NDArray[np.int64] | None]
         result = mapped.reshape(*result.shape[:axis], len(matrix), *result.shape[axis + 1 :])
         total = largest
     return result
-
-
-def _subtract_means(stack: Array, means: Array) -> None:
-    """Subtract from (a, n, r) the mean over the middle axis, a whole number; ``means`` (a, 1, r) is written over."""
-    np.add.reduce(stack, axis=1, keepdims=True, out=means)
-    np.floor_divide(means, stack.shape[1], out=means)
-    stack -= means
-
-
-def _subtract_means_of_short_axis(stack: Array, means: Array) -> None:
-    """Subtract from (a, n) the mean over the last axis, a whole number; ``means`` (a,) is written over."""
-    means[...] = 0
-    for entry in stack.T:
-        means += entry
-    np.floor_divide(means, stack.shape[1], out=means)
-    for entry in stack.T:
-        np.subtract(entry, means, out=entry)

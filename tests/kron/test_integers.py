@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.kron import Scratch, centered_tables, differences_of_tables, integer_products, residuals_of_tables
+from residualplanner.kron import Scratch, differences_of_tables, integer_products, residuals_of_tables
 
 SHAPES = [(), (2,), (100,), (3, 4), (4, 1, 2), (2, 2, 2, 2), (35, 2, 3)]
 shapes = st.lists(st.integers(1, 6), max_size=4).map(tuple)
@@ -34,14 +34,6 @@ def whole_tables(seed, *shape, most=10**6):
 
 
 @given(shape=shapes, batch=st.integers(1, 5), seed=st.integers(0, 99))
-def test_centered_tables_are_the_product_with_xi_of_eq_34(shape, batch, seed):
-    tables = whole_tables(seed, batch, *shape)
-    found = centered_tables(tables)
-    assert found.dtype == np.int64
-    assert (found == applied(map(center, shape), tables)).all()
-
-
-@given(shape=shapes, batch=st.integers(1, 5), seed=st.integers(0, 99))
 def test_differences_are_the_product_with_sub_of_eq_35(shape, batch, seed):
     tables = whole_tables(seed, batch, *shape)
     found = differences_of_tables(tables)
@@ -53,26 +45,25 @@ def test_differences_are_the_product_with_sub_of_eq_35(shape, batch, seed):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_python_integers_give_what_int64_gives(shape):
     tables = whole_tables(1, 3, *shape)
-    for function in (centered_tables, differences_of_tables):
-        narrow, wide = function(tables), function(tables.astype(object))
-        assert wide.dtype == object
-        assert (narrow == wide).all()
-        assert all(type(number) is int for number in wide.ravel().tolist())
+    narrow, wide = differences_of_tables(tables), differences_of_tables(tables.astype(object))
+    assert wide.dtype == object
+    assert (narrow == wide).all()
+    assert all(type(number) is int for number in wide.ravel().tolist())
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_python_integers_do_not_wrap(shape):
     tables = whole_tables(1, 2, *shape).astype(object) * 10**40 + 1
-    for function, matrix in ((centered_tables, center), (differences_of_tables, subtraction)):
-        assert (function(tables) == applied(map(matrix, shape), tables)).all()
+    assert (differences_of_tables(tables) == applied(map(subtraction, shape), tables)).all()
 
 
 @given(shape=shapes, seed=st.integers(0, 99))
 def test_differences_of_centered_tables_are_differences_times_the_cells(shape, seed):
-    """Sub (n I - 1 1^T) = n Sub: why the noisy answers are residuals plus noise."""
+    """Sub (n I - 1 1^T) = n Sub: why the noisy answers are residuals plus noise, and nothing is ever centered."""
     tables = whole_tables(seed, 2, *shape)
     cells = int(np.prod(shape, dtype=np.int64))
-    assert (differences_of_tables(centered_tables(tables)) == cells * differences_of_tables(tables)).all()
+    centered = applied(map(center, shape), tables)
+    assert (differences_of_tables(centered) == cells * differences_of_tables(tables)).all()
 
 
 @given(shape=st.lists(st.integers(2, 40), max_size=3).map(tuple), seed=st.integers(0, 99))
@@ -85,15 +76,14 @@ axes_of = st.sets(st.integers(1, 4)).map(sorted)
 
 
 @given(shape=shapes, axes=axes_of, seed=st.integers(0, 99))
-def test_only_the_axes_asked_for_are_centered_and_differenced(shape, axes, seed):
+def test_only_the_axes_asked_for_are_differenced(shape, axes, seed):
     tables, taken = whole_tables(seed, 2, *shape), [axis for axis in axes if axis <= len(shape)]
-    for function, matrix in ((centered_tables, center), (differences_of_tables, subtraction)):
-        kept = [
-            matrix(size) if axis in taken else np.eye(size, dtype=int).tolist() for axis, size in enumerate(shape, 1)
-        ]
-        expected = applied(kept, tables)
-        for scratch in (None, Scratch()):
-            assert (function(tables, axes=taken, scratch=scratch) == expected).all()
+    kept = [
+        subtraction(size) if axis in taken else np.eye(size, dtype=int).tolist() for axis, size in enumerate(shape, 1)
+    ]
+    expected = applied(kept, tables)
+    for scratch in (None, Scratch()):
+        assert (differences_of_tables(tables, axes=taken, scratch=scratch) == expected).all()
 
 
 @given(shape=st.lists(st.integers(1, 12), max_size=3).map(tuple), seed=st.integers(0, 99), data=st.data())
@@ -135,8 +125,6 @@ def test_memory_used_before_changes_nothing_and_what_is_read_stays(order, wide):
         tables = whole_tables(7, 3, *shape).astype(object if is_wide else np.int64)
         before = tables.copy()
         place = np.empty((3, *(size - 1 for size in shape)), dtype=tables.dtype)
-        centered = centered_tables(tables, scratch=scratch)
-        assert (centered == centered_tables(before)).all()
-        assert differences_of_tables(centered, scratch=scratch, out=place) is place
+        assert differences_of_tables(tables, scratch=scratch, out=place) is place
         assert (tables == before).all()
-        assert (place == differences_of_tables(centered_tables(before))).all()
+        assert (place == differences_of_tables(before)).all()

@@ -88,11 +88,11 @@ def test_every_array_before_the_noise_holds_whole_numbers(monkeypatch):
     gate = importlib.import_module("residualplanner.measurement.measure")
     count_tables, steps = gate.count_tables, []
     monkeypatch.setattr(gate, "count_tables", lambda *a, **o: [t.view(Watched) for t in count_tables(*a, **o)])
-    for name in ("centered_tables", "differences_of_tables"):
+    for name in ("integer_products", "differences_of_tables"):
         function = getattr(mechanism, name)
 
-        def watched(tables, *, function=function, name=name, **options):
-            result = function(tables, **options)
+        def watched(tables, *arguments, function=function, name=name, **options):
+            result = function(tables, *arguments, **options)
             steps.append((name, tables.dtype.kind, result.dtype.kind))
             return result
 
@@ -100,7 +100,7 @@ def test_every_array_before_the_noise_holds_whole_numbers(monkeypatch):
     measurement = measure(PLAN, CODES)
     assert {kind for _, kind in seen} <= set("iO")
     assert {"multiply", "add", "subtract"} & {name for name, _ in seen}
-    assert steps == [("centered_tables", "i", "i"), ("differences_of_tables", "i", "i")] * (len(steps) // 2)
+    assert steps == [("integer_products", "i", "i"), ("differences_of_tables", "i", "i")] * (len(steps) // 2)
     assert len(steps) >= 2 * len(measurement.residuals.groups.shapes)
     assert measurement.residuals.integers.dtype == np.int64
 
