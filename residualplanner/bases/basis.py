@@ -33,7 +33,8 @@ class Basis:
         family: how the basis was found: "subtraction", "orthogonal", "optimal", "near_optimal" (from a problem with
             neighboring values taken together, a few steps in full), "given".
         matrix (m, n): B, int64; None for the subtraction basis.
-        u (n,), G (n, m): the parts of the pseudo-inverse; None for the subtraction basis, for which closed forms serve.
+        u (n,): the first part of the pseudo-inverse; None for the subtraction basis, for which closed forms serve.
+        G (n, m): the second part, likewise.
         pcost: p, the exact cost factor: ``max_j ||B e_j||**2``, or ``(n-1)/n``.
 
     Source: spec eqs. (24) and (28).

@@ -1,0 +1,22 @@
+"""Signatures show ``ArrayLike`` and ``NDArray[float64]``, as the code writes them, not what these stand for.
+
+To be loaded before anything that imports NumPy's type aliases.
+"""
+
+from typing import Generic, TypeVar
+
+import numpy.typing
+
+Entry = TypeVar("Entry")
+
+
+class ArrayLike:
+    """Stands for `numpy.typing.ArrayLike`."""
+
+
+class NDArray(Generic[Entry]):
+    """Stands for `numpy.typing.NDArray`."""
+
+
+numpy.typing.ArrayLike = ArrayLike
+numpy.typing.NDArray = NDArray

@@ -1,0 +1,70 @@
+"""Formulas as MathML, written when the pages are built: no script, no network, and they print.
+
+GitHub renders the same TeX with MathJax.  An equation with ``\\tag{8}`` gets the anchor ``equation-8``, on the
+mathematics page also a label that docstrings link to.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.writers.html5 import HTML5Translator
+
+TAG = re.compile(r"\s*\\tag\{(\w+)\}")
+SIZED = re.compile(r"\\(bigg|Bigg|big|Big)(?![a-zA-Z])\s*(\\[a-zA-Z]+|\\.|.)")
+CLOSING = (")", "]", r"\}", r"\rangle", r"\rceil", r"\rfloor")
+SPEC = "mathematics"
+
+
+def mathml(tex: str, *, as_block: bool) -> str:
+    r"""Convert TeX as GitHub reads it, with the few commands that docutils spells otherwise.
+
+    Example:
+        >>> mathml(r"\dots", as_block=False)[:31]
+        '<math xmlns="http://www.w3.org/'
+    """
+    plain = re.sub(r"\\dots(?![a-zA-Z])", r"\\ldots", tex.strip())
+    sided = SIZED.sub(lambda match: rf"\{match[1]}{'r' if match[2] in CLOSING else 'l'}{match[2]}", plain)
+    anchored = re.sub(r"^([_^])", r"{}\1", sided)  # an index without a base
+    return tex2mathml(anchored, as_block=as_block)
+
+
+def tag_of(node: nodes.math_block) -> str | None:
+    """The equation's number or letter, None if it has no tag."""
+    tag = TAG.search(node.astext())
+    return tag[1] if tag else None
+
+
+def visit_math(self: "HTML5Translator", node: nodes.math) -> None:
+    self.body.append(mathml(node.astext(), as_block=False))
+    raise nodes.SkipNode
+
+
+def visit_math_block(self: "HTML5Translator", node: nodes.math_block) -> None:
+    tag = tag_of(node)
+    formula = mathml(TAG.sub("", node.astext()), as_block=True)
+    number = f'<a class="eqno" href="#equation-{tag}">({tag})</a>' if tag else ""
+    self.body.append(f'<div class="math-row"><div>{formula}</div>{number}</div>\n')  # the theme writes the anchor
+    raise nodes.SkipNode
+
+
+def name_equations(app: "Sphinx", document: nodes.document) -> None:
+    """Give every tagged equation an anchor, and those of the mathematics page a label for the whole site."""
+    page = app.env.current_document.docname
+    for block in document.findall(nodes.math_block):
+        tag = tag_of(block)
+        if tag is None:
+            continue
+        block["ids"].append(f"equation-{tag}")
+        if page == SPEC:
+            app.env.domains.standard_domain.anonlabels[f"spec-{tag}"] = (page, f"equation-{tag}")
+
+
+def setup(app: "Sphinx") -> dict[str, bool]:
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
+    app.connect("doctree-read", name_equations)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

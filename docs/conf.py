@@ -1,0 +1,55 @@
+"""How the manual becomes a site: ``python -m sphinx -W docs build/site``, without network."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+import array_names  # noqa: F401 - before the package
+
+from residualplanner import __version__
+
+project = "residualplanner"
+author = "The residualplanner authors"
+version = release = __version__
+language = "en"
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "contents",
+    "docstrings",
+    "mathml",
+]
+exclude_patterns = ["changes"]  # not yet released; CHANGELOG.md has the others
+nitpicky = True
+#: Types of Python and of other libraries have their pages elsewhere.
+nitpick_ignore_regex = [
+    ("py:.*", r"(array_names|collections|decimal|fractions|numpy|os|pathlib|pandas|pd|scipy)\..*"),
+    #: So has what the package keeps to itself, though an attribute or a signature may name it.
+    ("py:.*", r"(.*\.)?(Closure|IntegerAnswers|LabeledKind|QueryBlock|ResidualAnswers|ResidualNumbers|NoiseError)"),
+]
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+suppress_warnings = ["misc.highlighting_failure"]
+
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "exclude-members": "to_json, from_json"}
+maximum_signature_line_length = 80
+python_use_unqualified_type_names = True
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+default_role = "py:obj"
+
+html_theme = "furo"
+html_title = "residualplanner"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_copyright = False
