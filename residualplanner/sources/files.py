@@ -1,4 +1,4 @@
-"""Files of records, streamed by PyArrow.
+"""Files of records, streamed by PyArrow, and folders of them.
 
 Reads: CSV as text, nothing guessed, and Parquet.  Gives: frames.
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from residualplanner.errors import DataError
 from residualplanner.sources.counting import BLOCK
+from residualplanner.sources.folders import frame_of_folder
 from residualplanner.sources.frames import Frame
 
 _CSV_BLOCK_BYTES = 2**24  # also the longest record
@@ -22,15 +23,19 @@ def frame_of_path(path: str | Path) -> Frame:
 
     Args:
         path: a Parquet file, or a CSV file in UTF-8 with commas, double quotes and a header line, maybe gzipped.  All
-            of CSV is text, so "01" survives; an empty field is missing, every other field is what it says.
+            of CSV is text, so "01" survives; an empty field is missing, every other field is what it says.  Or a folder
+            of Parquet files.
 
     Returns:
         Its columns, and a stream of its records.
 
     Raises:
-        DataError: there is no such file, or its name does not end in .csv, .csv.gz or .parquet.
+        DataError: there is no such file, or its name does not end in .csv, .csv.gz or .parquet; a folder that holds
+            anything but Parquet files.
     """
     file = Path(path)
+    if file.is_dir():
+        return frame_of_folder(file)
     if not file.is_file():
         raise DataError(f"there is no file {str(path)!r}")
     if file.name.lower().endswith((".csv", ".csv.gz")):

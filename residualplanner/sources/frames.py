@@ -1,6 +1,6 @@
 """Frames of every library, as one stream of Arrow record batches.
 
-Reads: Arrow tables and streams, Polars frames, DuckDB relations.  Gives: record batches with the needed columns only.
+Reads: Arrow tables and streams, Polars frames, DuckDB relations, Ibis tables.  Gives: record batches with the needed columns only.
 No library is imported here that the caller has not imported already.
 """
 
@@ -70,6 +70,20 @@ def frame_of_duckdb(relation: Any) -> Frame:
         yield from read(BLOCK)
 
     return Frame(tuple(relation.columns), batches)
+
+
+def frame_of_ibis(table: Any) -> Frame:
+    """The batches of an Ibis table, which its backend runs."""
+
+    def batches(names: Sequence[str]) -> Iterator[Any]:
+        chosen = table.select(list(names))
+        backend = chosen.get_backend()
+        if backend.name == "duckdb":  # Ibis 12 asks for batches by a name that DuckDB 2 has given up
+            chosen.limit(0).to_pyarrow()  # tells DuckDB of tables that are in memory only
+            return frame_of_duckdb(backend.con.sql(backend.compile(chosen))).batches(names)
+        return iter(chosen.to_pyarrow_batches(chunk_size=BLOCK))
+
+    return Frame(tuple(table.columns), batches)
 
 
 def _polars_batches(frame: Any) -> Iterator[Any]:

@@ -3,7 +3,7 @@
 Reads: frames, files, code matrices, counts.  Gives: Source.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,14 +12,15 @@ import numpy as np
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.code_matrix import blocks_of_matrix
-from residualplanner.sources.columns import ArrowColumn, pandas_column
-from residualplanner.sources.counting import BLOCK
+from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas, require_columns
+from residualplanner.sources.engines import source_of_dask, source_of_spark
 from residualplanner.sources.files import frame_of_path
 from residualplanner.sources.frames import (
     Frame,
     frame_of_arrow_reader,
     frame_of_arrow_table,
     frame_of_duckdb,
+    frame_of_ibis,
     frame_of_lazy_polars,
     frame_of_polars,
 )
@@ -27,7 +28,6 @@ from residualplanner.sources.guarding import guarded
 from residualplanner.sources.protocol import Source
 from residualplanner.sources.ready_counts import CountSource
 from residualplanner.sources.records import RecordSource
-from residualplanner.sources.rules import Block, block_of_raw_codes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,8 +44,8 @@ _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
 }
 _ACCEPTED = (
     "a pandas DataFrame, a Polars DataFrame or LazyFrame, a PyArrow Table, RecordBatch or RecordBatchReader, a DuckDB "
-    "relation, a path to a CSV or Parquet file, a NumPy matrix of integer codes, or a mapping from tuples of attribute "
-    "names to counts"
+    "relation, an Ibis table, a Dask or PySpark DataFrame, a path to a CSV or Parquet file or to a folder of Parquet "
+    "files, a NumPy matrix of integer codes, or a mapping from tuples of attribute names to counts"
 )
 
 
@@ -91,7 +91,24 @@ def _open(data: object, domain: Domain) -> Source:
             return _pandas_source(cast("pd.DataFrame", data), domain)
         if (library, word) in _FRAMES:
             return _frame_source(_FRAMES[library, word](data), domain)
+    source = _engine_source(data, domain)
+    if source is not None:
+        return source
     raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
+
+
+def _engine_source(data: object, domain: Domain) -> Source | None:
+    """A source for a frame that narwhals knows to be an engine's; None for anything else."""
+    import narwhals as nw
+
+    known = nw.dependencies  # what is there is asked of the libraries that are imported already
+    if known.is_ibis_table(data):
+        return _frame_source(frame_of_ibis(data), domain)
+    if known.is_dask_dataframe(data):
+        return source_of_dask(data, domain)
+    if known.is_pyspark_dataframe(data) or known.is_pyspark_connect_dataframe(data):
+        return source_of_spark(data, domain)
+    return None
 
 
 def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
@@ -101,42 +118,11 @@ def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
 
 
 def _frame_source(frame: Frame, domain: Domain) -> RecordSource:
-    _require_columns(domain, frame.columns)
+    require_columns(domain.names, frame.columns)
     names = domain.names or tuple(map(str, frame.columns[:1]))  # some column must say how many records there are
-
-    def blocks() -> Iterator[Block]:
-        columns = [ArrowColumn(attribute) for attribute in domain.attributes]
-        for batch in frame.batches(names):
-            raw = (column.raw_codes(batch.column(column.name)) for column in columns)
-            yield block_of_raw_codes(domain, raw, batch.num_rows)
-
-    return RecordSource(domain, blocks)
+    return RecordSource(domain, lambda: blocks_of_batches(domain, frame.batches(names)))
 
 
 def _pandas_source(frame: "pd.DataFrame", domain: Domain) -> RecordSource:
-    _require_columns(domain, tuple(frame.columns))
-
-    def blocks() -> Iterator[Block]:
-        columns = [pandas_column(attribute, frame[attribute.name]) for attribute in domain.attributes]
-        for start in range(0, len(frame), BLOCK):
-            rows = slice(start, min(start + BLOCK, len(frame)))
-            raw = (codes_of_rows(rows) for codes_of_rows in columns)
-            yield block_of_raw_codes(domain, raw, rows.stop - rows.start)
-
-    return RecordSource(domain, blocks)
-
-
-def _require_columns(domain: Domain, columns: Sequence[object]) -> None:
-    """DataError unless each attribute has one column.
-
-    The columns found are not listed: in a file without a header they are a record.
-    """
-    found = [column for column in columns if isinstance(column, str)]
-    missing = sorted(set(domain.names).difference(found), key=domain.names.index)
-    if missing:
-        raise DataError(
-            f"columns {missing} are missing from the data; columns are matched by exact name", column=missing[0]
-        )
-    twice = [name for name in domain.names if found.count(name) > 1]
-    if twice:
-        raise DataError(f"columns {twice} come more than once in the data; keep one of each", column=twice[0])
+    require_columns(domain.names, tuple(frame.columns))
+    return RecordSource(domain, lambda: blocks_of_pandas(domain, frame))

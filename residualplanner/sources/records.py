@@ -50,7 +50,7 @@ def _count(
     tables = zero_tables(domain.sizes, groups)
     asked = sum(map(len, groups))
     breaches: set[Breach] = set()
-    stream = _regrouped(domain, blocks)
+    stream = regrouped(domain, blocks)
     block = guarded(next, stream, None)
     while isinstance(block, Block):
         following = guarded(next, stream, None)
@@ -65,7 +65,7 @@ def _count(
     return data_error_of_breaches(domain, breaches) if breaches else tables
 
 
-def _regrouped(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
+def regrouped(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
     """The same records in blocks of at least BLOCK, but for the last, so that tables are passed over less often.
 
     There is one block at least: no records at all take the same steps as some.

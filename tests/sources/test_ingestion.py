@@ -1,9 +1,7 @@
 """The same records in every container and type give the counts of a counter."""
 
 import gzip
-from collections import Counter
 from decimal import Decimal
-from itertools import product
 
 import duckdb
 import numpy as np
@@ -15,83 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
-from residualplanner.domain import MISSING, Attribute, Bins, Domain, codes_of_values
+from counted_records import RECORDS, assert_counts, columns_of
+from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources import open_source
 from residualplanner.sources import records as records_module
 
 reproducible = settings(derandomize=True, deadline=None)
-
-TEXT = ["01", "1", "NO", "None", "é", "nan", "a b"]
-RULES = {"unknown": "drop", "missing": "drop"}
-DOMAIN = Domain(
-    {
-        "text": Attribute("text", labels=[*TEXT, "other"], unknown="other", missing="NO"),
-        "code": Attribute("code", 4, **RULES),
-        "integer": Attribute("integer", labels=[5, -3, 0, 2**40], **RULES),
-        "truth": Attribute("truth", labels=[True, False], unknown=True, missing=False),
-        "number": Attribute("number", bins=Bins([-1, 0, 2.5, 10]), unknown="drop", missing="[-1, 0)"),
-    }
-)
-RECORDS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "text": st.sampled_from([*TEXT, "odd", None]),
-            "code": st.sampled_from([0, 1, 2, 3, 4, -1, None]),
-            "integer": st.sampled_from([5, -3, 0, 2**40, 7, None]),
-            "truth": st.sampled_from([True, False, None]),
-            "number": st.sampled_from([-1.0, -0.5, 0.0, 2.5, 3.0, 10.0, 11.0, None]),
-        }
-    ),
-    min_size=1,
-    max_size=30,
-)
-GROUPS = [
-    np.array([[0, 3]]),
-    np.array([[1], [2]]),
-    np.array([[4]]),
-    np.empty((1, 0), dtype=int),
-    np.array([[0, 1, 2, 3, 4]]),
-]
-
-
-def naive_codes(domain, record):
-    """The record's codes after the rules, or None where it leaves."""
-    codes = []
-    for name in domain:
-        code = int(codes_of_values(domain[name], [record[name]])[0])
-        if code < 0:
-            rule = domain[name].missing if code == MISSING else domain[name].unknown
-            if rule == "drop":
-                return None
-            code = domain[name].value_labels.index(rule.label)
-        codes.append(code)
-    return codes
-
-
-def naive_tables(domain, records, groups):
-    kept = [codes for codes in (naive_codes(domain, record) for record in records) if codes is not None]
-    stacks = []
-    for rows in groups:
-        stack = []
-        for row in rows.tolist():
-            counter = Counter(tuple(codes[i] for i in row) for codes in kept)
-            shape = [domain.sizes[i] for i in row]
-            stack.append(np.array([counter[cell] for cell in product(*map(range, shape))]).reshape(shape))
-        stacks.append(np.array(stack))
-    return stacks
-
-
-def assert_counts(data, records, domain=DOMAIN, groups=GROUPS):
-    stacks = open_source(data, domain).count(groups)
-    for stack, expected in zip(stacks, naive_tables(domain, records, groups), strict=True):
-        assert stack.dtype == np.int64
-        assert stack.shape == expected.shape
-        assert (stack == expected).all()
-
-
-def columns_of(records):
-    return {name: [record[name] for record in records] for name in records[0]}
 
 
 def pandas_objects(records):
@@ -450,8 +378,8 @@ def test_files_of_other_kinds_are_refused(tmp_path):
     (tmp_path / "a.xlsx").write_bytes(b"")
     with pytest.raises(DataError, match=r"read from \.csv, \.csv\.gz and \.parquet files, not from 'a\.xlsx'"):
         open_source(tmp_path / "a.xlsx", Domain({"a": 2}))
-    with pytest.raises(DataError, match="there is no file"):
-        open_source(tmp_path, Domain({"a": 2}))
+    with pytest.raises(DataError, match=r"there is no file 'nowhere\.parquet'"):
+        open_source("nowhere.parquet", Domain({"a": 2}))
     for name in ("empty.csv", "empty.parquet", "empty.csv.gz"):
         (tmp_path / name).write_bytes(b"")
         with pytest.raises(DataError, match="could not be read as a table"):

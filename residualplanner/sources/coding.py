@@ -1,0 +1,57 @@
+"""Blocks of codes from frames: the one way by which columns become codes, wherever the records are.
+
+Reads: Arrow record batches, pandas frames.  Gives: coded blocks.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from residualplanner.domain import Domain
+from residualplanner.errors import DataError
+from residualplanner.sources.columns import ArrowColumn, pandas_column
+from residualplanner.sources.counting import BLOCK
+from residualplanner.sources.rules import Block, block_of_raw_codes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def blocks_of_batches(domain: Domain, batches: Iterable[Any], *, by_place: bool = False) -> Iterator[Block]:
+    """One coded block for each Arrow record batch.
+
+    Args:
+        domain: the schema.
+        batches: they hold a column for each attribute.
+        by_place: columns are taken by their places, those of the attributes, and not by their names.
+    """
+    columns = [ArrowColumn(attribute) for attribute in domain.attributes]
+    keys: Sequence[int | str] = range(len(domain)) if by_place else domain.names
+    for batch in batches:
+        raw = (column.raw_codes(batch.column(key)) for column, key in zip(columns, keys, strict=True))
+        yield block_of_raw_codes(domain, raw, batch.num_rows)
+
+
+def blocks_of_pandas(domain: Domain, frame: "pd.DataFrame") -> Iterator[Block]:
+    """Coded blocks of at most BLOCK records of a pandas frame that has a column for each attribute."""
+    columns = [pandas_column(attribute, frame[attribute.name]) for attribute in domain.attributes]
+    for start in range(0, len(frame), BLOCK):
+        rows = slice(start, min(start + BLOCK, len(frame)))
+        raw = (codes_of_rows(rows) for codes_of_rows in columns)
+        yield block_of_raw_codes(domain, raw, rows.stop - rows.start)
+
+
+def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:
+    """DataError unless each of ``names`` is one of ``columns``, once.
+
+    The columns found are not listed: in a file without a header they are a record.
+    """
+    found = [column for column in columns if isinstance(column, str)]
+    there = set(found)
+    missing = [name for name in names if name not in there]
+    if missing:
+        raise DataError(
+            f"columns {missing} are missing from the data; columns are matched by exact name", column=missing[0]
+        )
+    twice = [name for name in names if found.count(name) > 1]
+    if twice:
+        raise DataError(f"columns {twice} come more than once in the data; keep one of each", column=twice[0])

@@ -1,0 +1,166 @@
+"""Records in an engine's cluster: counted there, in one pass, so that no record comes here.
+
+Reads: PySpark frames, classic and over Spark Connect, and Dask frames.  Gives: EngineSource.
+
+Every worker turns its part of the records into codes and counts all tables in one go, with the very code that counts a
+pandas frame, and the engine adds the parts' counts up: narwhals' ``group_by("cell").agg(sum)``.  Grouping the raw
+columns, ``group_by(columns).agg(len)`` for every set, would be simpler to write, and is not done, because
+
+- it reads the records once for each set, or makes them longer by a row for each set: here they are read once;
+- a column of numbers has as many groups as numbers, which would all come here: here what comes has one row for each
+  cell that is not empty, whatever the records are;
+- what is equal is up to the engine (collations, padded text, 1 and "1", casts that quote the record they fail on): here
+  it is up to the domain, the same in every engine.
+
+The price is that the workers need Python with this library.  narwhals has no function of a part of a lazy frame, so that
+step is the engine's own; for Dask so is the sum, since narwhals is about to leave Dask to a plugin.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from residualplanner._checks import IntArray
+from residualplanner.domain import Domain
+from residualplanner.errors import DataError
+from residualplanner.sources.coding import require_columns
+from residualplanner.sources.guarding import guarded
+from residualplanner.sources.parts import Pairs, Task, count_batches, count_pandas, tables_of_pairs
+from residualplanner.sources.protocol import Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Runs a task over all parts, and adds up: each cell at most once.
+Run = Callable[[Task], Pairs]
+
+_FAILED = (
+    "the engine could not count the records.  What it said is withheld, because it may quote a record.  Ask the engine "
+    "itself for the number of records in the same frame; and see that its workers run the same Python with "
+    "residualplanner (for Spark: PYSPARK_PYTHON)"
+)
+#: Spark's Python client writes its errors to these, and py4j what passes between Python and Java: all quote values.
+_LOGGERS_OF_SPARK = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "pyspark.sql.connect.logging")
+
+
+class EngineSource:
+    """Counts of records that stay in an engine.
+
+    Args:
+        domain: the schema.
+        run: counts in the engine.
+    """
+
+    def __init__(self, domain: Domain, run: Run) -> None:
+        self._domain = domain
+        self._run = run
+
+    def count(self, groups: Sequence[IntArray], *, progress: Progress | None = None) -> list[IntArray]:
+        """Count the records of each cell of each table; the engine reads them once.  See Source.
+
+        Args:
+            groups: each (g, k): attribute positions, all of the same shape.
+            progress: told how many tables are done, once the engine is.
+
+        Returns:
+            One int64 array (g, n1, .., nk) per group.
+
+        Raises:
+            DataError: the records do not fit the domain, or the engine fails.
+        """
+        outcome = _count(self._domain, self._run, groups)
+        del self  # the traceback must not lead to the records
+        if isinstance(outcome, DataError):
+            raise outcome
+        if progress is not None:
+            asked = sum(map(len, groups))
+            progress(asked, asked)
+        return outcome
+
+
+def source_of_spark(frame: Any, domain: Domain) -> EngineSource:
+    """Counts of a PySpark frame, classic or over Spark Connect."""
+    columns = list(frame.columns)
+    require_columns(domain.names, columns)
+    # by place, because Spark takes "A" for "a" and "a.b" for a field of a column "a"
+    names = [f"c{place}" for place in range(len(columns))]
+    places = [columns.index(name) for name in domain.names] or [0]
+    chosen = frame.toDF(*names).select([names[place] for place in places])
+
+    def run(task: Task) -> Pairs:
+        import narwhals as nw
+
+        with _spark_unlogged():
+            pairs = nw.from_native(chosen.mapInArrow(_arrow_worker(task), "cell long, count long"))
+            summed = pairs.group_by("cell").agg(nw.col("count").sum()).collect("pyarrow")
+        return summed["cell"].to_numpy(), summed["count"].to_numpy()
+
+    return EngineSource(domain, run)
+
+
+def source_of_dask(frame: Any, domain: Domain) -> EngineSource:
+    """Counts of a Dask frame."""
+    columns = list(frame.columns)
+    require_columns(domain.names, columns)
+    chosen = frame[list(domain.names) or columns[:1]]
+
+    def run(task: Task) -> Pairs:
+        pairs = chosen.map_partitions(_pandas_pairs, task, meta=_pandas_of_pairs([]))
+        summed = pairs.groupby("cell")["count"].sum().compute()
+        return summed.index.to_numpy(), summed.to_numpy()
+
+    return EngineSource(domain, run)
+
+
+def _count(domain: Domain, run: Run, groups: Sequence[IntArray]) -> list[IntArray] | DataError:
+    task = Task(domain, tuple(groups))
+    pairs = guarded(_run, run, task)
+    return pairs if isinstance(pairs, DataError) else tables_of_pairs(task, pairs)
+
+
+def _run(run: Run, task: Task) -> Pairs:
+    try:
+        return run(task)
+    except Exception:  # noqa: BLE001 - the text of a foreign error is an output, and may hold a record
+        raise DataError(_FAILED) from None
+
+
+def _arrow_worker(task: Task) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def work(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for cells, counts in count_batches(task, batches):
+            yield pa.RecordBatch.from_pydict({"cell": cells, "count": counts})
+
+    return work
+
+
+def _pandas_pairs(frame: "pd.DataFrame", task: Task) -> "pd.DataFrame":
+    return _pandas_of_pairs(list(count_pandas(task, frame)))
+
+
+def _pandas_of_pairs(pairs: Sequence[Pairs]) -> "pd.DataFrame":
+    import pandas as pd
+
+    nothing = np.empty(0, dtype=np.int64)
+    cells, counts = (np.concatenate([nothing, *parts]) for parts in (zip(*pairs, strict=True) if pairs else ((), ())))
+    return pd.DataFrame({"cell": cells, "count": counts})
+
+
+@contextmanager
+def _spark_unlogged() -> Iterator[None]:
+    """Spark's Python client logs nothing for a while, in all threads."""
+    from pyspark.logger import PySparkLogger  # its loggers take words that others do not
+
+    loggers = [*map(PySparkLogger.getLogger, _LOGGERS_OF_SPARK), logging.getLogger("py4j")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

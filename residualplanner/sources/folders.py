@@ -1,0 +1,150 @@
+"""Folders of Parquet files, with values in the names of their folders: ``year=2020/part-0.parquet``.
+
+Reads: the files, one after the other, each by DuckDB, in bounded memory.  Gives: a frame.
+
+DuckDB is told nothing but which file to read.  Its own way with such folders is not used: it takes a path for a pattern,
+"A" for "a", "01" for 1, the word NULL for no value, and a column that a file lacks for a column of nulls.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from residualplanner.errors import DataError
+from residualplanner.sources.coding import require_columns
+from residualplanner.sources.counting import BLOCK
+from residualplanner.sources.frames import Frame
+
+#: Nothing is ever spilled to a disk: a scan needs no memory but for the row groups that it is in.
+_SETTINGS: dict[str, Any] = {
+    "memory_limit": "1GiB",
+    "threads": min(4, os.cpu_count() or 1),  # each holds a row group; counting is slower than four of them
+    "temp_directory": "",
+    "preserve_insertion_order": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+#: What Hive, and Spark after it, write for no value.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+#: Folders whose files are not all in the table: a log says which are.
+_LOGS = ("_delta_log", ".hoodie")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Part:
+    """A file, and the columns that its path holds: names and values."""
+
+    path: Path
+    keys: tuple[tuple[str, str | None], ...]
+
+
+def frame_of_folder(folder: Path) -> Frame:
+    """The records of all Parquet files in a folder and in the folders therein.
+
+    A folder ``key=value`` below it makes a column ``key`` of text, ``value`` in all records of its files, which follows
+    the same rules as text in a CSV file: "01" is not 1, and "1" is 1 where the schema has integers.  Names that start
+    with "_" or "." are passed over.
+
+    Args:
+        folder: at least one file in it, all of them Parquet, each with all the columns needed; their order and types
+            may differ.
+
+    Returns:
+        The columns of the first file, and a stream of the records of all files.
+
+    Raises:
+        DataError: there are no Parquet files, or others; a link to a folder; a table format that keeps a log.
+    """
+    parts = sorted(_parts(folder), key=lambda part: part.path)
+    if not parts:
+        raise DataError(f"there is no .parquet file in the folder {str(folder)!r}")
+
+    def batches(names: Sequence[str]) -> Iterator[Any]:
+        import duckdb
+
+        with duckdb.connect(config=_SETTINGS) as connection:
+            for part in parts:
+                yield from _batches(connection, part, names)
+
+    return Frame(_columns(parts[0]), batches)
+
+
+def _parts(folder: Path) -> Iterator[_Part]:
+    for where, folders, files in os.walk(folder, onerror=_raise):
+        if any(name in folders for name in _LOGS):
+            raise DataError(
+                "the folder holds a table whose log says which files count (Delta Lake, Hudi); read it with the "
+                "library that knows the log, and give the frame"
+            )
+        folders[:] = [name for name in folders if not name.startswith(("_", "."))]
+        if any((Path(where) / name).is_symlink() for name in folders):
+            raise DataError("the folder holds links to other folders; give a folder without")
+        shown = [name for name in files if not name.startswith(("_", "."))]
+        if not all(name.lower().endswith(".parquet") for name in shown):
+            raise DataError("the folder holds files that are not .parquet; only names that start with _ or . may")
+        keys = _keys(Path(where).relative_to(folder).parts)
+        yield from (_Part(Path(where) / name, keys) for name in shown)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _keys(folders: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
+    """The columns in a path, whose special letters are written as in addresses: %2F for a slash."""
+    pairs = [name.partition("=") for name in folders if "=" in name]
+    return tuple(
+        (unquote(key, errors="strict"), None if value == _NO_VALUE else unquote(value, errors="strict"))
+        for key, _, value in pairs
+    )
+
+
+def _columns(part: _Part) -> tuple[str, ...]:
+    return (*_stored(part), *(key for key, _ in part.keys))
+
+
+def _stored(part: _Part) -> list[str]:
+    """The columns in the file itself, of which PyArrow tells the exact names."""
+    from pyarrow import parquet
+
+    names: list[str] = parquet.read_schema(part.path).names
+    return names
+
+
+def _batches(connection: Any, part: _Part, names: Sequence[str]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    stored = _stored(part)
+    require_columns(names, (*stored, *(key for key, _ in part.keys)))
+    relation = connection.read_parquet([_pattern(part.path)], hive_partitioning=False)
+    if len(relation.columns) != len(stored):
+        raise DataError("DuckDB and PyArrow see different columns in a Parquet file; give the frame of one of them")
+    # by place, because DuckDB renames "a" where there is "A" already
+    quoted = ['"' + relation.columns[stored.index(name)].replace('"', '""') + '"' for name in names if name in stored]
+    chosen = relation.select(", ".join(quoted) if quoted else "0")
+    read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_record_batch
+    for batch in read(BLOCK):
+        found = iter(batch.columns)
+        fixed = dict(part.keys)
+        columns = [_repeated(fixed[name], batch.num_rows) if name in fixed else next(found) for name in names]
+        yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def _pattern(path: Path) -> str:
+    """What DuckDB, to which every path is a pattern, takes for this very file."""
+    text = path.absolute().as_posix()
+    if "\\" in text:
+        raise DataError("the folder holds names with a backslash, which DuckDB does not read; rename them")
+    return escape(text)
+
+
+def _repeated(value: str | None, records: int) -> Any:
+    import pyarrow as pa
+
+    if value is None:
+        return pa.nulls(records, pa.string())
+    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), records), pa.array([value]))
