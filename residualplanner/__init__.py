@@ -17,7 +17,16 @@ from residualplanner.errors import (
     WorkloadError,
 )
 from residualplanner.measurement import Ledger, Measurement, load_measurement, measure
-from residualplanner.plan import ConvexLoss, MaxVariance, Plan, SumOfVariances, load_plan, select, svd_bound
+from residualplanner.plan import (
+    ConvexLoss,
+    MaxVariance,
+    Plan,
+    SumOfVariances,
+    Targets,
+    load_plan,
+    select,
+    svd_bound,
+)
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, reconstruct
@@ -49,6 +58,7 @@ __all__ = [
     "SolverError",
     "SumOfVariances",
     "Table",
+    "Targets",
     "Workload",
     "WorkloadError",
     "__version__",

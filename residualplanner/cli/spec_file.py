@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from residualplanner.cli.spec_kinds import Kind, Query
 from residualplanner.cli.spec_messages import messages_of
 from residualplanner.cli.spec_table import SpecTable
-from residualplanner.cli.spec_values import AnyLabel, Exact, Level, Loss, Real, Rule, checked
+from residualplanner.cli.spec_values import AnyLabel, Exact, Level, Loss, Real, Rule, Share, checked
 from residualplanner.errors import FileFormatError
 from residualplanner.plan import SumOfVariances
 
@@ -83,6 +83,13 @@ class QueriesTable(SpecTable):
         return self
 
 
+class TargetTable(SpecTable):
+    """The margin of error, at the level of [output], that no cell of some tables is to exceed."""
+
+    queries: list[Query] = Field(min_length=1, description="Which of the tables of [[workload]]: as they stand there.")
+    moe: Real = Field(description="The margin of error, in counts.")
+
+
 class ApproxTable(SpecTable):
     """(epsilon, delta)-differential privacy."""
 
@@ -118,6 +125,14 @@ class SpecFile(SpecTable):
     budget: BudgetTable | None = Field(None, description="What may be spent; give this or at_most.")
     at_most: Real | None = Field(None, description="The largest loss allowed; the least budget for it is found.")
     loss: Loss = Field(SumOfVariances(), description="What is made as small as possible.")
+    targets: list[TargetTable] = Field(
+        [],
+        max_length=1000,
+        description="Margins of error to reach, in place of a loss; without a budget, the least one for them is found.",
+    )
+    others: Share = Field(
+        0.01, description="With targets: the share of the cost for tables that would be left without a limit."
+    )
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
     bases: Literal["optimal", "orthogonal"] = Field(
         "optimal",
@@ -136,8 +151,16 @@ class SpecFile(SpecTable):
 
     @model_validator(mode="after")
     def _has_one_limit(self) -> "SpecFile":
+        if self.targets:
+            for name in {"loss", "at_most"} & self.model_fields_set:
+                message = f"{name} and [[targets]] both say what to reach; leave one of them out"
+                raise PydanticCustomError("expected", "{message}", {"message": message})
+            return self
+        if "others" in self.model_fields_set:
+            raise PydanticCustomError("expected", "others = ... belongs to [[targets]]; there are none")
         if (self.budget is None) == (self.at_most is None):
-            raise PydanticCustomError("expected", 'give exactly one of budget = { zcdp = "0.5" } and at_most = 25.0')
+            message = 'give exactly one of budget = { zcdp = "0.5" } and at_most = 25.0, or [[targets]]'
+            raise PydanticCustomError("expected", "{message}", {"message": message})
         return self
 
 

@@ -65,8 +65,8 @@ def _at(place: Sequence[str | int]) -> str:
     """
     rest = list(place)
     parts: list[str] = []
-    if len(rest) > 1 and rest[0] == "workload":
-        parts.append(f"[[workload]] number {int(rest[1]) + 1}")
+    if len(rest) > 1 and rest[0] in ("workload", "targets"):
+        parts.append(f"[[{rest[0]}]] number {int(rest[1]) + 1}")
         rest = rest[2:]
     elif len(rest) > 1 and rest[0] in ("domain", "output"):
         parts.append(f"[{rest[0]}] {rest[1]}")

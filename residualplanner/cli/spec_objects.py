@@ -10,7 +10,7 @@ from residualplanner.cli.spec_file import AttributeTable, BudgetTable, QueriesTa
 from residualplanner.cli.spec_kinds import KindTable
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import DomainError, WorkloadError
-from residualplanner.plan import Plan, select
+from residualplanner.plan import Plan, Targets, select
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Prefix, Range
 from residualplanner.workload import QueryLike, Workload, marginals
@@ -57,18 +57,32 @@ def budget_of_spec(spec: SpecFile) -> Budget | None:
     return None if spec.budget is None else _budget(spec.budget)
 
 
+def targets_of_spec(spec: SpecFile) -> Targets | None:
+    """The margins of error to reach, at the level of the output, or None where there are none.
+
+    Raises:
+        WorkloadError: a kind of query has levels, a matrix or labels that cannot be.
+    """
+    margins = [
+        (_query(query, {}, f"[[targets]] number {number}, queries, entry {entry}"), table.moe)
+        for number, table in enumerate(spec.targets, 1)
+        for entry, query in enumerate(table.queries, 1)
+    ]
+    return Targets(margins, spec.output.level, spec.others) if margins else None
+
+
 def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
     """The best noise for the spec's workload.
 
     Raises:
         BudgetError: a number is out of range, or no noise reaches ``at_most``.
-        WorkloadError: the workload is too large.
+        WorkloadError: the workload is too large, or a target is for a table that is not in it.
     """
     return select(
         workload,
         budget=budget_of_spec(spec),
         at_most=spec.at_most,
-        loss=spec.loss,
+        loss=targets_of_spec(spec) or spec.loss,
         gap=spec.gap,
         bases=spec.bases,
         neighbors=spec.neighbors,

@@ -59,6 +59,7 @@ Level = Annotated[
     PlainValidator(checked(lambda value: _is_number(value) and 0 < value < 1, "expected a number between 0 and 1")),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
 ]
+Share = Level
 
 
 def _rule(value: Any) -> Any:

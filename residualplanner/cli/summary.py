@@ -45,8 +45,11 @@ def say_plan(plan: Plan, output: Output) -> None:
         f"Accuracy    typical error (rmse) {number_text(plan.rmse)} counts, "
         f"worst cell {number_text(math.sqrt(plan.max_variance))} counts"
     )
+    if plan.targets is not None:
+        output.say(f"Targets     {targets_text(plan)}")
     loss_value, gap = number_text(plan.loss_value), _gap_text(plan.gap, has_own_bases=has_own_bases)
-    output.say(f"Minimized   {plan.loss}: {loss_value} counts squared ({plan.status}); {gap}")
+    unit = " counts squared" if plan.targets is None else ""
+    output.say(f"Minimized   {plan.loss}: {loss_value}{unit} ({plan.status}); {gap}")
 
 
 def say_spending(measurement: Measurement, output: Output) -> None:
@@ -76,10 +79,37 @@ def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> Non
         "standard error": [number_text(std_err) for std_err in head["std_err"]],
         margin: [f"± {number_text(moe)}" for moe in head["moe"]],
     }
+    if "target" in head:
+        columns["target"] = ["" if math.isnan(target) else f"± {number_text(target)}" for target in head["target"]]
     if (head["max_std_err"] > head["std_err"] * (1 + 1e-4)).any():
         worst = head["moe"] * head["max_std_err"] / head["std_err"]
         columns["of the worst cell"] = [f"± {number_text(moe)}" for moe in worst]
     output.table(list(columns), list(zip(*columns.values(), strict=True)))
+
+
+def targets_text(plan: Plan) -> str:
+    """Whether a plan's targets are met, and if not, which budget meets them.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.plan import Targets, select
+        >>> from residualplanner.privacy import zcdp
+        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("age",), ("sex",)])
+        >>> targets_text(select(workload, loss=Targets({("sex",): 5}, level=0.9)))
+        'met by the table that has one, at level 0.9'
+        >>> targets_text(select(workload, loss=Targets(5), budget=zcdp("0.05")))
+        'missed by 2 of the 2 tables that have one, at level 0.95, by a factor of up to 1.551; rho 0.1203 would do'
+    """
+    assert plan.targets is not None
+    ratios = plan.targets.ratios(plan.workload, plan.max_variances)
+    ratios = ratios[~np.isnan(ratios)]
+    level, worst, missed = f"at level {plan.targets.level:.15g}", float(ratios.max()), int((ratios > 1).sum())
+    tables = "the table that has one" if len(ratios) == 1 else f"the {len(ratios):,} tables that have one"
+    if not missed:
+        return f"met by {tables}, {level}"
+    tables = tables if len(ratios) == 1 else f"{missed:,} of {tables}"
+    needed = rounded_up(plan.pcost * worst**2 / 2)
+    return f"missed by {tables}, {level}, by a factor of up to {number_text(worst)}; rho {needed} would do"
 
 
 def bases_text(plan: Plan) -> str:

@@ -6,6 +6,7 @@ from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.select import select
 from residualplanner.plan.svd_bound import svd_bound
+from residualplanner.plan.targets import Targets
 
 __all__ = [
     "ConvexLoss",
@@ -13,6 +14,7 @@ __all__ = [
     "NoiseVariances",
     "Plan",
     "SumOfVariances",
+    "Targets",
     "load_plan",
     "plan_from_archive",
     "plan_hash",

@@ -17,7 +17,8 @@ from residualplanner.errors import WorkloadError
 from residualplanner.plan.asked_forms import asked_forms
 from residualplanner.plan.basis_choice import choose_bases
 from residualplanner.plan.joint_choice import choose_bases_for_maximum
-from residualplanner.plan.losses import ConvexLoss, MaxVariance, SumOfVariances
+from residualplanner.plan.losses import LossObject, MaxVariance
+from residualplanner.plan.targets import Targets
 from residualplanner.workload import Workload
 
 #: What `select` accepts as bases.
@@ -26,9 +27,7 @@ Bases = Literal["optimal", "orthogonal"] | Mapping[str, ArrayLike | Basis]
 _WORDS = ("optimal", "orthogonal")
 
 
-def bases_for(
-    workload: Workload, importance: FloatArray, bases: Bases, loss: SumOfVariances | MaxVariance | ConvexLoss
-) -> tuple[Basis, ...]:
+def bases_for(workload: Workload, importance: FloatArray, bases: Bases, loss: LossObject) -> tuple[Basis, ...]:
     """The basis of every attribute, (d,): those that are given, and the best ones for the loss elsewhere.
 
     Args:
@@ -48,7 +47,7 @@ def bases_for(
         found = tuple(subtraction_basis(size) for size in sizes)
     elif asked == "orthogonal":
         found = choose_bases(workload, importance, "orthogonal")
-    elif isinstance(loss, MaxVariance):
+    elif isinstance(loss, MaxVariance | Targets):
         found = choose_bases_for_maximum(workload, importance)
     else:
         found = choose_bases(workload, importance, "optimal")

@@ -4,14 +4,13 @@ pandas' and PyArrow's home in this layer; both are imported when the table is as
 """
 
 import math
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner.bases import ResidualNumbers
-from residualplanner.errors import BudgetError
+from residualplanner.plan.targets import Targets, moe_factor
 from residualplanner.plan.variances import variance_pieces, variance_weights
 from residualplanner.workload import Workload, row_numbers
 
@@ -32,14 +31,14 @@ def error_table(
     max_variance: FloatArray,
     mean_std_err: FloatArray,
     level: float,
+    targets: Targets | None = None,
 ) -> "pd.DataFrame":
     """One row per query, as `Plan.errors` describes."""
     import pandas as pd
 
-    if not 0 < level < 1:
-        raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
+    factor = moe_factor(level)
     std_err = np.sqrt(average_variance)
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "query": _query_names(workload),
             "kinds": _kind_names(workload),
@@ -49,11 +48,16 @@ def error_table(
             "privacy_share": privacy_shares(workload, numbers, noise_variance),
             "std_err": std_err,
             "max_std_err": np.sqrt(max_variance),
-            "moe": NormalDist().inv_cdf((1 + level) / 2) * std_err,
+            "moe": factor * std_err,
             "conf_level": np.full(len(workload), level),
             "expected_abs_error": math.sqrt(2 / math.pi) * mean_std_err,
         }
     )
+    if targets is not None:
+        table["target"] = targets.in_order(workload)
+        is_met = pd.Series(targets.are_met(workload, max_variance), dtype="boolean")
+        table["meets_target"] = is_met.mask(table["target"].isna())
+    return table
 
 
 def privacy_shares(workload: Workload, numbers: ResidualNumbers, noise_variance: FloatArray) -> FloatArray:

@@ -16,16 +16,18 @@ from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
 from residualplanner.plan.basis_arrays import BASES, bases_from_arrays, bases_to_arrays
 from residualplanner.plan.plan import Plan
+from residualplanner.plan.target_arrays import TARGETS, targets_from_arrays, targets_to_arrays
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.queries import kind_from_json, kind_to_json
 from residualplanner.workload import QueryBlock, Workload
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _FIELDS = {"domain", "kinds", "orders", "budget", "loss", "loss_value", "gap", "status", "pcost"} | {
     "neighbors",
     "records_per_person",
     "bases",
+    "targets",
 }
 
 
@@ -73,6 +75,8 @@ def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     arrays: dict[str, NDArray[Any]] = {"noise_variance": plan.noise_array}
     header["bases"], matrices = bases_to_arrays(plan.basis_of_attribute)
     arrays |= matrices
+    header["targets"], margins = targets_to_arrays(plan.targets)
+    arrays |= margins
     for order in orders:
         block = workload.blocks[order]
         arrays[f"queries/attributes_{order}"] = block.attributes
@@ -103,9 +107,10 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
             status=_text(header, "status"),
             neighbors=_neighbors(header["neighbors"], header["records_per_person"]),
             basis_of_attribute=bases_from_arrays(domain, header["bases"], arrays),
+            targets=targets_from_arrays(len(workload), header["targets"], arrays),
         )
     except WorkloadError as error:
-        raise FileFormatError(f"the plan's workload or bases cannot be: {error}") from error
+        raise FileFormatError(f"the plan's workload, bases or targets cannot be: {error}") from error
     if plan.pcost != header["pcost"]:
         raise BudgetError(f"the plan states pcost {header['pcost']!r}, but its noise costs {plan.pcost!r}; plan again")
     return plan
@@ -121,9 +126,9 @@ def _workload(domain: Domain, header: Mapping[str, Any], arrays: Mapping[str, ND
         raise FileFormatError("the orders of a plan's queries must be ascending, from 0 to the number of attributes")
     expected = {f"queries/{part}_{order}" for part in ("attributes", "kinds", "weights") for order in orders}
     stored = {name for name in arrays if not name.startswith(BASES)}
-    if stored != expected | {"noise_variance"}:
+    if stored - {TARGETS} != expected | {"noise_variance"} or (TARGETS in stored) != (header["targets"] is not None):
         raise FileFormatError(
-            "a plan must have its noise, its bases and the queries of each order, and no other arrays"
+            "a plan must have its noise, its bases, its targets and the queries of each order, and no other arrays"
         )
     kinds = tuple(kind_from_json(kind) for kind in listed)
     blocks = [_block(domain, len(kinds), arrays, order, stored=order in orders) for order in range(orders[-1] + 1)]

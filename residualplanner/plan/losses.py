@@ -8,6 +8,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
+from residualplanner.plan.targets import Targets
 from residualplanner.workload import QueryLike, Workload, read_query
 
 #: Weights of queries: a rule, a mapping from query to weight, or one number per query in the workload's order.
@@ -65,10 +66,12 @@ class ConvexLoss:
 
 
 #: What `select` accepts as a loss.
-Loss = Literal["sum", "max"] | SumOfVariances | MaxVariance | ConvexLoss | Callable[[Any], Any]
+Loss = Literal["sum", "max"] | SumOfVariances | MaxVariance | Targets | ConvexLoss | Callable[[Any], Any]
+#: A loss as an object.
+LossObject = SumOfVariances | MaxVariance | Targets | ConvexLoss
 
 
-def read_loss(loss: Loss) -> SumOfVariances | MaxVariance | ConvexLoss:
+def read_loss(loss: Loss) -> LossObject:
     """The loss as an object.
 
     Raises:
@@ -78,21 +81,21 @@ def read_loss(loss: Loss) -> SumOfVariances | MaxVariance | ConvexLoss:
         >>> read_loss("max")
         MaxVariance(weights=None)
     """
-    if isinstance(loss, SumOfVariances | MaxVariance | ConvexLoss):
+    if isinstance(loss, LossObject):
         return loss
     if isinstance(loss, str) and loss == "sum":
         return SumOfVariances()
     if isinstance(loss, str) and loss == "max":
         return MaxVariance()
-    if callable(loss) and loss not in (SumOfVariances, MaxVariance, ConvexLoss):
+    if callable(loss) and loss not in (SumOfVariances, MaxVariance, Targets, ConvexLoss):
         return ConvexLoss(loss)
     raise WorkloadError(
-        "loss must be 'sum', 'max', SumOfVariances(...), MaxVariance(...) or a function of a CVXPY vector, "
-        f"got {loss!r}"
+        "loss must be 'sum', 'max', SumOfVariances(...), MaxVariance(...), Targets(...) or a function of a CVXPY "
+        f"vector, got {loss!r}"
     )
 
 
-def describe_loss(loss: SumOfVariances | MaxVariance | ConvexLoss) -> str:
+def describe_loss(loss: LossObject) -> str:
     """The loss in a few words, as plans, files and messages name it.
 
     Example:
@@ -101,6 +104,8 @@ def describe_loss(loss: SumOfVariances | MaxVariance | ConvexLoss) -> str:
     """
     if isinstance(loss, ConvexLoss):
         return f"convex loss, solver {loss.solver}"
+    if isinstance(loss, Targets):
+        return f"largest margin of error ({loss.level:.15g}) relative to its target"
     name = "sum of variances" if isinstance(loss, SumOfVariances) else "maximum variance"
     if loss.weights is None:
         return name

@@ -23,9 +23,10 @@ from residualplanner.plan.cells import every_answer, hull_answers, largest_cells
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
 from residualplanner.plan.covariance import Axis, cell_variances, dense_covariance, quadratic_form
 from residualplanner.plan.error_table import error_table
-from residualplanner.plan.losses import ConvexLoss, Loss, MaxVariance, importance_of, read_loss
+from residualplanner.plan.losses import Loss, MaxVariance, SumOfVariances, importance_of, read_loss
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.svd_bound import svd_bound
+from residualplanner.plan.targets import Targets
 from residualplanner.plan.variances import average_variances
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.workload import Closure, QueryLike, Workload, read_query
@@ -52,11 +53,13 @@ class Plan:
         status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
         neighbors: which data sets count as neighbors.
         basis_of_attribute (d,): the residual basis of each attribute; the subtraction basis for all if none is given.
+        targets: the margins of error that it was planned for, as an array with one for each query, if there are any.
 
     Raises:
         BudgetError: noise is missing, not positive or not finite, or costs more than the budget; records are replaced
             and the domain drops some.
-        WorkloadError: bases are not one for each attribute and of its size, or do not span a kind of query asked.
+        WorkloadError: bases are not one for each attribute and of its size, or do not span a kind of query asked;
+            targets do not fit the workload.
 
     Guarantees: ``pcost``, recomputed from the noise and rounded up, is at most the budget.
     Source: spec eqs. (8), (11), (12); paper Theorems 4.3 and 4.4.
@@ -71,10 +74,13 @@ class Plan:
     status: str
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
     basis_of_attribute: tuple[Basis, ...] = field(default=(), repr=False)
+    targets: Targets | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         require_public_total(self.domain, self.neighbors)
         object.__setattr__(self, "basis_of_attribute", checked_bases(self.domain, self.basis_of_attribute))
+        if self.targets is not None:
+            object.__setattr__(self, "targets", self.targets.of(self.workload))
         noise = frozen(np.array(self.noise_array, dtype=np.float64))
         object.__setattr__(self, "noise_array", noise)
         if noise.shape != (len(self.closure),):
@@ -155,6 +161,11 @@ class Plan:
         """The largest cell variance over the workload, in counts squared."""
         return float(self.max_variances.max())
 
+    @property
+    def meets_targets(self) -> bool:
+        """Whether no cell's margin of error is above the target of its table; True if there are no targets."""
+        return self.targets is None or bool(self.targets.are_met(self.workload, self.max_variances).all())
+
     def above_svd_bound(self, loss: Loss = "sum") -> float:
         """How far a loss of this plan is above what any mechanism of the same cost must have, relative to that bound.
 
@@ -172,7 +183,7 @@ class Plan:
             raise BudgetError("the bound is for adding or removing records; plan with neighbors='add-remove' for it")
         least = svd_bound(self.workload, loss=loss) / (self.pcost / self.neighbors.cost_factor)
         asked = read_loss(loss)
-        assert not isinstance(asked, ConvexLoss)  # svd_bound has refused it
+        assert isinstance(asked, SumOfVariances | MaxVariance)  # svd_bound has refused all others
         importance = importance_of(self.workload, asked.weights)
         if isinstance(asked, MaxVariance):
             return float((importance * self.max_variances).max()) / least - 1
@@ -232,7 +243,8 @@ class Plan:
             of the average cell variance), ``max_std_err`` (of the cell with the largest variance), ``moe`` (the margin
             of error of a cell whose standard error is ``std_err``), ``conf_level`` and ``expected_abs_error`` (the mean
             over cells; where the workload has more than 2**22 cells that differ, that of the average variance, which
-            is no less), all in counts.
+            is no less), all in counts.  A plan with `targets` has two more: ``target``, NaN for none, and
+            ``meets_target``, which is about the cell with the largest variance at the targets' own level.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -245,6 +257,7 @@ class Plan:
             max_variance=self.max_variances,
             mean_std_err=self._mean_std_errs,
             level=level,
+            targets=self.targets,
         )
 
     def save(self, path: PathLike) -> None:

@@ -18,6 +18,7 @@ from residualplanner.plan.costs import cost_upper_bound, require_public_total
 from residualplanner.plan.losses import (
     ConvexLoss,
     Loss,
+    LossObject,
     MaxVariance,
     SumOfVariances,
     describe_loss,
@@ -25,6 +26,8 @@ from residualplanner.plan.losses import (
     read_loss,
 )
 from residualplanner.plan.plan import Plan
+from residualplanner.plan.target_noise import least_largest_ratio
+from residualplanner.plan.targets import Targets, basis_importance
 from residualplanner.plan.unit_noise import least_maximum, least_sum
 from residualplanner.privacy import Budget, Neighbors, Notion, pcost
 from residualplanner.selection import NoiseChoice
@@ -49,10 +52,11 @@ def select(
 
     Args:
         workload: the queries to publish.
-        budget: what may be spent, such as ``zcdp(0.5)``; give this or ``at_most``.
-        at_most: the largest loss allowed, in counts squared for the built-in losses; the plan spends the least it can.
-        loss: "sum" (of all cell variances), "max" (the largest cell variance), `SumOfVariances`, `MaxVariance`, or a
-            function from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
+        budget: what may be spent, such as ``zcdp(0.5)``; give this or ``at_most``, or neither with `Targets`.
+        at_most: the largest loss allowed, in counts squared for sums and maxima; the plan spends the least it can.
+        loss: "sum" (of all cell variances), "max" (the largest cell variance), `SumOfVariances`, `MaxVariance`,
+            `Targets` (margins of error that tables are to have: the largest one relative to its target), or a function
+            from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
         bases: what is measured of attributes that are asked in other kinds than identity: "optimal" (spec section 5),
             "orthogonal" (the paper's section 7), or a mapping from attribute name to a matrix S of shape (n-1, n) whose
             rows are independent of one another and of a row of ones, such as ``plan.bases`` of another plan; attributes
@@ -88,7 +92,7 @@ def select(
         >>> round(plan.rmse, 3)  # spec section 9
         2.035
     """
-    _require_one_limit(budget, at_most)
+    at_most = _one_limit(budget, at_most, loss)
     notion = Neighbors(neighbors, records_per_person)
     if not isinstance(workload, Workload):
         raise WorkloadError(f"select plans for a Workload, got {type(workload).__name__}; make one with marginals()")
@@ -96,21 +100,22 @@ def select(
     if notion.notion == "replace" and len(workload.closure) == 1:
         raise BudgetError("when records are replaced their number is public: this workload has nothing to protect")
     asked, gap = read_loss(loss), require_positive("gap", gap)
-    importance = importance_of(workload, None if isinstance(asked, ConvexLoss) else asked.weights)
-    given = bases_for(workload, importance, bases, asked)
+    importance = _importance(workload, asked)
+    given = bases_for(
+        workload, basis_importance(importance) if isinstance(asked, Targets) else importance, bases, asked
+    )
     frame = _Frame(workload, given, workload_numbers(workload, given), notion, budget, asked)
     frame.require_finite_costs()
     if isinstance(asked, ConvexLoss):
         return _convex_plan(frame, asked, at_most)
 
-    if isinstance(asked, MaxVariance):
-        choice = least_maximum(workload, given, frame.numbers, importance, notion, gap=gap)
-    else:
-        choice = least_sum(workload, frame.numbers, importance, notion, gap=gap)
-    spent = _spendable(budget) if at_most is None else choice.loss / require_positive("at_most", at_most) * _RESERVE
+    choice = _unit_choice(frame, asked, importance, gap)
+    is_margin = isinstance(asked, Targets)
+    spent = _spendable(budget) if at_most is None else _needed(choice.loss, float(at_most), is_margin=is_margin)
     with np.errstate(over="ignore", under="ignore"):
         noise_variance = choice.noise_variance / spent
-    return frame.plan(noise_variance, choice, choice.loss / spent)
+    reached = choice.loss / spent
+    return frame.plan(noise_variance, choice, math.sqrt(reached) if is_margin else reached)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -122,7 +127,7 @@ class _Frame:
     numbers: ResidualNumbers
     neighbors: Neighbors
     budget: Budget | None
-    loss: SumOfVariances | MaxVariance | ConvexLoss
+    loss: LossObject
 
     def require_finite_costs(self) -> None:
         """Refuse bases of so large entries that the costs of sets of them are no floats."""
@@ -145,12 +150,32 @@ class _Frame:
             status=choice.status,
             neighbors=self.neighbors,
             basis_of_attribute=self.bases,
+            targets=self.loss if isinstance(self.loss, Targets) else None,
         )
 
     def _least_budget(self, noise_variance: FloatArray) -> Budget:
         """A budget that covers this noise; a float more, as a budget reads the decimal spelling where that is less."""
         cost = cost_upper_bound(self.workload.closure, self.numbers, noise_variance, self.neighbors)
         return pcost(math.nextafter(cost, math.inf))
+
+
+def _importance(workload: Workload, loss: LossObject) -> FloatArray:
+    """How much each query's average cell variance counts, (q,)."""
+    if isinstance(loss, Targets):
+        return loss.importance(workload)
+    return importance_of(workload, None if isinstance(loss, ConvexLoss) else loss.weights)
+
+
+def _unit_choice(
+    frame: _Frame, loss: SumOfVariances | MaxVariance | Targets, importance: FloatArray, gap: float
+) -> NoiseChoice:
+    """The best noise at privacy cost 1; its loss is in proportion to the noise."""
+    workload, numbers, neighbors = frame.workload, frame.numbers, frame.neighbors
+    if isinstance(loss, SumOfVariances):
+        return least_sum(workload, numbers, importance, neighbors, gap=gap)
+    if isinstance(loss, MaxVariance):
+        return least_maximum(workload, frame.bases, numbers, importance, neighbors, gap=gap)
+    return least_largest_ratio(workload, frame.bases, numbers, importance, neighbors, others=loss.others, gap=gap)
 
 
 def _convex_plan(frame: _Frame, loss: ConvexLoss, at_most: float | None) -> Plan:
@@ -160,6 +185,11 @@ def _convex_plan(frame: _Frame, loss: ConvexLoss, at_most: float | None) -> Plan
         return frame.plan(choice.noise_variance, choice, choice.loss)
     choice = least_cost(frame.workload, frame.numbers, loss, frame.neighbors, at_most=at_most)
     return frame.plan(choice.noise_variance, choice, at_most)
+
+
+def _needed(loss: float, at_most: float, *, is_margin: bool) -> float:
+    """The cost at which a loss of ``loss`` at cost 1 is brought down to ``at_most``; margins of error are roots."""
+    return (loss / at_most / at_most if is_margin else loss / at_most) * _RESERVE
 
 
 def _spendable(budget: Budget | None) -> float:
@@ -172,10 +202,14 @@ def _spendable(budget: Budget | None) -> float:
     return require_positive("the budget's pcost", spendable)
 
 
-def _require_one_limit(budget: Budget | None, at_most: float | None) -> None:
+def _one_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> float | None:
+    """The loss to reach, or None where there is a budget; targets are to be reached where neither is given."""
+    if budget is None and at_most is None and isinstance(loss, Targets):
+        return 1.0
     if (budget is None) == (at_most is None):
         raise BudgetError("give exactly one of budget= and at_most=")
     if budget is not None and not isinstance(budget, Budget):
         raise BudgetError(f"budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp(0.5), got {budget!r}")
     if at_most is not None:
         require_positive("at_most", at_most)
+    return at_most

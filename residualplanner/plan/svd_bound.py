@@ -10,7 +10,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
-from residualplanner.plan.losses import ConvexLoss, Loss, MaxVariance, importance_of, read_loss
+from residualplanner.plan.losses import Loss, MaxVariance, SumOfVariances, importance_of, read_loss
 from residualplanner.plan.svd_blocks import Pattern, coordinates, distinct_rows, pattern_table
 from residualplanner.plan.svd_factors import LARGEST, AttributeFactors, attribute_factors, root_trace
 from residualplanner.plan.svd_maximum import greatest_bound
@@ -57,7 +57,7 @@ def svd_bound(workload: Workload, *, loss: Loss = "sum") -> float:
     if not isinstance(workload, Workload):
         raise WorkloadError(f"svd_bound is for a Workload, got {type(workload).__name__}; make one with marginals()")
     asked = read_loss(loss)
-    if isinstance(asked, ConvexLoss):
+    if not isinstance(asked, SumOfVariances | MaxVariance):
         raise WorkloadError("svd_bound is for the losses 'sum', 'max', SumOfVariances(...) and MaxVariance(...)")
     importance = importance_of(workload, asked.weights)
     matters = np.flatnonzero(importance > 0)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -185,6 +186,21 @@ def test_a_large_plan_says_first_what_it_takes(run, folder, monkeypatch):
     told = run("plan", "domain.toml").stdout
     assert told.index("4 sets of attributes; planning takes some") < told.index("Budget ")
     assert told.index("measuring takes some") < told.index("Budget ")
+
+
+def test_a_plan_for_targets_says_which_budget_they_need_and_whether_they_are_met(run, folder):
+    (folder / "spec.toml").write_text(
+        '[domain]\na = 3\nb = 2\n[[workload]]\nup_to = 2\n[[targets]]\nqueries = [["a", "b"]]\nmoe = 5\n'
+    )
+    told = run("plan", "spec.toml").stdout
+    assert "Targets     met by the table that has one, at level 0.95" in told
+    rho = re.search(r"rho ([0-9.]+)", told)[1]
+    assert re.search(r"Minimized   largest margin of error \(0.95\) relative to its target: 1 \(certified\)", told)
+    assert "± 5" in told
+    assert "target" in (folder / "spec.plan.errors.csv").read_text().splitlines()[0]
+    (folder / "less.toml").write_text(f'budget = {{ zcdp = "0.05" }}\n{(folder / "spec.toml").read_text()}')
+    told = run("plan", "less.toml").stdout
+    assert re.search(rf"missed by the table that has one, .* factor of up to [0-9.]+; rho {rho} would do", told)
 
 
 def _process(*arguments):

@@ -9,8 +9,9 @@ from residualplanner.cli.spec_file import SIZE_LIMIT, read_spec, spec_schema
 from residualplanner.cli.spec_objects import budget_of_spec, domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.domain import Attribute, Bins, Domain, Into
 from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError
-from residualplanner.plan import MaxVariance, SumOfVariances, select
+from residualplanner.plan import MaxVariance, SumOfVariances, Targets, select
 from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
+from residualplanner.queries import Identity, Prefix
 from residualplanner.workload import Workload, marginals
 
 BUDGET = "budget = { zcdp = 1 }\n"
@@ -108,7 +109,30 @@ def test_a_plan_of_a_spec_is_what_select_gives(read):
     np.testing.assert_array_equal(plan.noise_array, expected.noise_array)
 
 
+def test_targets_are_the_librarys_own_at_the_level_of_the_output(read):
+    domain = Domain({"a": 3, "b": 2})
+    workload = marginals(domain, up_to=2) + Workload(domain, [{"a": Prefix(), "b": Identity()}])
+    text = (
+        '[[workload]]\nup_to = 2\n[[workload]]\nqueries = [{ a = "prefix", b = "identity" }]\n[output]\nlevel = 0.9\n'
+    )
+    targets = '[[targets]]\nqueries = [["b"], ["a"]]\nmoe = 5\n'
+    targets += '[[targets]]\nqueries = [{ a = "prefix", b = "identity" }]\nmoe = 9.5\n'
+    loss = Targets([(("a",), 5), (("b",), 5), ({"a": Prefix(), "b": Identity()}, 9.5)], 0.9, 0.05)
+    for budget, expected in (("", select(workload, loss=loss)), (BUDGET, select(workload, loss=loss, budget=zcdp(1)))):
+        spec = read(f"others = 0.05\n{budget}{DOMAIN}{text}{targets}")
+        plan = plan_of_spec(spec, workload_of_spec(spec, domain_of_spec(spec)))
+        np.testing.assert_array_equal(plan.noise_array, expected.noise_array)
+        assert plan.targets.level == 0.9
+
+
+def test_a_target_for_another_table_is_refused(read):
+    spec = read(DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["b", "a"]]\nmoe = 5\n')
+    with pytest.raises(WorkloadError, match=r"the target of \('a', 'b'\) is for a query that is not in the workload"):
+        plan_of_spec(spec, workload_of_spec(spec, domain_of_spec(spec)))
+
+
 GOOD = BUDGET + DOMAIN + WORKLOAD
+TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
 
 
 @pytest.mark.parametrize(
@@ -126,6 +150,14 @@ GOOD = BUDGET + DOMAIN + WORKLOAD
         (DOMAIN + WORKLOAD, r"give exactly one of budget = \{ zcdp = \"0.5\" \} and at_most"),
         ("at_most = 1\n" + GOOD, r"give exactly one of budget = \{ zcdp = \"0.5\" \} and at_most"),
         (BUDGET + WORKLOAD, r"the table \[domain\] is missing"),
+        ("loss = 'max'\n" + TARGETS, r"loss and \[\[targets\]\] both say what to reach; leave one of them out"),
+        ("at_most = 3\n" + TARGETS, r"at_most and \[\[targets\]\] both say what to reach"),
+        ("others = 0.5\n" + GOOD, r"others = ... belongs to \[\[targets\]\]; there are none"),
+        ("others = 1\n" + TARGETS, "others: expected a number between 0 and 1, got 1"),
+        (TARGETS + "mo = 5\n", r"\[\[targets\]\] number 1: unknown field 'mo'; did you mean 'moe'"),
+        (TARGETS.replace("5", "'5'"), r"\[\[targets\]\] number 1, moe: expected a number without quotes, got '5'"),
+        (TARGETS.replace('["a"]', ""), r"\[\[targets\]\] number 1, queries: the list is too short"),
+        (TARGETS.replace("moe = 5", ""), r"\[\[targets\]\] number 1: 'moe' is missing"),
         (BUDGET + DOMAIN, r"a table \[\[workload\]\] is missing; .* up_to = 2"),
         ("budgt = 1\n" + GOOD, "unknown field 'budgt'; did you mean 'budget'"),
         ("xyz = 1\n" + GOOD, "unknown field 'xyz'; the fields here are budget, at_most, loss"),

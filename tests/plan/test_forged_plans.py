@@ -80,27 +80,28 @@ def test_every_field_of_the_container_is_needed(tmp_path, field):
     with pytest.raises(FileFormatError):
         load_plan(write(tmp_path / "more", {**whole, f"{field}_too": 1}, members))
     for other in OTHERS:
-        if field == "package_version" or (field == "version" and other is not True and other == 2):
+        if field == "package_version" or (field == "version" and other is not True and other == 3):
             continue
         with pytest.raises(FileFormatError):
             load_plan(write(tmp_path / "other", {**whole, field: other}, members))
 
 
-@pytest.mark.parametrize("version", [3, 17, 10**9])
+@pytest.mark.parametrize("version", [4, 17, 10**9])
 def test_a_newer_version_says_so(tmp_path, version):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
     with pytest.raises(
-        FileFormatError, match=f"written by a newer version \\(format {version}, this reads 2\\); upgrade"
+        FileFormatError, match=f"written by a newer version \\(format {version}, this reads 3\\); upgrade"
     ):
         load_plan(write(tmp_path / "newer", {**whole, "version": version}, members))
 
 
-def test_the_version_before_bases_is_no_longer_read(tmp_path):
+@pytest.mark.parametrize("version", [1, 2])
+def test_versions_before_bases_and_before_targets_are_no_longer_read(tmp_path, version):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
-    with pytest.raises(FileFormatError, match="format 1 is no longer read; write the file again"):
-        load_plan(write(tmp_path / "older", {**whole, "version": 1}, members))
+    with pytest.raises(FileFormatError, match=f"format {version} is no longer read; write the file again"):
+        load_plan(write(tmp_path / "older", {**whole, "version": version}, members))
 
 
 def test_a_field_twice_is_refused(tmp_path):
@@ -290,7 +291,7 @@ def test_a_query_with_a_closure_too_large_is_refused_before_it_is_made(tmp_path)
         "noise_variance": np.ones(1),
     }
     path = forge(tmp_path / "forged", plan, {**header, "domain": domain, "orders": [60]}, arrays)
-    with pytest.raises(FileFormatError, match="the plan's workload or bases cannot be: too large"):
+    with pytest.raises(FileFormatError, match="the plan's workload, bases or targets cannot be: too large"):
         load_plan(path)
 
 
