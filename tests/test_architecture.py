@@ -35,6 +35,7 @@ HOMES = {
     "narwhals": {"sources"},
     "polars": {"sources"},
     "matplotlib": {"reporting"},
+    "jinja2": {"reporting"},
     "jax": {"synthesis"},
     "typer": {"cli"},
     "rich": {"cli"},

@@ -248,6 +248,26 @@ def release(
     say_release(tables, folder, output)
 
 
+@app.command()
+def report(
+    source: Annotated[
+        Path, typer.Argument(help="A plan, or the folder of a release, as release writes it.", metavar="DIR_OR_PLAN")
+    ],
+    page: Annotated[
+        Path, typer.Option("-o", "--output", help="The page to write.", metavar="HTML")
+    ] = Path("report.html"),
+    level: Level = 0.95,
+    quiet: Quiet = False,
+) -> None:
+    """Write one page to decide from: privacy, the error of every table, where the budget goes.
+
+    The page stands alone and needs no network. Beside it comes a folder with its figures and their data.
+    """
+    from residualplanner.cli.report import make_report
+
+    make_report(source, page, level=level, output=Output(quiet))
+
+
 @app.command("ledger")
 def show_ledger(
     path: Annotated[Path, typer.Argument(help="A ledger.", metavar="LEDGER")],

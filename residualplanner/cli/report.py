@@ -1,0 +1,23 @@
+"""The command report: one page to decide from.
+
+Reads: a plan, or a release folder.  Gives: an HTML page, a folder of figures, messages.
+"""
+
+from pathlib import Path
+
+from residualplanner.cli.failures import require_folder_around
+from residualplanner.cli.output import Output
+from residualplanner.reporting import figures_folder, require_free_report, write_report
+
+
+def make_report(source: Path, page: Path, *, level: float, output: Output) -> None:
+    """Write the report on ``source``, and say where it is."""
+    require_folder_around(page)
+    require_free_report(page)
+    if not source.exists():
+        raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
+    with output.progress("writing the report"):
+        write_report(source, page, level=level)
+    output.say(f"Wrote {page}: what is asked, what it costs, and how accurate every table is; it needs no network.")
+    output.say(f"      {figures_folder(page)}: each figure as SVG, its data as CSV, and the whole error table.")
+    output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.")

@@ -1,0 +1,132 @@
+"""From a matplotlib figure to SVG: the same bytes for the same figure, text as text.  matplotlib's home.
+
+Reads: figures.  Gives: SVG files, and the same pictures to stand in a page, where they take on its colors.
+"""
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from residualplanner.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Ink, quiet lines, and the colors of Okabe and Ito, which people with any color vision can tell apart.
+INK, QUIET, FAINT = "#1b1f24", "#6a737d", "#d5dae0"
+BLUE, ORANGE, GREEN, PURPLE, RED, SKY = "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9"
+
+#: What a page calls these colors, so that it can have darker and lighter ones.
+_ROLES = {
+    INK: "--ink",
+    QUIET: "--quiet",
+    FAINT: "--faint",
+    BLUE: "--blue",
+    ORANGE: "--orange",
+    GREEN: "--green",
+    PURPLE: "--purple",
+    RED: "--red",
+    SKY: "--sky",
+    "#ffffff": "--paper",
+}
+_STYLE: dict[str, Any] = {
+    "font.size": 9,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": QUIET,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.6,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "residualplanner",
+    "figure.facecolor": "#ffffff",
+    "axes.facecolor": "none",
+}
+_NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+_COLOR = re.compile("|".join(_ROLES))
+_TAG = re.compile("<[^<>]*>")  # matplotlib escapes both signs in texts and values
+_ID = re.compile(r'(\bid="|url\(#|href="#)')
+_NOT_INLINE = re.compile(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", re.DOTALL)
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Draw in this library's style.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise missing_extra("matplotlib") from None
+    # A letter that the font here lacks is drawn by the reader's: the SVG holds text.
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message=r"Matplotlib currently does not support")
+        mpl.rcdefaults()  # whatever the user's own settings are
+        parameters: Any = mpl.rcParams
+        parameters.update(_STYLE)
+        yield
+
+
+def missing_extra(package: str) -> MissingExtraError:
+    """What to do where a package of the extra is not installed."""
+    message = f"a report needs {package}, which is not installed: pip install 'residualplanner[report]'"
+    return MissingExtraError(message, extra="report")
+
+
+def svg_of(draw: "Callable[[], Figure]") -> str:
+    """The SVG file of what ``draw`` draws; equal figures give equal text.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    stream = io.StringIO()
+    with drawing():
+        draw().savefig(stream, format="svg", metadata=_NO_METADATA)
+    return stream.getvalue()
+
+
+def inline_svg(svg: str, name: str, *, title: str, description: str) -> str:
+    """An SVG file as an element of a page: named and described, in the page's colors, its ids its own.
+
+    Args:
+        svg: from `svg_of`.
+        name: of the plot, unique in the page.
+        title: what it is called.
+        description: what it shows, for those who do not see it.
+    """
+
+    def adapted(tag: re.Match[str]) -> str:
+        return _COLOR.sub(lambda color: f"var({_ROLES[color[0]]})", _ID.sub(rf"\g<1>{name}-", tag[0]))
+
+    element = _TAG.sub(adapted, _NOT_INLINE.sub("", svg[svg.index("<svg") :]))
+    head, body = element.split(">", 1)
+    head = re.sub(r' (width|height)="[^"]*"', "", head)
+    ids = f"{name}-title {name}-desc"
+    told = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
+    return f'{head} role="img" aria-labelledby="{ids}">{told}{body}'

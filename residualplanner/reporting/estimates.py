@@ -1,0 +1,97 @@
+"""The tables of a release that a report shows: the largest of each order, with intervals.
+
+Reads: Subject.  Gives: Estimates, each with a figure.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from residualplanner.reporting.drawing import svg_of
+from residualplanner.reporting.figures import Figure, names_of
+from residualplanner.reporting.plots import draw_intervals
+from residualplanner.reporting.shown_table import ShownTable
+from residualplanner.reporting.subject import Subject
+from residualplanner.reporting.words import count_text, level_text, number_text
+
+#: Tables with more cells are not read for a report, and no more than so many orders are shown.
+LARGEST = 2_000_000
+_ORDERS = 4
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Estimates:
+    """One table of a release, as a report shows it.
+
+    Attributes:
+        name: what the table is called.
+        figure: its picture; the small table of the figure holds the numbers.
+        note: how its rows were picked.
+    """
+
+    name: str
+    figure: Figure
+    note: str
+
+
+def rows_of_tables(subject: Subject) -> list[int]:
+    """Which rows of the error table are about the tables to show: of each order the one with the most cells.
+
+    Orders 1 to 4, or the lowest four there are; tables of more than two million cells are passed over.
+    """
+    orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
+    possible = np.where(cells <= LARGEST, cells, -1.0)
+    found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
+    return [row for row in found if possible[row] > 0][:_ORDERS]
+
+
+def estimates_of(subject: Subject) -> Iterator[Estimates]:
+    """The tables to show, read one at a time."""
+    if subject.read_table is None:
+        return
+    rows = rows_of_tables(subject)
+    for row, name in zip(rows, names_of(subject.errors.iloc[rows]), strict=True):
+        table = subject.read_table(row)
+        if table is not None:
+            yield _estimates(table, name, int(subject.errors["order"].iloc[row]), subject.level)
+
+
+def total_texts(subject: Subject) -> tuple[str, str] | None:
+    """The number of records and its margin, where it is published and read as it is."""
+    rows = np.flatnonzero(subject.errors["order"].to_numpy() == 0)
+    table = subject.read_table(int(rows[0])) if rows.size and subject.read_table is not None else None
+    if table is None:
+        return None
+    return f"{table.estimates[0]:,.1f}", number_text(float(table.margins[0]))
+
+
+def _estimates(table: ShownTable, name: str, order: int, level: float) -> Estimates:
+    import pandas as pd
+
+    percent = level_text(level)
+    lows, highs = table.estimates - table.margins, table.estimates + table.margins
+    data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
+    numbers = (table.estimates, table.margins, lows, highs, table.joint_margins)
+    told = pd.DataFrame(dict(zip(("estimate", "moe", "ci_low", "ci_high", "joint_moe"), numbers, strict=True)))
+    data = pd.concat([data, told], axis=1)
+    labels = (f"{percent} interval of the cell by itself", "of all cells of the table at once")
+    note = (
+        f"All {count_text(table.cells, 'cell')}."
+        if table.is_whole
+        else f"The {len(table.labels)} largest estimates of {table.cells:,}. Picked for their size, they tend to be "
+        "too high; the wide intervals hold for all cells at once, hence also for picked ones."
+    )
+    figure = Figure(
+        name=f"table-{order}",
+        title=name,
+        caption=note,
+        svg=svg_of(partial(draw_intervals, table, labels=labels)),
+        data=data,
+        head=(*table.names, "Estimate", f"± {percent}", "From", "To", "± all at once"),
+        rows=[
+            (*cell, *(f"{number:,.1f}" for number in row)) for cell, *row in zip(table.labels, *numbers, strict=True)
+        ],
+    )
+    return Estimates(name, figure, note)

@@ -1,0 +1,103 @@
+"""Cell fairness: how the accuracy of a table's cells depends on its size, for this plan and for other weightings.
+
+Reads: plans.  Gives: data frames.
+Source: paper section 6.2, figures 1 to 3.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from residualplanner.errors import ResidualPlannerError
+from residualplanner.plan import Plan, SumOfVariances, select
+from residualplanner.reporting.subject import Subject
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The weightings of the paper's figures 1, 2 and 3, and what they are called in a report.
+WEIGHTINGS = {
+    "equal": "every table counts alike",
+    "cells": "every cell counts alike",
+    "sqrt": "between the two",
+}
+#: Up to so many sets of attributes planning takes about a second; where records are replaced it is no closed form.
+_SETS, _SETS_REPLACED = 200_000, 500
+
+
+def fairness_data(plan: Plan) -> "pd.DataFrame":
+    """The standard error of a cell of every table, beside the table's size.
+
+    Returns:
+        Columns ``query``, ``order`` (how many attributes it has), ``cells`` and ``std_err`` (the root of the average
+        cell variance, in counts), a row for each query of the workload, in its order.
+
+    Source: paper section 6.2.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.privacy import pcost
+        >>> from residualplanner.workload import marginals
+        >>> plan = select(marginals(Domain({"age": 3, "sex": 2}), up_to=1), budget=pcost(1))
+        >>> fairness_data(plan)[["query", "order", "cells"]].values.tolist()
+        [['(total)', 0, 1], ['age', 1, 3], ['sex', 1, 2]]
+    """
+    return plan.errors()[["query", "order", "cells", "std_err"]]
+
+
+def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
+    """The standard errors of a report's subject, under "plan", and those of the weightings, where planning is cheap.
+
+    The weighting that the plan itself has is not planned again.
+    """
+    found = {"plan": subject.errors[["query", "order", "cells", "std_err"]]}
+    for weights in WEIGHTINGS:
+        if subject.loss != f"sum of variances, weights {weights}":
+            other = _other_plan(subject, weights)
+            if other is None:
+                return {"plan": found["plan"]}
+            found[weights] = fairness_data(other)
+    return found
+
+
+def spread_by_order(data: "pd.DataFrame") -> list[tuple[int, int, float, float, float]]:
+    """For each order: the order, how many tables, and the least, median and largest standard error of a cell."""
+    return [
+        (int(str(order)), len(rows), float(rows.min()), float(rows.median()), float(rows.max()))
+        for order, rows in data.groupby("order")["std_err"]
+    ]
+
+
+def spread(data: "pd.DataFrame") -> float:
+    """How many times as large as the least standard error the largest one is."""
+    return float(data["std_err"].max() / data["std_err"].min())
+
+
+def wide_table(data: Mapping[str, "pd.DataFrame"]) -> "pd.DataFrame":
+    """All standard errors in one table: ``query``, ``order``, ``cells``, and ``std_err_NAME`` for each plan."""
+    wide = data["plan"][["query", "order", "cells"]].copy()
+    for name, frame in data.items():
+        wide[f"std_err_{name}"] = np.asarray(frame["std_err"])
+    return wide
+
+
+def _other_plan(subject: Subject, weights: str) -> Plan | None:
+    """The plan for the same tables, budget and bases with other weights; None where it would take long, or fails."""
+    workload = subject.workload
+    if workload is None:
+        return None
+    most = _SETS if subject.neighbors.notion == "add-remove" else _SETS_REPLACED
+    if len(workload.closure) > most:
+        return None
+    try:
+        return select(
+            workload,
+            budget=subject.budget,
+            loss=SumOfVariances(weights),  # type: ignore[arg-type]  # a key of WEIGHTINGS
+            bases=subject.basis_of_attribute or "optimal",
+            neighbors=subject.neighbors.notion,
+            records_per_person=subject.neighbors.records_per_person,
+        )
+    except ResidualPlannerError:
+        return None

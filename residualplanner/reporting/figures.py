@@ -1,0 +1,177 @@
+"""The figures of a report: each a picture, what it says in words, and the data behind it.
+
+Reads: Subject.  Gives: Figures.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from residualplanner.reporting.drawing import svg_of
+from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
+from residualplanner.reporting.plots import draw_shares, draw_targets, fairness_figure
+from residualplanner.reporting.subject import Subject
+from residualplanner.reporting.words import count_text, number_text, percent_text, table_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How many tables are named in a picture.
+NAMED = 15
+_NAMED_TARGETS = 30
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Figure:
+    """A picture of a report.
+
+    Attributes:
+        name: of its files, in lower-case words.
+        title: above it.
+        caption: what to see in it.
+        svg: the file.
+        data: all that is drawn, and what was left out for want of room.
+        head: the headings of the small table that stands for the picture.
+        rows: its rows.
+    """
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+    data: "pd.DataFrame"
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+def figures_of(subject: Subject) -> Iterator[Figure]:
+    """The figures on budget, fairness and targets."""
+    yield _budget_by_order(subject)
+    yield _budget_by_query(subject)
+    yield _fairness(subject)
+    if "target" in subject.errors and subject.errors["target"].notna().any():
+        yield _targets(subject)
+
+
+def names_of(errors: "pd.DataFrame") -> list[str]:
+    """What the queries of an error table are called."""
+    return [table_text(query, str(kinds)) for query, kinds in zip(errors["query"], errors["kinds"], strict=True)]
+
+
+def order_text(order: int) -> str:
+    """An order in words.
+
+    Example:
+        >>> order_text(0), order_text(2)
+        ('0: the total', '2 attributes')
+    """
+    return "0: the total" if order == 0 else count_text(order, "attribute")
+
+
+def _budget_by_order(subject: Subject) -> Figure:
+    groups = subject.errors.groupby("order", as_index=False)
+    data = groups.agg(tables=("query", "size"), cells=("cells", "sum"), privacy_share=("privacy_share", "sum"))
+    names, shares = [order_text(order) for order in data["order"]], data["privacy_share"].tolist()
+    largest = int(np.argmax(shares))
+    return Figure(
+        name="budget-by-order",
+        title="Budget by order",
+        caption=f"Tables of {names[largest]} take the most: {percent_text(shares[largest])} of the privacy budget. "
+        "What several tables use together is split between them in proportion to what each takes of its noise.",
+        svg=svg_of(partial(draw_shares, names, shares, title="share of the privacy budget")),
+        data=data,
+        head=("Order", "Tables", "Cells", "Share of budget"),
+        rows=[
+            (name, number_text(tables), number_text(cells), percent_text(share))
+            for name, tables, cells, share in zip(names, data["tables"], data["cells"], shares, strict=True)
+        ],
+    )
+
+
+def _budget_by_query(subject: Subject) -> Figure:
+    shares = subject.errors["privacy_share"].to_numpy()
+    first = np.argsort(-shares, kind="stable")
+    top = subject.errors.iloc[first[:NAMED]]
+    names, told = names_of(top), top["privacy_share"].tolist()
+    whose = "all tables" if len(shares) <= NAMED else f"the {len(told)} tables of {len(shares):,} that take the most"
+    return Figure(
+        name="budget-by-query",
+        title="Budget by table",
+        caption=f"Shown: {whose}, together {percent_text(min(sum(told), 1.0))} of the privacy budget.",
+        svg=svg_of(partial(draw_shares, names, told, title="share of the privacy budget")),
+        data=subject.errors.iloc[first][["query", "kinds", "order", "cells", "privacy_share"]],
+        head=("Table", "Cells", "Share of budget"),
+        rows=[
+            (name, number_text(cells), percent_text(share))
+            for name, cells, share in zip(names, top["cells"], told, strict=True)
+        ],
+    )
+
+
+def _fairness(subject: Subject) -> Figure:
+    data = fairness_of(subject)
+    titles = {"plan": f"this plan: {subject.loss}"}
+    titles |= {name: f"weights {name}: {words}" for name, words in WEIGHTINGS.items()}
+    own = subject.errors.iloc[[int(subject.errors["std_err"].argmin()), int(subject.errors["std_err"].argmax())]]
+    low, high = (f"{number_text(row)} for {name}" for row, name in zip(own["std_err"], names_of(own), strict=True))
+    others = [f"{number_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
+    beside = (
+        f"For the same budget these would be {_listed(others)}."
+        if others
+        else "Other weightings were not planned here: it would take long, or the queries are not known well enough."
+    )
+    return Figure(
+        name="fairness",
+        title="Cell fairness",
+        caption=f"The standard error of a cell ranges from {low} to {high}; the largest is "
+        f"{number_text(spread(data['plan']))} times the least. {beside} "
+        "A slope downwards means that large tables are favored, upwards that small ones are.",
+        svg=svg_of(partial(fairness_figure, data, titles)),
+        data=wide_table(data),
+        head=("Weights", "Order", "Tables", "Least", "Median", "Largest standard error"),
+        rows=[
+            ("this plan" if name == "plan" else name, order_text(order), number_text(tables), *map(number_text, told))
+            for name, frame in data.items()
+            for order, tables, *told in spread_by_order(frame)
+        ],
+    )
+
+
+def _targets(subject: Subject) -> Figure:
+    asked = subject.errors.assign(margin=subject.worst_margins)
+    asked = asked[asked["target"].notna()]
+    ratio = (asked["margin"] / asked["target"]).to_numpy()
+    asked = asked.iloc[np.argsort(-ratio, kind="stable")]
+    met = asked["meets_target"].astype(bool)
+    shown = asked.iloc[:_NAMED_TARGETS]
+    names = names_of(shown)
+    nearest = f" Shown are the {len(shown)} that come nearest to their target or miss it by most."
+    return Figure(
+        name="targets",
+        title="Error against targets",
+        caption=f"{int(met.sum()):,} of {count_text(len(asked), 'table')} with a target "
+        f"{'meets' if len(asked) == 1 else 'meet'} it: the margin of error of the worst cell is no larger."
+        + (nearest if len(shown) < len(asked) else ""),
+        svg=svg_of(
+            partial(
+                draw_targets,
+                names,
+                shown["margin"].to_numpy(),
+                shown["target"].to_numpy(dtype=np.float64),
+                met.iloc[: len(shown)].tolist(),
+            )
+        ),
+        data=asked[["query", "kinds", "cells", "margin", "target", "meets_target"]],
+        head=("Table", "Margin of the worst cell", "Target", "Met"),
+        rows=[
+            (name, number_text(margin), number_text(target), "yes" if fits else "no")
+            for name, margin, target, fits in zip(names, shown["margin"], shown["target"], met, strict=False)
+        ],
+    )
+
+
+def _listed(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

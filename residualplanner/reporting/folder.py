@@ -1,0 +1,170 @@
+"""A release folder, read back for a report: the manifest, the error table, and the tables one asks for.
+
+Reads: manifest.json, errors.csv, index.csv, tables/.  Gives: Subject.  PyArrow's home in this layer.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from residualplanner.domain import Domain
+from residualplanner.errors import FileFormatError, ResidualPlannerError
+from residualplanner.privacy import Budget, Neighbors
+from residualplanner.reporting.shown_table import ShownTable, rows_to_show, with_margins
+from residualplanner.reporting.subject import NoiseTold, Subject
+from residualplanner.reporting.words import JOIN, quantile_of
+from residualplanner.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TEXTS = ("query", "kinds", "file", "sha256")
+_NEEDED = ("query", "kinds", "order", "cells", "weight", "privacy_share", "std_err", "max_std_err")
+#: Up to so many queries a workload is made anew from the error table.
+_QUERIES = 20_000
+
+
+def subject_of_folder(folder: Path, *, level: float) -> Subject:
+    """A release folder, as reports tell of it.
+
+    Raises:
+        FileFormatError: a file is missing, was altered since it was written, or is not what it should be.
+        BudgetError: ``level`` is not between 0 and 1.
+    """
+    quantile = quantile_of(level)
+    manifest = _manifest(folder)
+    try:
+        plan, noise, files = manifest["plan"], manifest["noise"], manifest["files"]
+        errors = _errors(_content(folder, "errors.csv", files["errors.csv"]), folder / "errors.csv", quantile, level)
+        index = _csv(_content(folder, "index.csv", files["index.csv"])).to_pylist()
+        domain = Domain.from_json(plan["domain"])
+        bases = tuple((str(name), str(basis["family"])) for name, basis in plan["bases"].items())
+        has_own_bases = any(family != "subtraction" for _, family in bases)
+        return Subject(
+            name=folder.resolve().name,
+            level=level,
+            domain=domain,
+            errors=errors,
+            budget=Budget.from_json(plan["budget"]),
+            neighbors=Neighbors(plan["neighbors"], plan["records_per_person"]),
+            loss=str(plan["loss"]),
+            loss_value=float(plan["loss_value"]),
+            gap=float("inf") if plan["gap"] is None else float(plan["gap"]),
+            status=str(plan["status"]),
+            bases=bases,
+            plan_sha256=str(plan["sha256"]),
+            workload=None if has_own_bases else workload_of_errors(domain, errors),
+            noise=_noise(noise),
+            read_table=lambda row: _table(folder, index[row], int(errors["order"].iloc[row]), level=level),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, ResidualPlannerError):
+            raise
+        raise FileFormatError(
+            f"{folder}: manifest.json does not hold what a release's does; make the release again"
+        ) from None
+
+
+def workload_of_errors(domain: Domain, errors: "pd.DataFrame") -> Workload | None:
+    """The workload that an error table is about, where its queries are marginals and their names can be told apart."""
+    queries, kinds = errors["query"].tolist(), set(errors["kinds"].astype(str))
+    if len(queries) > _QUERIES or any(word not in ("", "identity") for text in kinds for word in text.split(JOIN)):
+        return None
+    if any(JOIN in name for name in domain.names) or "(total)" in domain.names:
+        return None
+    orders = errors["order"].tolist()
+    asked = [tuple(query.split(JOIN)) if order else () for query, order in zip(queries, orders, strict=True)]
+    try:
+        return Workload(domain, asked, errors["weight"].to_numpy())
+    except ResidualPlannerError:
+        return None
+
+
+def _manifest(folder: Path) -> Mapping[str, Any]:
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise FileFormatError(f"{folder} holds no manifest.json; name a plan file, or the folder of a release")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise FileFormatError(f"{path}: this is no JSON; make the release again") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != "residualplanner/release":
+        raise FileFormatError(f"{path}: this is no manifest of a release; name the folder of one")
+    return manifest
+
+
+def _content(folder: Path, name: str, digest: str) -> bytes:
+    """The bytes of a file of the folder, after its hash has been compared."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
+        raise FileFormatError(f"{folder} holds no file {name}; make the release again")
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise FileFormatError(f"{path} was altered: its SHA-256 is not the stated one; make the release again")
+    return content
+
+
+def _csv(content: bytes) -> Any:
+    """A CSV file as a PyArrow table, in which texts stay texts."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    types = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(_TEXTS, pa.string()), strings_can_be_null=False)
+    try:
+        return pyarrow.csv.read_csv(pa.BufferReader(content), convert_options=types)
+    except pa.ArrowInvalid:
+        raise FileFormatError("a CSV file of the release cannot be read; make the release again") from None
+
+
+def _errors(content: bytes, path: Path, quantile: float, level: float) -> "pd.DataFrame":
+    """The error table, its margins at ``level``."""
+    table = _csv(content)
+    missing = [name for name in _NEEDED if name not in table.column_names]
+    if missing:
+        raise FileFormatError(f"{path} lacks the columns {missing}; make the release again")
+    errors: pd.DataFrame = table.to_pandas()
+    errors["moe"], errors["conf_level"] = quantile * errors["std_err"], level
+    return errors
+
+
+def _noise(noise: Mapping[str, Any]) -> NoiseTold:
+    pcost = noise.get("pcost")
+    return NoiseTold(
+        kind=str(noise["kind"]),
+        randomness=str(noise["randomness"]),
+        guarantee=str(noise["guarantee"]),
+        pcost=None if pcost is None else _fraction(str(pcost)),
+    )
+
+
+def _fraction(text: str) -> Fraction:
+    """An exact fraction, in decimal or, where it has very many digits, hexadecimal."""
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(numerator, 0), int(denominator, 0))
+
+
+def _table(folder: Path, entry: Mapping[str, Any], order: int, *, level: float) -> ShownTable | None:
+    """The rows to show of a table; None where its file does not hold estimates with standard errors."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    name = str(entry["file"])
+    if not name.endswith((".csv", ".parquet")):
+        return None
+    content = _content(folder, name, entry["sha256"])
+    table = _csv(content) if name.endswith(".csv") else pq.read_table(pa.BufferReader(content))
+    if not {"estimate", "std_err"} <= set(table.column_names[order:]):
+        return None
+    estimates = np.asarray(table["estimate"].to_numpy(), dtype=np.float64)
+    rows = table.take(rows_to_show(estimates))
+    names = tuple(table.column_names[:order])
+    texts = [[str(value) for value in rows.column(column).to_pylist()] for column in range(order)]
+    labels = tuple(zip(*texts, strict=True)) if order else ((),)
+    return with_margins(
+        names, labels, rows["estimate"].to_numpy(), rows["std_err"].to_numpy(), cells=len(estimates), level=level
+    )

@@ -1,0 +1,170 @@
+"""The page: everything a report tells, in one HTML file that needs nothing else.
+
+Reads: Subject, figures.  Gives: HTML.  jinja2's home.
+"""
+
+import base64
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from residualplanner._version import __version__
+from residualplanner.domain import Attribute
+from residualplanner.reporting.drawing import inline_svg, missing_extra
+from residualplanner.reporting.estimates import Estimates
+from residualplanner.reporting.fairness import spread_by_order
+from residualplanner.reporting.figures import Figure, order_text
+from residualplanner.reporting.promises import promise_of
+from residualplanner.reporting.rows import ErrorRows, rows_json
+from residualplanner.reporting.subject import Subject
+from residualplanner.reporting.words import count_text, level_text, number_text, rounded_up
+
+#: How many rows of the error table are shown at a time, and at most in print.
+PAGE_ROWS, PRINT_ROWS = 25, 1_000
+_LABELS = 6
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Contents:
+    """What a page shows.
+
+    Attributes:
+        subject: what it is about.
+        rows: the error table.
+        figures: in their order.
+        estimates: tables of a release.
+        total: the number of records and its margin, as texts.
+    """
+
+    subject: Subject
+    rows: ErrorRows
+    figures: tuple[Figure, ...]
+    estimates: tuple[Estimates, ...]
+    total: tuple[str, str] | None
+
+
+def page_of(contents: Contents, folder: str) -> str:
+    """The page as HTML.
+
+    Args:
+        contents: what it shows.
+        folder: the name of the folder beside it, which holds the figures and their data.
+
+    Raises:
+        MissingExtraError: jinja2 is not installed.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from markupsafe import Markup
+    except ImportError:
+        raise missing_extra("jinja2") from None
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["number"] = number_text
+    environment.filters["picture"] = lambda figure: Markup(
+        inline_svg(figure.svg, figure.name, title=figure.title, description=figure.caption)
+    )
+    script = _source("page.js").strip()
+    return environment.from_string(_source("page.html.jinja")).render(
+        **_told(contents),
+        style=Markup(_source("page.css").strip()),
+        script=Markup(script),
+        script_hash=_script_hash(script),
+        data=Markup(rows_json(contents.rows)),
+        options=json.dumps({"page": PAGE_ROWS, "print": PRINT_ROWS}),
+        link="./" + quote(folder, safe=""),
+    )
+
+
+def _told(contents: Contents) -> dict[str, Any]:
+    """All numbers and sentences of the page."""
+    subject, figures = contents.subject, {figure.name: figure for figure in contents.figures}
+    return {
+        "subject": subject,
+        "rows": contents.rows,
+        "first_rows": [contents.rows.texts(row) for row in range(min(PAGE_ROWS, contents.rows.count))],
+        "figures": figures,
+        "estimates": contents.estimates,
+        "total": contents.total,
+        "promise": promise_of(subject),
+        "facts": _facts(subject),
+        "by_order": _by_order(subject),
+        "attributes": [_attribute_texts(attribute) for attribute in subject.domain.attributes],
+        "bases": _bases(subject),
+        "optimality": _optimality(subject),
+        "level": level_text(subject.level),
+        "print_rows": PRINT_ROWS,
+        "version": __version__,
+    }
+
+
+def _facts(subject: Subject) -> list[tuple[str, str, str]]:
+    """The numbers at the top: what, how much, and a remark."""
+    told = [
+        ("Tables", number_text(len(subject.errors)), count_text(subject.cells, "cell")),
+        ("Privacy budget", subject.budget.statement, f"rho-zCDP with rho at most {rounded_up(subject.budget.rho)}"),
+        ("Typical error", f"{number_text(subject.rmse)}", "root mean square over all cells, counts"),
+        (
+            "Worst margin of error",
+            f"± {number_text(float(subject.worst_margins.max()))}",
+            f"{level_text(subject.level)}, least accurate cell, counts",
+        ),
+    ]
+    if "meets_target" in subject.errors and subject.errors["target"].notna().any():
+        asked = subject.errors[subject.errors["target"].notna()]
+        met = int(asked["meets_target"].astype(bool).sum())
+        told.append(("Targets met", f"{met:,} of {len(asked):,}", "margin of error of the worst cell"))
+    return told
+
+
+def _by_order(subject: Subject) -> list[tuple[str, ...]]:
+    """For each order its tables, their cells, and the least, median and largest standard error."""
+    cells = subject.errors.groupby("order")["cells"].sum()
+    return [
+        (order_text(order), number_text(tables), number_text(float(cells[order])), *map(number_text, spread))
+        for order, tables, *spread in spread_by_order(subject.errors)
+    ]
+
+
+def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
+    """An attribute's name, size, values, and what becomes of other values."""
+    if attribute.matching == "code":
+        values = f"codes 0 to {attribute.size - 1:,}"
+    else:
+        labels = [str(label) for label in attribute.value_labels[:_LABELS]]
+        values = ", ".join(labels) + (", …" if attribute.size > _LABELS else "")
+    rules = [
+        f"{word}: {rule if isinstance(rule, str) else f'counted as {rule.label}'}"
+        for word, rule in (("unknown", attribute.unknown), ("missing", attribute.missing))
+        if rule != "error"
+    ]
+    return attribute.name, f"{attribute.size:,}", values, "; ".join(rules) or "refused"
+
+
+def _bases(subject: Subject) -> str:
+    """How many attributes are measured by a basis of each family."""
+    families = [family for _, family in subject.bases]
+    told = [f"{family} for {count_text(families.count(family), 'attribute')}" for family in sorted(set(families))]
+    return ", ".join(told)
+
+
+def _optimality(subject: Subject) -> str:
+    """What is proved about the distance to the best noise."""
+    own = " for these bases" if any(family != "subtraction" for _, family in subject.bases) else ""
+    if subject.gap == 0:
+        return f"no other noise of this cost does better{own}"
+    if not math.isfinite(subject.gap):
+        return "how near to the best is not known"
+    return f"proved to be within {subject.gap:.1e} (relative) of the best{own}"
+
+
+def _source(name: str) -> str:
+    return files("residualplanner.reporting").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script_hash(script: str) -> str:
+    """What allows this script, and no other, to run in the page."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")

@@ -1,0 +1,97 @@
+"""A report: one page to decide from, and its figures and data beside it.
+
+Reads: a plan, a release, or the path of one.  Gives: an HTML file and a folder, whole or not at all.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from residualplanner._whole import PathLike, require_free_folder, write_whole, write_whole_folder
+from residualplanner.errors import WorkloadError
+from residualplanner.plan import Plan, load_plan
+from residualplanner.reconstruction import Release
+from residualplanner.reporting.estimates import estimates_of, total_texts
+from residualplanner.reporting.figures import figures_of
+from residualplanner.reporting.folder import subject_of_folder
+from residualplanner.reporting.page import Contents, page_of
+from residualplanner.reporting.rows import error_rows
+from residualplanner.reporting.subject import Subject, subject_of_plan, subject_of_release
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def write_report(source: Plan | Release | PathLike, path: PathLike, *, level: float = 0.95) -> None:
+    """Write what there is to know about a plan or a release to one self-contained HTML page.
+
+    Beside the page NAME.html stands the folder NAME-figures, with each figure as SVG, its data as CSV, and the whole
+    error table; the page does not need it.
+
+    Args:
+        source: a plan, a release, the path of a plan file, or a release's folder.
+        path: the page to write; neither it nor the folder may be there already.
+        level: the confidence level of margins and intervals, between 0 and 1.
+
+    Raises:
+        FileExistsError: the page or the folder is there already.
+        FileFormatError: ``source`` is a file or folder of another kind, or was altered since it was written.
+        BudgetError: ``level`` is not between 0 and 1.
+        MissingExtraError: matplotlib or jinja2 is not installed.
+        WorkloadError: ``source`` is none of these.
+        OSError: the page cannot be written.
+
+    Guarantees: equal input gives equal bytes.  A plan's report is computed from the schema and the budget alone; a
+        release's is post-processing.
+    Cost: about two seconds, more where there are very many tables or other weightings are planned for comparison.
+    """
+    page = Path(path)
+    figures = figures_folder(page)
+    require_free_report(page)
+    subject = subject_of(source, level=level)
+    contents = Contents(
+        subject, error_rows(subject), tuple(figures_of(subject)), tuple(estimates_of(subject)), total_texts(subject)
+    )
+    text = page_of(contents, figures.name)
+    with write_whole(page) as file, write_whole_folder(figures) as folder:
+        for figure in (*contents.figures, *(table.figure for table in contents.estimates)):
+            (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8", newline="\n")
+            _write_csv(figure.data, folder / f"{figure.name}.csv")
+        _write_csv(subject.errors, folder / "errors.csv")
+        file.write(text.encode("utf-8"))
+
+
+def subject_of(source: Plan | Release | PathLike, *, level: float) -> Subject:
+    """What a report on ``source`` is about; errors as in `write_report`."""
+    if isinstance(source, Plan):
+        return subject_of_plan(source, "this plan", level=level)
+    if isinstance(source, Release):
+        return subject_of_release(source, "this release", level=level)
+    try:
+        path = Path(source)
+    except TypeError:
+        message = f"a report is about a Plan, a Release or the path of one, got {type(source).__name__}"
+        raise WorkloadError(message) from None
+    if path.is_dir():
+        return subject_of_folder(path, level=level)
+    return subject_of_plan(load_plan(path), path.name, level=level)
+
+
+def figures_folder(page: Path) -> Path:
+    """Where the figures of a page stand: beside it.
+
+    Example:
+        >>> figures_folder(Path("census.html")).name
+        'census-figures'
+    """
+    return page.with_name(f"{page.stem}-figures")
+
+
+def require_free_report(page: Path) -> None:
+    """Raise FileExistsError if the page is there already, or its folder with something in it."""
+    if page.exists() or page.is_symlink():
+        raise FileExistsError(f"{page} is there already and is not overwritten; name another file, or remove it first")
+    require_free_folder(figures_folder(page))
+
+
+def _write_csv(data: "pd.DataFrame", path: Path) -> None:
+    data.to_csv(path, index=False, lineterminator="\n", encoding="utf-8")

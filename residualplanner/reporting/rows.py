@@ -1,0 +1,165 @@
+"""The error table as a page holds it: what its columns are, and the numbers, as small as they can be.
+
+Reads: an error table.  Gives: ErrorRows, and its JSON, which no text of a user's can end.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from residualplanner.reporting.subject import Subject
+from residualplanner.reporting.words import JOIN, decimals_for, level_text, quantile_of, table_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Up to so many rows a page holds, about 60 bytes each.
+LIMIT = 100_000
+_DIGITS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the error table in a page.
+
+    Attributes:
+        key: its name in the data.
+        label: its heading.
+        meaning: what it is, in a sentence.
+        form: "text", "count", "number", "percent" or "truth".
+        decimals: how many are shown.
+    """
+
+    key: str
+    label: str
+    meaning: str
+    form: str
+    decimals: int = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ErrorRows:
+    """The rows that a page holds.
+
+    Attributes:
+        columns: what is told of each query.
+        values: for each column its values, as JSON has them.
+        total: how many queries there are, all told.
+    """
+
+    columns: tuple[Column, ...]
+    values: dict[str, list[Any]]
+    total: int
+
+    @property
+    def count(self) -> int:
+        """How many rows the page holds."""
+        return len(self.values["query"])
+
+    @property
+    def orders(self) -> list[int]:
+        """Which orders occur."""
+        return sorted(set(self.values["order"]))
+
+    def texts(self, row: int) -> list[str]:
+        """What a row shows in each column, as the page itself writes it."""
+        return [cell_text(self.values[column.key][row], column) for column in self.columns]
+
+
+def error_rows(subject: Subject, *, limit: int = LIMIT) -> ErrorRows:
+    """The error table of a report's subject; above ``limit`` rows the least accurate ones, in their order."""
+    errors = subject.errors
+    if len(errors) > limit:
+        worst = np.argsort(-errors["max_std_err"].to_numpy(), kind="stable")[:limit]
+        errors = errors.iloc[np.sort(worst)]
+    columns, values = [], {}
+    for column, series in _found(subject, errors):
+        columns.append(column)
+        values[column.key] = _plain(series, column.form)
+    return ErrorRows(tuple(columns), values, len(subject.errors))
+
+
+def rows_json(rows: ErrorRows) -> str:
+    """The rows as JSON to stand in a script element: names that recur are numbered, and nothing in it ends the element.
+
+    ``parts`` are the names between the signs that join them; in ``query`` each is replaced by its number.
+    """
+    parts: dict[str, int] = {}
+    queries = [
+        ",".join(str(parts.setdefault(part, len(parts))) for part in query.split(JOIN))
+        for query in rows.values["query"]
+    ]
+    content = {
+        "join": JOIN,
+        "parts": list(parts),
+        "columns": [{"key": column.key, "form": column.form, "decimals": column.decimals} for column in rows.columns],
+        "values": rows.values | {"query": queries},
+    }
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def cell_text(value: Any, column: Column) -> str:
+    """A value as its column shows it; the page's script does the same."""
+    if value is None:
+        return "–"
+    if column.form == "text":
+        return str(value)
+    if column.form == "truth":
+        return "yes" if value else "no"
+    if abs(value) >= 1e15:
+        return f"{value:.3e}"
+    return f"{100 * value:,.{column.decimals}f}%" if column.form == "percent" else f"{value:,.{column.decimals}f}"
+
+
+def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]]":
+    """The columns that have something to tell, with their values."""
+    margin, quantile = f"{level_text(subject.level)} margin of error", quantile_of(subject.level)
+    kinds = errors["kinds"].astype(str).tolist()
+    names = [table_text(*both) for both in zip(errors["query"], kinds, strict=True)]
+    differ = bool((errors["max_std_err"] > errors["std_err"] * (1 + 1e-4)).any())
+    found = [
+        (Column("query", "Table", "The attributes that the table crosses.", "text"), names),
+        (Column("order", "Order", "How many attributes it crosses.", "count"), errors["order"]),
+        (Column("cells", "Cells", "How many numbers are published in it.", "count"), errors["cells"]),
+    ]
+    told = [
+        ("weight", "Weight", "How much it was said to matter.", "number", errors["weight"].nunique() > 1),
+        ("privacy_share", "Share of budget", "The part of the privacy cost that it accounts for.", "percent", True),
+        ("std_err", "Standard error", "The root of the average variance of its cells.", "number", True),
+        ("moe", margin, f"An average cell is this near the truth in {level_text(subject.level)} of releases.",
+         "number", True),
+        ("worst", f"{margin}, worst cell", "The same for its least accurate cell.", "number", differ),
+        ("expected_abs_error", "Expected error", "The mean distance from the truth, over its cells.", "number", True),
+        ("expected_max_abs_error", "Expected largest error",
+         "The mean of the largest distance from the truth among its cells, or what bounds it.", "number", True),
+        ("target", "Target", "The largest margin of error that was allowed.", "number", True),
+        ("meets_target", "Meets target", "Whether the worst cell's margin is within the target.", "truth", True),
+    ]  # fmt: skip
+    available = errors.assign(worst=errors["max_std_err"] * quantile)
+    for key, label, meaning, form, is_told in told:
+        if is_told and key in available:
+            series = available[key]
+            numbers = series.to_numpy(dtype=np.float64, na_value=np.nan) * (100 if form == "percent" else 1)
+            decimals = 0 if form == "truth" else decimals_for(numbers)
+            found.append((Column(key, label, meaning, form, decimals), series))
+    return found
+
+
+def _plain(series: Any, form: str) -> list[Any]:
+    """Values as JSON has them: numbers with seven digits that count, None where there is none."""
+    import pandas as pd
+
+    if form == "text":
+        return list(series)
+    values: Sequence[Any] = [None if pd.isna(value) else value for value in series.tolist()]
+    if form == "truth":
+        return [None if value is None else bool(value) for value in values]
+    if form == "count":
+        return [int(value) if value < 2**53 else float(value) for value in values]
+    return [None if value is None else float(f"{value:.{_DIGITS}g}") for value in values]

@@ -1,0 +1,107 @@
+"""A few rows of one table of a release, with intervals that hold however the rows were picked.
+
+Reads: estimates and standard errors.  Gives: ShownTable.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray
+from residualplanner.reporting.words import quantile_of
+
+#: How many rows of a table are shown.
+ROWS = 20
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ShownTable:
+    """Some cells of one table: all if they are few, else those with the largest estimates.
+
+    Attributes:
+        names: the attributes.
+        cells: how many cells the table has.
+        labels (r,): for each row shown what it is about, one text for each attribute.
+        estimates (r,): in counts.
+        margins (r,): of each cell by itself, in counts.
+        joint_margins (r,): within which all cells of the table are at once, in counts.
+    """
+
+    names: tuple[str, ...]
+    cells: int
+    labels: tuple[tuple[str, ...], ...]
+    estimates: FloatArray
+    margins: FloatArray
+    joint_margins: FloatArray
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all cells are shown."""
+        return len(self.labels) == self.cells
+
+
+def shown_table(
+    names: tuple[str, ...],
+    labels: Sequence[Sequence[object]],
+    estimate: NDArray[np.float64],
+    std_err: NDArray[np.float64],
+    *,
+    level: float,
+) -> ShownTable:
+    """The rows to show of a table.
+
+    Args:
+        names: the attributes, (k,).
+        labels (k, ...): what the entries of each axis are about.
+        estimate (q_1, .., q_k): in counts.
+        std_err (q_1, .., q_k): in counts.
+        level: the confidence level.
+
+    Example:
+        >>> shown = shown_table(("sex",), [["F", "M"]], np.array([5.0, 9.0]), np.ones(2), level=0.95)
+        >>> shown.labels, shown.margins.round(2).tolist(), shown.joint_margins.round(2).tolist()
+        ((('F',), ('M',)), [1.96, 1.96], [2.24, 2.24])
+    """
+    chosen = rows_to_show(estimate.ravel())
+    places = np.stack(np.unravel_index(chosen, estimate.shape or (1,)), axis=1)[:, : estimate.ndim]
+    texts = [tuple(str(labels[axis][i]) for axis, i in enumerate(place)) for place in places.tolist()]
+    return with_margins(
+        names, tuple(texts), estimate.ravel()[chosen], std_err.ravel()[chosen], cells=estimate.size, level=level
+    )
+
+
+def with_margins(
+    names: tuple[str, ...],
+    labels: tuple[tuple[str, ...], ...],
+    estimates: Any,
+    std_errs: Any,
+    *,
+    cells: int,
+    level: float,
+) -> ShownTable:
+    """Rows with their margins: ``level`` for each by itself, and, by the union bound, for all ``cells`` at once."""
+    joint_level = min(1 - (1 - level) / max(cells, 1), 1 - 2**-53)
+    std_err = np.asarray(std_errs, dtype=np.float64)
+    return ShownTable(
+        names,
+        cells,
+        labels,
+        np.asarray(estimates, dtype=np.float64),
+        quantile_of(level) * std_err,
+        quantile_of(joint_level) * std_err,
+    )
+
+
+def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
+    """Which cells of a table (cells,) are shown, in the table's order or by the size of the estimate.
+
+    Example:
+        >>> rows_to_show(np.array([3.0, 9.0])).tolist(), rows_to_show(np.arange(100.0))[:3].tolist()
+        ([0, 1], [99, 98, 97])
+    """
+    if estimate.size <= ROWS:
+        return np.arange(estimate.size)
+    return np.argsort(-estimate, kind="stable")[:ROWS]
