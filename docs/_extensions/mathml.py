@@ -61,7 +61,9 @@ def visit_math_block(self: "HTML5Translator", node: nodes.math_block) -> None:
     tag = tag_of(node)
     formula = mathml(TAG.sub("", node.astext()), as_block=True)
     number = f'<a class="eqno" href="#equation-{tag}">({tag})</a>' if tag else ""
-    self.body.append(f'<div class="math-row"><div tabindex="0">{formula}</div>{number}</div>\n')  # the theme writes the anchor
+    self.body.append(
+        f'<div class="math-row"><div tabindex="0">{formula}</div>{number}</div>\n'
+    )  # the theme writes the anchor
     raise nodes.SkipNode
 
 

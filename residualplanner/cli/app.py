@@ -3,6 +3,7 @@
 Reads: arguments.  Gives: calls of `steps`, messages.  typer's home.
 """
 
+import itertools
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,22 +12,17 @@ import typer
 from typer.core import TyperGroup
 
 from residualplanner._version import __version__
-from residualplanner._whole import require_free_folder, write_whole
-from residualplanner.cli.failures import (
-    naming,
-    reported_failures,
-    require_folder_around,
-    require_free_file,
-    require_readable,
-)
-from residualplanner.cli.output import Output
+from residualplanner._whole import write_whole
+from residualplanner.cli.failures import reported_failures, require_free_file, require_new_folder, require_readable
+from residualplanner.cli.output import Output, command_text
 
 
 class _Commands(TyperGroup):
     """The group of commands; whatever one of them raises becomes a message and an exit status."""
 
     def invoke(self, ctx: Any) -> Any:
-        with reported_failures():
+        options = itertools.takewhile(lambda word: word != "--", ctx.args)
+        with reported_failures(as_json="--json" in options):
             return super().invoke(ctx)
 
 
@@ -46,6 +42,7 @@ Spec = Annotated[Path, typer.Argument(help="A spec, as init writes it.", metavar
 Data = Annotated[Path, typer.Argument(help="The records (.csv, .csv.gz, .parquet).", metavar="DATA")]
 Folder = Annotated[Path, typer.Option("-o", "--output", help="The folder to make.", metavar="DIR")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
 Format = Annotated[Literal["parquet", "csv"], typer.Option("--format", help="The type of the tables' files.")]
 LedgerFile = Annotated[
     Path | None,
@@ -80,8 +77,7 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """See the whole flow on the Adult data, which ship with the package."""
-    require_free_folder(folder)
-    require_folder_around(folder)
+    require_new_folder(folder)
     from residualplanner.cli.demo import run_demo
 
     run_demo(folder, order=order, max_cells=max_cells, output=Output(quiet))
@@ -102,6 +98,7 @@ def init(
         ),
     ] = None,
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Write a commented spec to start from.
 
@@ -118,11 +115,11 @@ def init(
     text, is_complete = starting_spec(source)
     with write_whole(path) as file:
         file.write(text.encode("utf-8"))
-    output = Output(quiet)
-    output.say(f"Wrote {path}: a spec with a comment for each choice.")
+    output = Output(quiet, as_json)
+    output.wrote(path, ": a spec with a comment for each choice.")
     if not is_complete:
         output.say('Only the names of the columns were read.  Write what values each can take in place of "?".')
-    output.say(f"Next: look through it, then run  residualplanner plan {path}")
+    output.say(f"Next: look through it, then run  {command_text('plan', path)}", event="next")
 
 
 @app.command()
@@ -133,24 +130,21 @@ def plan(
         typer.Option("-o", "--output", help="The plan to write; SPEC's name with .plan if not given.", metavar="PLAN"),
     ] = None,
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Choose the noise and tell how accurate every table will be, without data.
 
     Writes the plan, and beside it the error table as CSV.
     """
-    from residualplanner.cli import steps
+    from residualplanner.cli.runs import run_plan
     from residualplanner.cli.spec_file import read_spec
+    from residualplanner.cli.steps import errors_path
 
     require_readable(spec)
     path = spec.with_suffix(".plan") if path is None else path
     require_free_file(path)
-    require_free_file(steps.errors_path(path))
-    output, asked = Output(quiet), read_spec(spec)
-    with naming(spec):
-        made = steps.make_plan(asked, output)
-    steps.write_plan(made, path, level=asked.output.level, output=output)
-    output.say(f"Wrote {path}, and the error of every table to {steps.errors_path(path)}.")
-    output.say(f"Next: residualplanner measure {path} DATA -o {path.with_suffix('.measurement')}")
+    require_free_file(errors_path(path))
+    run_plan(read_spec(spec), spec, path, Output(quiet, as_json))
 
 
 @app.command()
@@ -160,6 +154,7 @@ def measure(
     path: Annotated[Path, typer.Option("-o", "--output", help="The measurement to write.", metavar="FILE")],
     ledger: LedgerFile = None,
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Read the records and add the plan's noise: the only step that sees them.
 
@@ -168,19 +163,10 @@ def measure(
     require_readable(plan)
     require_readable(data)
     require_free_file(path)
-    from residualplanner.cli import steps
-    from residualplanner.cli.ledgers import open_ledger, say_charge
-    from residualplanner.cli.summary import say_spending
+    from residualplanner.cli.runs import run_measure
     from residualplanner.plan import load_plan
 
-    output, charged = Output(quiet), open_ledger(ledger)
-    loaded = load_plan(plan)
-    measurement = steps.measure_records(loaded, data, ledger=charged, output=output)
-    measurement.save(path)
-    say_spending(measurement, output)
-    say_charge(charged, output)
-    output.say(f"Wrote {path}: the noisy answers, and nothing else of the records.")
-    output.say(f"Next: residualplanner reconstruct {path} -o {path.with_suffix('.tables')}")
+    run_measure(load_plan(plan), data, path, ledger, Output(quiet, as_json))
 
 
 @app.command()
@@ -190,20 +176,14 @@ def reconstruct(
     format: Format = "parquet",
     level: Level = 0.95,
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
     require_readable(path)
-    require_free_folder(folder)
-    require_folder_around(folder)
-    from residualplanner.cli import steps
-    from residualplanner.cli.summary import say_release
-    from residualplanner.measurement import load_measurement
-    from residualplanner.reconstruction import reconstruct as make_release
+    require_new_folder(folder)
+    from residualplanner.cli.runs import run_reconstruct
 
-    output = Output(quiet)
-    tables = make_release(load_measurement(path))
-    steps.save_tables(tables, folder, file_format=format, level=level, output=output)
-    say_release(tables, folder, output)
+    run_reconstruct(path, folder, format, level, Output(quiet, as_json))
 
 
 @app.command()
@@ -213,39 +193,31 @@ def release(
     folder: Folder,
     kept: Annotated[
         Path | None,
-        typer.Option("--keep", help="Write the measurement, too, to make other tables of later.", metavar="FILE"),
+        typer.Option("--keep", help="Keep the measurement, to make other tables of later.", metavar="FILE"),
     ] = None,
     ledger: LedgerFile = None,
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Plan, measure and reconstruct in one go.
 
     Every run spends the budget of the spec once more, and is charged to the ledger if one is named.
+
+    What is measured is written to a file before any table: to FILE, or beside DIR as DIR.measurement, which is removed
+    when the tables are there.
     """
     require_readable(spec)
     require_readable(data)
-    require_free_folder(folder)
-    require_folder_around(folder)
+    require_new_folder(folder)
     if kept is not None:
         require_free_file(kept)
-    from residualplanner.cli import steps
-    from residualplanner.cli.ledgers import open_ledger, say_charge
+    from residualplanner.cli.paid import measurement_beside, require_no_measurement
+    from residualplanner.cli.runs import run_release
     from residualplanner.cli.spec_file import read_spec
-    from residualplanner.cli.summary import say_release, say_spending
-    from residualplanner.reconstruction import reconstruct as make_release
 
-    output, asked, charged = Output(quiet), read_spec(spec), open_ledger(ledger)
-    with naming(spec):
-        made = steps.make_plan(asked, output, is_written=True)
-    measurement = steps.measure_records(made, data, ledger=charged, output=output)
-    say_spending(measurement, output)
-    say_charge(charged, output)
-    if kept is not None:
-        measurement.save(kept)
-        output.say(f"Wrote {kept}: the noisy answers, of which reconstruct makes tables at no further cost.")
-    tables = make_release(measurement)
-    steps.save_tables(tables, folder, file_format=asked.output.format, level=asked.output.level, output=output)
-    say_release(tables, folder, output)
+    if kept is None:
+        require_no_measurement(measurement_beside(folder), folder)
+    run_release(read_spec(spec), spec, data, folder, kept=kept, ledger=ledger, output=Output(quiet, as_json))
 
 
 @app.command()
@@ -253,9 +225,9 @@ def report(
     source: Annotated[
         Path, typer.Argument(help="A plan, or the folder of a release, as release writes it.", metavar="DIR_OR_PLAN")
     ],
-    page: Annotated[
-        Path, typer.Option("-o", "--output", help="The page to write.", metavar="HTML")
-    ] = Path("report.html"),
+    page: Annotated[Path, typer.Option("-o", "--output", help="The page to write.", metavar="HTML")] = Path(
+        "report.html"
+    ),
     level: Level = 0.95,
     quiet: Quiet = False,
 ) -> None:
@@ -269,8 +241,9 @@ def report(
 
 
 @app.command("ledger")
-def show_ledger(
+def show_ledger(  # noqa: PLR0913
     path: Annotated[Path, typer.Argument(help="A ledger.", metavar="LEDGER")],
+    *,
     name: Annotated[
         str | None, typer.Option("--create", help="Begin a ledger for the data set of this name.", metavar="NAME")
     ] = None,
@@ -291,6 +264,7 @@ def show_ledger(
         str | None, typer.Option("--settle", help="The pcost that a torn last line counts for.", metavar="COST")
     ] = None,
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Show what has been charged to a ledger; or begin one with --create."""
     from residualplanner.cli.ledgers import begin_ledger, cost_of_text, say_ledger
@@ -305,7 +279,7 @@ def show_ledger(
         opened = begin_ledger(path, budget, unlimited, options)
     if cost is not None:
         opened.settle(cost_of_text(cost))
-    say_ledger(opened, Output(quiet))
+    say_ledger(opened, Output(quiet, as_json))
 
 
 @app.command()

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import typer
 
+from residualplanner._whole import require_free_folder
+from residualplanner.cli.events import event_line, write_line
 from residualplanner.errors import (
     BudgetError,
     DomainError,
@@ -26,30 +28,65 @@ FAILED, WRONG_INPUT = 1, 2
 
 
 @contextmanager
-def reported_failures() -> Iterator[None]:
+def reported_failures(*, as_json: bool = False) -> Iterator[None]:
     """Turn what the block raises into a message and an exit status."""
     try:
         yield
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
-    except (SolverError, MissingExtraError) as error:
-        _stop(str(error), FAILED)
-    except ResidualPlannerError as error:
-        _stop(str(error), WRONG_INPUT)
-    except (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        _stop(_text_of(error), WRONG_INPUT)
-    except OSError as error:
-        _stop(f"{_text_of(error)}; nothing was written", FAILED)
-    except MemoryError:
-        _stop(
-            "out of memory; ask for fewer or smaller tables, with a lower up_to, with max_cells or fewer ranges", FAILED
-        )
-    except KeyboardInterrupt:
-        _stop("interrupted; no output was written", FAILED)
-    except Exception as error:  # the outermost frame: a traceback could show records
+    except (Exception, KeyboardInterrupt) as error:  # the outermost frame: a traceback could show records
         if _is_usage_error(error):
-            raise
-        _stop(f"unexpected {type(error).__name__} at {_place(error)}; this is a defect, please report it", FAILED)
+            if not as_json:
+                raise  # the parser of the command line prints its own errors
+            kind, status, text = "UsageError", WRONG_INPUT, error.format_message()  # type: ignore[union-attr]
+        else:
+            kind, (status, text) = type(error).__name__, _told(error)
+        notes = notes_of(error)
+        if as_json:
+            facts = {"kind": kind, "status": status, "notes": notes}
+            write_line(event_line("error", text, facts), sys.stderr)
+        else:
+            typer.secho("Error: ", fg=typer.colors.RED, bold=True, err=True, nl=False)
+            typer.echo("\n".join([text, *notes]), err=True)
+        raise typer.Exit(status) from None
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """What was added to an error on its way: what has been spent all the same, and what to do about it."""
+    return list(getattr(error, "__notes__", []))
+
+
+@contextmanager
+def noting(*notes: str) -> Iterator[None]:
+    """Add to whatever the block raises what its user should know besides."""
+    try:
+        yield
+    except BaseException as error:
+        for note in notes:
+            error.add_note(note)
+        raise
+
+
+def _told(error: BaseException) -> tuple[int, str]:
+    """The exit status and the message of an error: its own text only if this library or the system raised it."""
+    unwritten = "" if notes_of(error) else "; nothing was written"
+    if isinstance(error, SolverError | MissingExtraError):
+        return FAILED, str(error)
+    if isinstance(error, ResidualPlannerError):
+        return WRONG_INPUT, str(error)
+    if isinstance(error, FileExistsError | FileNotFoundError | IsADirectoryError | NotADirectoryError):
+        return WRONG_INPUT, _text_of(error)
+    if isinstance(error, OSError):
+        return FAILED, f"{_text_of(error)}{unwritten}"
+    if isinstance(error, MemoryError):
+        return (
+            FAILED,
+            "out of memory; ask for fewer or smaller tables, with a lower up_to, with max_cells or fewer ranges",
+        )
+    if isinstance(error, KeyboardInterrupt):
+        return FAILED, "interrupted" if notes_of(error) else "interrupted; no output was written"
+    place = f"unexpected {type(error).__name__} at {_place(error)}"
+    return FAILED, f"{place}; this is a defect, please report it"
 
 
 @contextmanager
@@ -68,10 +105,21 @@ def require_free_file(path: Path) -> None:
     require_folder_around(path)
 
 
+def require_new_folder(path: Path) -> None:
+    """Raise FileExistsError, FileNotFoundError or FileFormatError unless a folder can be made at ``path``."""
+    if path.name in ("", ".."):
+        raise FileExistsError(f"{path} is the folder you are in, or one around it; name a new folder")
+    require_free_folder(path)
+    require_folder_around(path)
+
+
 def require_folder_around(path: Path) -> None:
-    """Raise FileNotFoundError unless the folder that ``path`` is to stand in exists."""
-    if not path.absolute().parent.is_dir():
+    """Raise FileNotFoundError or FileFormatError unless the folder that ``path`` is to stand in can be written to."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise FileFormatError(f"the folder {path.parent} may not be written to; check its permissions")
 
 
 def require_readable(path: Path) -> None:
@@ -84,12 +132,6 @@ def require_readable(path: Path) -> None:
         raise FileFormatError(f"{path} cannot be read; check its permissions")
 
 
-def _stop(message: str, status: int) -> None:
-    typer.secho("Error: ", fg=typer.colors.RED, bold=True, err=True, nl=False)
-    typer.echo(message, err=True)
-    raise typer.Exit(status) from None
-
-
 def _text_of(error: OSError) -> str:
     """The error in words: the system's own, with the file's name, where it raised it."""
     if error.strerror is None:
@@ -97,7 +139,7 @@ def _text_of(error: OSError) -> str:
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
-def _is_usage_error(error: Exception) -> bool:
+def _is_usage_error(error: BaseException) -> bool:
     """Whether the command-line parser raised it; it prints such errors itself, with status 2."""
     return hasattr(error, "exit_code") and hasattr(error, "show")
 

@@ -83,7 +83,13 @@ def say_charge(ledger: Ledger | None, output: Output) -> None:
     """Say what the last charge was, and what is left."""
     if ledger is not None:
         last = ledger.entries[-1]
-        output.say(f"Charged     pcost {above(last.cost)}, entry {last.sequence} of the ledger; {_left(ledger)}")
+        output.fact(
+            "Charged",
+            f"pcost {above(last.cost)}, entry {last.sequence} of the ledger; {left_text(ledger.remaining)}",
+            pcost=last.cost,
+            entry=last.sequence,
+            left=ledger.remaining,
+        )
 
 
 def say_ledger(ledger: Ledger, output: Output) -> None:
@@ -94,20 +100,31 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
         else f"{ledger.budget.statement}, pcost {below(ledger.budget.pcost_exact)}"
     )
     records = "" if ledger.records_per_person == 1 else f", up to {ledger.records_per_person} records per person"
-    output.say(f"Data set    {ledger.data_set}")
-    output.say(f"Budget      {limit}")
-    output.say(f"Neighbors   {ledger.neighbors}{records}")
+    output.fact("Data set", ledger.data_set, event="data-set", name=ledger.data_set)
+    output.fact("Budget", limit, pcost=None if ledger.budget is None else ledger.budget.pcost_exact)
+    output.fact(
+        "Neighbors",
+        f"{ledger.neighbors}{records}",
+        neighbors=ledger.neighbors,
+        records_per_person=ledger.records_per_person,
+    )
     entries = ledger.entries
     if entries:
         rows = [(entry.label, entry.plan_sha256[:12], str(entry.sequence), above(entry.cost)) for entry in entries]
-        output.table(["charged for", "plan", "entry", "pcost"], rows, texts=2)
-        output.say(f"Last line   {entries[-1].sha256}")
-    output.say(f"Spent       pcost {above(ledger.spent)}; {_left(ledger)}")
+        facts = [
+            {"entry": each.sequence, "pcost": each.cost, "plan_sha256": each.plan_sha256, "label": each.label}
+            for each in entries
+        ]
+        output.table(["charged for", "plan", "entry", "pcost"], rows, texts=2, event="entry", facts=facts)
+        output.fact("Last line", entries[-1].sha256, event="last-line", sha256=entries[-1].sha256)
+    left = ledger.remaining
+    output.fact("Spent", f"pcost {above(ledger.spent)}; {left_text(left)}", pcost=ledger.spent, left=left)
     if ledger.is_torn:
-        output.say(
-            "Torn        the last line is not whole: a run was killed while it was charged, and nothing more can"
+        output.fact(
+            "Torn",
+            "the last line is not whole: a run was killed while it was charged, and nothing more can",
+            "be charged until you say what to count for it, with --settle COST",
         )
-        output.say("            be charged until you say what to count for it, with --settle COST")
 
 
 def above(exact: Fraction) -> str:
@@ -136,6 +153,6 @@ def _rounded(exact: Fraction, direction: str) -> str:
         return f"{(Decimal(exact.numerator) / Decimal(exact.denominator)).normalize():g}"
 
 
-def _left(ledger: Ledger) -> str:
-    left = ledger.remaining
+def left_text(left: Fraction | None) -> str:
+    """What is left of a ledger's budget, in words, never too much of it."""
     return "no limit" if left is None else f"pcost {below(left)} is left"

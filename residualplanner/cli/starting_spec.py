@@ -3,15 +3,12 @@
 Reads: a schema, or the names of a data file's columns, and nothing else of it.  Gives: the text of a spec.
 """
 
-import csv
-import gzip
-import re
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from residualplanner._json import parse_json
-from residualplanner.cli.spec_file import SIZE_LIMIT, UNDECLARED, read_limited, read_spec
+from residualplanner.cli.columns import csv_names, is_csv, is_parquet, parquet_types
+from residualplanner.cli.spec_file import UNDECLARED, read_limited, read_spec
 from residualplanner.cli.spec_objects import domain_of_spec
 from residualplanner.cli.toml_text import attribute_text, key_text
 from residualplanner.domain import Domain
@@ -98,10 +95,10 @@ def starting_spec(path: Path) -> tuple[str, bool]:
         return spec_text(_domain_of_json(path)), True
     if kind == ".toml":
         return spec_text(domain_of_spec(read_spec(path))), True
-    if path.name.lower().endswith((".csv", ".csv.gz")):
-        return _text_to_fill_in(dict.fromkeys(_csv_names(path))), False
-    if kind == ".parquet":
-        return _text_to_fill_in(_parquet_types(path)), False
+    if is_csv(path):
+        return _text_to_fill_in(dict.fromkeys(csv_names(path))), False
+    if is_parquet(path):
+        return _text_to_fill_in(parquet_types(path)), False
     raise FileFormatError(f"{path}: a schema (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
 
 
@@ -145,43 +142,3 @@ def _domain_of_json(path: Path) -> Domain:
         return Domain.from_json(value) if is_list else Domain(value)
     except DomainError as error:
         raise DomainError(f"{path}: {error}", attributes=error.attributes) from None
-
-
-def _csv_names(path: Path) -> list[str]:
-    """The names in the first line of a CSV file; no other line is looked at."""
-    try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
-            line = file.readline(SIZE_LIMIT + 1)
-        names = next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
-    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error):
-        raise FileFormatError(f"{path}: its first line is not a line of column names in UTF-8") from None
-    if len(line) > SIZE_LIMIT or not names or not all(map(_is_name, names)) or len(set(names)) < len(names):
-        raise FileFormatError(
-            f"{path}: its first line must hold the names of its columns, all different, none empty or a number; "
-            "add such a line"
-        )
-    return names
-
-
-def _is_name(text: str) -> bool:
-    """Whether a text may be a column's name rather than a value of the first record."""
-    try:
-        float(text)
-    except ValueError:
-        return bool(text.strip())
-    return False
-
-
-def _parquet_types(path: Path) -> dict[str, str | None]:
-    """The names and types of a Parquet file's columns, from its footer."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        schema = pq.read_schema(path)
-    except (pa.ArrowException, OSError, UnicodeDecodeError):
-        raise FileFormatError(f"{path}: this is no Parquet file, or it is damaged") from None
-    types = {field.name: re.sub(r"[^ -~]+|<.*", "", str(field.type))[:40] for field in schema}
-    if len(types) < len(schema) or not types or not all(types):
-        raise FileFormatError(f"{path}: its columns must have names, all different")
-    return dict(types)

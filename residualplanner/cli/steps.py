@@ -52,7 +52,7 @@ def write_plan(plan: Plan, path: Path, *, level: float, output: Output) -> None:
 
 def measure_records(plan: Plan, data: Path, *, output: Output, ledger: Ledger | None = None) -> Measurement:
     """Charge the ledger, if there is one, read the records, once, and add the plan's noise, which is exact."""
-    with output.progress("measuring") as progress:
+    with output.progress("measuring", is_private=True) as progress:
         return measure(plan, data, ledger=ledger, progress=progress)
 
 

@@ -5,11 +5,11 @@ Reads: Plan, Budget.  Gives: lines and tables for people, and the error table as
 
 import math
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.cli.output import Output, number_text
+from residualplanner.cli.output import Output, command_text, number_text
 from residualplanner.cli.sizes import say_sizes
 from residualplanner.measurement import Measurement
 from residualplanner.plan import Plan
@@ -29,40 +29,58 @@ _NAMED = 5
 def say_workload(workload: Workload, output: Output) -> None:
     """Say what is asked, and what it will take where that is much."""
     cells = number_text(float(workload.cells.sum()))
-    output.say(f"Asked       {_count(len(workload), 'table')} with {cells} cells in all")
+    asked = f"{_count(len(workload), 'table')} with {cells} cells in all"
+    output.fact("Asked", asked, tables=len(workload), cells=float(workload.cells.sum()))
     say_sizes(workload, output)
 
 
 def say_plan(plan: Plan, output: Output) -> None:
     """Say what a plan costs, what that promises, what is measured, and how accurate its tables will be."""
-    output.say(f"Budget      {privacy_text(plan.budget, plan.neighbors)}")
-    output.say(f"            {promise_text(plan.budget, plan.neighbors)}")
-    output.say(f"Cost        pcost {number_text(plan.pcost)} of {number_text(plan.budget.pcost)}, spent when measured")
+    words = privacy_text(plan.budget, plan.neighbors), promise_text(plan.budget, plan.neighbors)
+    output.fact("Budget", *words, **_budget_facts(plan))
+    cost, limit = number_text(plan.pcost), number_text(plan.budget.pcost)
+    output.fact(
+        "Cost", f"pcost {cost} of {limit}, spent when measured", pcost=plan.pcost, budget_pcost=plan.budget.pcost
+    )
     has_own_bases = set(plan.basis_summary) != {"subtraction"}
     if has_own_bases:
-        output.say(f"Bases       {bases_text(plan)}")
-    output.say(
-        f"Accuracy    typical error (rmse) {number_text(plan.rmse)} counts, "
-        f"worst cell {number_text(math.sqrt(plan.max_variance))} counts"
+        output.fact("Bases", bases_text(plan))
+    rmse, worst = plan.rmse, math.sqrt(plan.max_variance)
+    output.fact(
+        "Accuracy",
+        f"typical error (rmse) {number_text(rmse)} counts, worst cell {number_text(worst)} counts",
+        rmse=rmse,
+        max_std_err=worst,
     )
     if plan.targets is not None:
-        output.say(f"Targets     {targets_text(plan)}")
+        output.fact("Targets", targets_text(plan))
     loss_value, gap = number_text(plan.loss_value), _gap_text(plan.gap, has_own_bases=has_own_bases)
     unit = " counts squared" if plan.targets is None else ""
-    output.say(f"Minimized   {plan.loss}: {loss_value}{unit} ({plan.status}); {gap}")
+    output.fact(
+        "Minimized",
+        f"{plan.loss}: {loss_value}{unit} ({plan.status}); {gap}",
+        loss=plan.loss,
+        loss_value=plan.loss_value,
+        gap=plan.gap,
+    )
 
 
 def say_spending(measurement: Measurement, output: Output) -> None:
     """Say what has been spent, and what the noise is worth."""
     plan = measurement.plan
-    output.say(f"Spent       {privacy_text(plan.budget, plan.neighbors)}; measuring again spends it again")
-    output.say(f"Guarantee   {measurement.noise.guarantee}")
+    words = f"{privacy_text(plan.budget, plan.neighbors)}; measuring again spends it again"
+    output.fact("Spent", words, **_budget_facts(plan))
+    output.fact("Guarantee", measurement.noise.guarantee)
 
 
 def say_release(release: Release, folder: Path, output: Output) -> None:
     """Say what has been written to a folder of tables."""
-    output.say(f"Wrote {folder}: {_count(len(release), 'table')}; index.csv says which file is which,")
-    output.say("            errors.csv how accurate each is, manifest.json how they were made and at what cost")
+    output.wrote(
+        folder,
+        f": {_count(len(release), 'table')}; index.csv says which file is which,\n"
+        "            errors.csv how accurate each is, manifest.json how they were made and at what cost",
+    )
+    output.next((command_text("report", folder), "a page to look at and hand on"))
 
 
 def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> None:
@@ -84,7 +102,9 @@ def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> Non
     if (head["max_std_err"] > head["std_err"] * (1 + 1e-4)).any():
         worst = head["moe"] * head["max_std_err"] / head["std_err"]
         columns["of the worst cell"] = [f"± {number_text(moe)}" for moe in worst]
-    output.table(list(columns), list(zip(*columns.values(), strict=True)))
+    told = ["query", "kinds", "cells", "std_err", "max_std_err", "moe", "conf_level"]
+    facts = [{name: row[name] for name in told} for _, row in head.iterrows()]
+    output.table(list(columns), list(zip(*columns.values(), strict=True)), event="accuracy-of-table", facts=facts)
 
 
 def targets_text(plan: Plan) -> str:
@@ -179,6 +199,21 @@ def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
     table = pa.Table.from_pandas(errors, preserve_index=False)
     kinds = table.schema.get_field_index("kinds")
     pyarrow.csv.write_csv(table.set_column(kinds, "kinds", table["kinds"].cast(pa.string())), file)
+
+
+def _budget_facts(plan: Plan) -> dict[str, Any]:
+    """What a budget promises, as numbers rounded up."""
+    budget = plan.budget
+    return {
+        "statement": budget.statement,
+        "pcost": budget.pcost,
+        "rho": budget.rho,
+        "mu": budget.mu,
+        "epsilon": budget.epsilon(_delta(budget)),
+        "delta": _delta(budget),
+        "neighbors": plan.neighbors.notion,
+        "records_per_person": plan.neighbors.records_per_person,
+    }
 
 
 def _delta(budget: Budget) -> str:

@@ -4,7 +4,7 @@ from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
 from residualplanner.measurement.files import load_measurement, noise_to_json
 from residualplanner.measurement.ledger import Ledger
 from residualplanner.measurement.ledger_lines import LedgerEntry
-from residualplanner.measurement.measure import BATCH_CELLS, measure
+from residualplanner.measurement.measure import BATCH_CELLS, measure, require_measurable
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.sources import Progress
@@ -21,4 +21,5 @@ __all__ = [
     "load_measurement",
     "measure",
     "noise_to_json",
+    "require_measurable",
 ]

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import NoReturn, Protocol, final
+from typing import NoReturn, Protocol, TypedDict, final
 
 from residualplanner._whole import PathLike
 from residualplanner.errors import BudgetError, FileFormatError
@@ -31,6 +31,14 @@ from residualplanner.plan import Plan, plan_hash
 from residualplanner.privacy import Budget
 
 _NextEntry = Callable[[LedgerAccount], LedgerEntry]
+
+
+class _Words(TypedDict):
+    """What a charge is for."""
+
+    neighbors: Notion
+    records_per_person: int
+    label: str
 
 
 @final
@@ -199,24 +207,26 @@ class Ledger:
         Guarantees: the charges of all processes and threads together never exceed the budget.
         Cost: reads the file; some fifty microseconds an entry, and one forced write.
         """
-        exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
-        require_notion(neighbors, records_per_person)
-        terms = self._store.terms
-        if (neighbors, records_per_person) != (terms.neighbors, terms.records_per_person):
-            raise BudgetError(
-                f"the ledger adds up costs for neighbors {terms.change}; this one is for {neighbors}, "
-                f"records per person: {records_per_person}; costs for different neighbors do not add up"
-            )
+        return self._store.append(self._charging(cost, plan_sha256, label, (neighbors, records_per_person)))
 
-        def next_entry(account: LedgerAccount) -> LedgerEntry:
-            if account.torn:
-                raise FileFormatError(
-                    "the last line is not whole: a run was killed while it was charged; say what that counts for, with "
-                    "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
-                )
-            return account.next_entry(exact, plan, words)
+    def require_room(
+        self, cost: Fraction | int, plan_sha256: str, *, neighbors: str, records_per_person: int = 1, label: str = ""
+    ) -> None:
+        """Raise what `charge` would raise of the same charge now, and charge nothing.
 
-        return self._store.append(next_entry)
+        Raises:
+            BudgetError: it costs more than what remains, is for other neighbors, or is not exact and positive.
+            FileFormatError: the file is not as this library writes it, or its last line is torn.
+            OSError: the file cannot be read or locked.
+
+        Example:
+            >>> from residualplanner.privacy import pcost
+            >>> Ledger(pcost(1)).require_room(2, "0" * 64, neighbors="add-remove")
+            Traceback (most recent call last):
+            ...
+            residualplanner.errors.BudgetError: the ledger has pcost 1 left of pcost 1; this costs 2...
+        """
+        self._charging(cost, plan_sha256, label, (neighbors, records_per_person))(self._store.account())
 
     def settle(self, cost: Fraction | int, *, label: str = "settled a torn line") -> LedgerEntry:
         """Say what a torn last line counts for; until then nothing more can be charged.
@@ -246,6 +256,27 @@ class Ledger:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")
 
+    def _charging(self, cost: Fraction | int, plan_sha256: str, label: str, change: tuple[str, int]) -> _NextEntry:
+        """What makes the entry of a charge, for neighbors and records per person, if an account has room for it."""
+        exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
+        require_notion(*change)
+        terms = self._store.terms
+        if change != (terms.neighbors, terms.records_per_person):
+            raise BudgetError(
+                f"the ledger adds up costs for neighbors {terms.change}; this one is for {change[0]}, "
+                f"records per person: {change[1]}; costs for different neighbors do not add up"
+            )
+
+        def next_entry(account: LedgerAccount) -> LedgerEntry:
+            if account.torn:
+                raise FileFormatError(
+                    "the last line is not whole: a run was killed while it was charged; say what that counts for, with "
+                    "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
+                )
+            return account.next_entry(exact, plan, words)
+
+        return next_entry
+
     @classmethod
     def _of(cls, store: "_Store") -> "Ledger":
         ledger = cls.__new__(cls)
@@ -261,17 +292,29 @@ def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction) -> LedgerEntry:
         FileFormatError: the ledger's file is not as this library writes it, or its last line is torn.
         OSError: the ledger's file cannot be locked or written.
     """
+    return _require_ledger(ledger).charge(cost, plan_hash(plan), **_words_of(plan))
+
+
+def require_room_for_plan(ledger: Ledger, plan: Plan, cost: Fraction) -> None:
+    """Raise what `charge_plan` would raise now, and charge nothing."""
+    _require_ledger(ledger).require_room(cost, plan_hash(plan), **_words_of(plan))
+
+
+def _require_ledger(ledger: Ledger) -> Ledger:
     if not isinstance(ledger, Ledger):
         raise BudgetError(f"ledger must be a Ledger, such as Ledger.open(path); got {type(ledger).__name__}")
+    return ledger
+
+
+def _words_of(plan: Plan) -> _Words:
+    """What an entry says of a plan besides its cost and its hash."""
     count = len(plan.workload)
     label = f"{count:,} {'table' if count == 1 else 'tables'}, planned for {plan.budget.statement}"
-    return ledger.charge(
-        cost,
-        plan_hash(plan),
-        neighbors=plan.neighbors.notion,
-        records_per_person=plan.neighbors.records_per_person,
-        label=label[:200],
-    )
+    return {
+        "neighbors": plan.neighbors.notion,
+        "records_per_person": plan.neighbors.records_per_person,
+        "label": label[:200],
+    }
 
 
 class _Store(Protocol):

@@ -24,7 +24,7 @@ from residualplanner.measurement.gaussian import (
     generator_of_entropy,
     release_generator,
 )
-from residualplanner.measurement.ledger import Ledger, charge_plan
+from residualplanner.measurement.ledger import Ledger, charge_plan, require_room_for_plan
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.precision import (
@@ -88,6 +88,37 @@ def measure(
         outcome = replace(outcome, noise=replace(outcome.noise, unlimited_because=ledger.reason))
     del data  # the traceback of what is raised here must not lead to the records
     return _measurement(outcome)
+
+
+def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
+    """Check what `measure` checks before it charges the ledger and opens the records; nothing is charged or read.
+
+    Args:
+        plan: what is to be measured, with discrete noise.
+        ledger: what the cost is to be charged to.
+
+    Returns:
+        The exact pcost that measuring will have.
+
+    Raises:
+        BudgetError: the exact cost exceeds the budget, or the ledger has less than that left.
+        FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or read.
+        WorkloadError: the tables are too large to hold.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.plan import select
+        >>> from residualplanner.privacy import pcost
+        >>> from residualplanner.workload import marginals
+        >>> plan = select(marginals(Domain({"sex": 2}), up_to=1), budget=pcost(1))
+        >>> cost = require_measurable(plan, ledger=Ledger(pcost(2)))
+        >>> 1 - cost < Fraction(1, 10**6)
+        True
+    """
+    job = _discrete_job(plan, OperatingSystemBits(), None)
+    if ledger is not None:
+        require_room_for_plan(ledger, plan, job.cost)
+    return job.cost
 
 
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:

@@ -16,6 +16,7 @@ from residualplanner import reconstruction
 from residualplanner.cli import steps
 from residualplanner.datasets import adult
 from residualplanner.errors import MissingExtraError, SolverError
+from residualplanner.measurement import load_measurement
 
 CANARY = "canary-5d3f"
 
@@ -235,11 +236,11 @@ def test_the_text_of_an_unexpected_error_is_withheld(run, spec, records, monkeyp
     assert CANARY not in result.output
 
 
-def test_a_release_that_cannot_be_written_leaves_nothing(run, spec, records, folder, monkeypatch):
+def test_a_release_that_cannot_be_written_leaves_nothing_but_what_was_measured(run, spec, records, folder, monkeypatch):
     monkeypatch.setattr(reconstruction.Release, "tables", _raiser(OSError(28, "No space left on device")))
-    before = sorted(os.listdir(folder))
+    before = os.listdir(folder)
     _failed(run("release", spec, records, "-o", "out"), "No space left on device")
-    assert sorted(os.listdir(folder)) == before
+    assert sorted(os.listdir(folder)) == sorted([*before, "out.measurement"])
 
 
 def test_a_plan_is_not_left_without_its_error_table_nor_that_without_it(run, spec, folder, monkeypatch):
@@ -279,13 +280,17 @@ def _slow_release(folder):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_release_leaves_nothing(folder, number):
+def test_an_interrupted_release_leaves_what_was_measured_and_says_so(folder, number):
     process = _slow_release(folder)
     process.send_signal(number)
     _, told = process.communicate(timeout=30)
     assert process.returncode == 1
-    assert told.decode() == "Error: interrupted; no output was written\n"
-    assert sorted(os.listdir(folder)) == ["domain.json", "s.toml"]
+    assert told.decode() == (
+        "Error: interrupted\n"
+        "What was measured, and has been paid for, is safe in out.measurement; no tables were written.\n"
+        "Next: residualplanner reconstruct out.measurement -o out\n"
+    )
+    assert sorted(os.listdir(folder)) == ["domain.json", "out.measurement", "s.toml"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
@@ -294,4 +299,6 @@ def test_a_killed_release_leaves_no_output(folder):
     process.kill()
     process.communicate(timeout=30)
     assert not (folder / "out").exists()
-    assert all(name.startswith(".out.") for name in set(os.listdir(folder)) - {"domain.json", "s.toml"})
+    left = set(os.listdir(folder)) - {"domain.json", "s.toml", "out.measurement"}
+    assert all(name.startswith(".out.") for name in left)
+    assert load_measurement(folder / "out.measurement").plan.pcost <= 1

@@ -1,0 +1,104 @@
+"""The names of the columns of a file of records, and nothing else of it.
+
+Reads: the first line of a CSV file, or the footer of a Parquet file.  Gives: names, and types where they are stored.
+"""
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from residualplanner.cli.spec_file import SIZE_LIMIT
+from residualplanner.domain import Domain
+from residualplanner.errors import DataError, FileFormatError
+
+
+def is_csv(path: Path) -> bool:
+    """Whether a file is CSV, maybe gzipped, by its name."""
+    return path.name.lower().endswith((".csv", ".csv.gz"))
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet, by its name."""
+    return path.suffix.lower() == ".parquet"
+
+
+def csv_names(path: Path) -> list[str]:
+    """The names in the first line of a CSV file; no other line is looked at.
+
+    Raises:
+        FileFormatError: the first line holds no names, or may be a record; it is not shown.
+        OSError: the file cannot be opened.
+    """
+    names = _first_line(path)
+    if not names or not all(map(_is_name, names)) or len(set(names)) < len(names):
+        raise FileFormatError(
+            f"{path}: its first line must hold the names of its columns, all different, none empty or a number; "
+            "add such a line"
+        )
+    return names
+
+
+def parquet_types(path: Path) -> dict[str, str | None]:
+    """The names and types of a Parquet file's columns, from its footer.
+
+    Raises:
+        FileFormatError: it is no such file, or its columns have no names or the same.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        raise FileFormatError(f"{path}: this is no Parquet file, or it is damaged") from None
+    types = {field.name: re.sub(r"[^ -~]+|<.*", "", str(field.type))[:40] for field in schema}
+    if len(types) < len(schema) or not types or not all(types):
+        raise FileFormatError(f"{path}: its columns must have names, all different")
+    return dict(types)
+
+
+def require_columns(path: Path, domain: Domain) -> None:
+    """Check that a file of records has the domain's columns, before anything is spent on it.
+
+    Only a missing column is refused here: whatever else may be wrong is for the gate to find.
+
+    Raises:
+        DataError: a column is missing; the columns found are not listed, as they may be a record.
+        FileFormatError: the file is not what its name says.
+        OSError: the file cannot be opened.
+    """
+    if is_csv(path):
+        found: Iterable[str] = _first_line(path)
+    elif is_parquet(path):
+        found = parquet_types(path)
+    else:
+        return
+    missing = sorted(set(domain.names).difference(found), key=domain.names.index)
+    if missing:
+        raise DataError(
+            f"columns {missing} are missing from {path}; columns are matched by exact name", column=missing[0]
+        )
+
+
+def _first_line(path: Path) -> list[str]:
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+            line = file.readline(SIZE_LIMIT + 1)
+        names = next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
+    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error):
+        raise FileFormatError(f"{path}: its first line is not a line of column names in UTF-8") from None
+    if len(line) > SIZE_LIMIT:
+        raise FileFormatError(f"{path}: its first line is longer than {SIZE_LIMIT:,} bytes")
+    return names
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text may be a column's name rather than a value of the first record."""
+    try:
+        float(text)
+    except ValueError:
+        return bool(text.strip())
+    return False

@@ -1,0 +1,101 @@
+"""What the commands that plan, measure and reconstruct do, in order.
+
+Reads: checked arguments.  Gives: files, and an account of them.
+
+Whatever can be refused is refused before the records are opened and before anything is spent.  What has been paid for
+is on the disk, whole, before anything is made of it.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+from residualplanner.cli import steps
+from residualplanner.cli.columns import require_columns
+from residualplanner.cli.failures import naming, noting
+from residualplanner.cli.ledgers import open_ledger, say_charge
+from residualplanner.cli.output import Output, command_text
+from residualplanner.cli.paid import (
+    keeping,
+    measurement_beside,
+    measurement_bytes,
+    reconstructing,
+    require_space,
+    telling_charge,
+)
+from residualplanner.cli.spec_file import SpecFile
+from residualplanner.cli.summary import say_release, say_spending
+from residualplanner.measurement import Ledger, Measurement, load_measurement
+from residualplanner.plan import Plan
+from residualplanner.reconstruction import Release, reconstruct
+
+
+def run_plan(asked: SpecFile, spec: Path, path: Path, output: Output) -> None:
+    """Write the plan of a spec, and its error table."""
+    with naming(spec):
+        plan = steps.make_plan(asked, output)
+    steps.write_plan(plan, path, level=asked.output.level, output=output)
+    errors = steps.errors_path(path)
+    output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
+    measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"))
+    output.next(
+        (command_text("report", path), "a page to decide from"),
+        (measuring, "reads the records and spends the budget"),
+    )
+
+
+def run_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output) -> None:
+    """Write what is measured of the records."""
+    _measure_to(path, plan, data, ledger=open_ledger(ledger), output=output)
+    output.wrote(path, ": the noisy answers, and nothing else of the records.")
+    output.next((reconstructing(path, path.with_suffix(".tables")), "at no further cost, as often as you like"))
+
+
+def run_reconstruct(
+    path: Path, folder: Path, file_format: Literal["parquet", "csv"], level: float, output: Output
+) -> None:
+    """Write the tables of a measurement."""
+    tables = reconstruct(load_measurement(path))
+    _write_tables(tables, folder, file_format, level, output)
+
+
+def run_release(
+    asked: SpecFile,
+    spec: Path,
+    data: Path,
+    folder: Path,
+    *,
+    kept: Path | None,
+    ledger: Path | None,
+    output: Output,
+) -> None:
+    """Plan, measure and reconstruct: the measurement stands beside the folder until that is complete, or for good."""
+    charged, measured = open_ledger(ledger), kept or measurement_beside(folder)
+    with naming(spec):
+        plan = steps.make_plan(asked, output, is_written=True)
+    measurement = _measure_to(measured, plan, data, ledger=charged, output=output)
+    with keeping(measured, folder):
+        if kept is not None:
+            output.wrote(kept, ": the noisy answers, of which reconstruct makes tables at no further cost.")
+        _write_tables(reconstruct(measurement), folder, asked.output.format, asked.output.level, output)
+    if kept is None:
+        measured.unlink()
+
+
+def _measure_to(path: Path, plan: Plan, data: Path, *, ledger: Ledger | None, output: Output) -> Measurement:
+    """Measure, and write what was measured at once, to where it is known to have space."""
+    require_columns(data, plan.domain)
+    require_space(path, measurement_bytes(plan))
+    with telling_charge(ledger, plan):
+        measurement = steps.measure_records(plan, data, ledger=ledger, output=output)
+        with noting("What was measured is lost; its cost counts as spent."):
+            measurement.save(path)
+    say_spending(measurement, output)
+    say_charge(ledger, output)
+    return measurement
+
+
+def _write_tables(
+    release: Release, folder: Path, file_format: Literal["parquet", "csv"], level: float, output: Output
+) -> None:
+    steps.save_tables(release, folder, file_format=file_format, level=level, output=output)
+    say_release(release, folder, output)

@@ -1,0 +1,186 @@
+"""What a release has paid for is never lost: it is on the disk before tables are made, and the user is told so."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from residualplanner import reconstruction
+from residualplanner.cli import paid, steps
+from residualplanner.measurement import Ledger, Measurement, load_measurement
+from residualplanner.plan import load_plan
+from residualplanner.reconstruction import reconstruct
+
+
+def failing(error):
+    def fail(*_arguments, **_options):
+        raise error
+
+    return fail
+
+
+@pytest.fixture
+def ledger(run, folder):
+    """A ledger with room for two releases of the spec."""
+    run("ledger", "l", "--create", "census 2030", "--budget", "zcdp=1")
+    return folder / "l"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(28, "No space left on device", "out"), "out: No space left on device"),
+        (MemoryError(), "out of memory; ask for fewer or smaller tables"),
+        (KeyboardInterrupt(), "interrupted"),
+        (ZeroDivisionError("canary"), "unexpected ZeroDivisionError"),
+    ],
+)
+def test_the_command_that_a_failed_release_tells_makes_its_tables(
+    run, spec, records, folder, ledger, monkeypatch, error, told
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(reconstruction.Release, "tables", failing(error))
+        failed = run("release", spec, records, "-o", "out", "--ledger", ledger)
+    assert failed.exit_code == 1
+    lines = failed.stderr.splitlines()
+    assert lines[0].startswith(f"Error: {told}")
+    assert "nothing was written" not in failed.stderr
+    assert lines[1] == "What was measured, and has been paid for, is safe in out.measurement; no tables were written."
+    assert lines[2] == "Next: residualplanner reconstruct out.measurement -o out"
+    assert not (folder / "out").exists()
+    assert len(Ledger.open(ledger).entries) == 1
+
+    assert run(*lines[2].split()[2:], "--format", "csv").exit_code == 0
+    expected = reconstruct(load_measurement(folder / "out.measurement"))["sex"].to_frame()
+    index = pd.read_csv(folder / "out" / "index.csv").set_index("query")
+    found = pd.read_csv(folder / "out" / index.loc["sex", "file"])
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+    assert len(Ledger.open(ledger).entries) == 1
+
+
+def test_a_release_that_succeeds_leaves_its_folder_alone(run, spec, records, folder):
+    before = os.listdir(folder)
+    assert run("release", spec, records, "-o", "out").exit_code == 0
+    assert sorted(os.listdir(folder)) == sorted([*before, "out"])
+    assert run("release", spec, records, "-o", "out2", "--keep", "kept").exit_code == 0
+    assert sorted(os.listdir(folder)) == sorted([*before, "out", "out2", "kept"])
+
+
+def test_a_failed_release_keeps_what_was_measured_where_it_was_told_to(run, spec, records, folder, monkeypatch):
+    monkeypatch.setattr(reconstruction.Release, "tables", failing(MemoryError()))
+    told = run("release", spec, records, "-o", "out", "--keep", "my file").stderr
+    assert "Next: residualplanner reconstruct 'my file' -o out" in told
+    assert load_measurement(folder / "my file").noise.kind == "discrete"
+    assert not (folder / "out.measurement").exists()
+
+
+def test_what_was_measured_is_on_the_disk_before_the_first_table(run, spec, records, folder, monkeypatch):
+    seen, tables = [], reconstruction.Release.tables
+
+    def watched(release, *arguments):
+        seen.append(load_measurement(folder / "out.measurement").residuals)
+        return tables(release, *arguments)
+
+    monkeypatch.setattr(reconstruction.Release, "tables", watched)
+    assert run("release", spec, records, "-o", "out").exit_code == 0
+    assert len(seen) == 1
+
+
+def test_a_measurement_that_waits_for_its_tables_is_not_paid_for_twice(run, spec, records, folder, ledger, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(reconstruction.Release, "tables", failing(MemoryError()))
+        run("release", spec, records, "-o", "out")
+    monkeypatch.setattr(steps, "measure", failing(AssertionError("records were read")))
+    refused = run("release", spec, records, "-o", "out", "--ledger", ledger)
+    assert refused.exit_code == 2
+    assert "out.measurement is there already" in refused.stderr
+    assert "residualplanner reconstruct out.measurement -o out\n" in refused.stderr
+    assert Ledger.open(ledger).spent == 0
+
+
+@pytest.mark.parametrize("command", ["measure", "release"])
+def test_a_failure_after_the_charge_tells_of_the_charge(run, spec, folder, ledger, command):
+    run("plan", spec, "-o", "p")
+    (folder / "bad.csv").write_text("age,sex,region,grade\n30,X,01,0\n")
+    first = {"measure": "p", "release": spec}[command]
+    told = run(command, first, "bad.csv", "-o", "out", "--ledger", ledger)
+    assert told.exit_code == 2
+    assert "but the charge stays: pcost 1, entry 1 of the ledger." in told.stderr
+    assert len(Ledger.open(ledger).entries) == 1
+
+
+@pytest.mark.parametrize("command", ["measure", "release"])
+@pytest.mark.parametrize("name", ["bad.csv", "bad.parquet"])
+def test_a_missing_column_is_found_before_the_charge(run, spec, folder, ledger, command, name):
+    run("plan", spec, "-o", "p")
+    records = pd.DataFrame({"age": [3], "sex": ["F"], "canary": ["01"]})
+    records.to_csv(folder / "bad.csv", index=False)
+    records.to_parquet(folder / "bad.parquet")
+    first = {"measure": "p", "release": spec}[command]
+    told = run(command, first, name, "-o", "out", "--ledger", ledger)
+    assert told.exit_code == 2
+    assert f"columns ['region', 'grade'] are missing from {name}; columns are matched by exact name" in told.stderr
+    assert "canary" not in told.output
+    assert "charge" not in told.stderr
+    assert Ledger.open(ledger).spent == 0
+
+
+def test_an_answer_that_is_lost_is_said_to_be_spent(run, spec, records, monkeypatch):
+    monkeypatch.setattr(Measurement, "save", failing(OSError(5, "Input/output error", "out.measurement")))
+    told = run("release", spec, records, "-o", "out").stderr
+    assert "Input/output error\nWhat was measured is lost; its cost counts as spent." in told
+
+
+FULL = """
+import resource, sys
+from residualplanner.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
+main()
+"""
+
+
+@pytest.mark.parametrize("command", ["measure", "release"])
+def test_where_there_is_no_space_for_what_is_measured_nothing_is_spent(run, spec, records, folder, ledger, command):
+    run("plan", spec, "-o", "p")
+    before = sorted(os.listdir(folder))
+    first = {"measure": "p", "release": spec.name}[command]
+    arguments = [command, first, "records.csv", "-o", "out", "--ledger", "l"]
+    result = subprocess.run(
+        [sys.executable, "-c", FULL, "4000", *arguments], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1
+    assert "File too large; nothing was written" in result.stderr
+    assert Ledger.open(ledger).spent == 0
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_the_space_set_aside_is_what_a_measurement_takes(run, spec, records, folder):
+    (folder / "domain.json").write_text(json.dumps({f"a{n}": 2 + n % 7 for n in range(30)}))
+    run("init", "domain.json")
+    text = (folder / "domain.toml").read_text().replace("\nup_to = 2\n", "\nup_to = 3\n")
+    (folder / "domain.toml").write_text(text)
+    for name, data in (("domain.toml", "none.csv"), (spec, records)):
+        (folder / "none.csv").write_text(",".join(f"a{n}" for n in range(30)) + "\n")
+        assert run("plan", name, "-o", f"{name}.p").exit_code == 0
+        assert run("measure", f"{name}.p", data, "-o", f"{name}.m").exit_code == 0
+        taken, expected = (folder / f"{name}.m").stat().st_size, paid.measurement_bytes(load_plan(f"{name}.p"))
+        assert taken <= expected <= 1.5 * taken + 2**17
+
+
+@pytest.mark.parametrize("code", [95, 22, 38])
+def test_a_file_system_that_cannot_set_space_aside_is_taken_at_its_word(tmp_path, monkeypatch, code):
+    monkeypatch.setattr(os, "posix_fallocate", failing(OSError(code, "not here")))
+    paid.require_space(tmp_path / "out", 10**15)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder, monkeypatch):
+    (folder / "empty").mkdir()
+    monkeypatch.chdir(folder / "empty")
+    monkeypatch.setattr(steps, "measure", failing(AssertionError("records were read")))
+    refused = run("release", spec, records, "-o", ".")
+    assert refused.exit_code == 2
+    assert "name a new folder" in refused.stderr
