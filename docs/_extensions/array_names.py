@@ -5,7 +5,7 @@ To be loaded before anything that imports NumPy's type aliases.
 
 from typing import Generic, TypeVar
 
-import numpy.typing
+import numpy.typing as npt
 
 Entry = TypeVar("Entry")
 
@@ -18,5 +18,5 @@ class NDArray(Generic[Entry]):
     """Stands for `numpy.typing.NDArray`."""
 
 
-numpy.typing.ArrayLike = ArrayLike
-numpy.typing.NDArray = NDArray
+npt.ArrayLike = ArrayLike
+npt.NDArray = NDArray

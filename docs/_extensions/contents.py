@@ -16,10 +16,10 @@ ROW = re.compile(r"^\| \[[^\]]+\]\((?!https?:)([^)#]+)\.md\)", flags=re.MULTILIN
 
 
 def toctrees(text: str) -> str:
-    """One hidden table of contents for each section with rows about pages.
+    r"""One hidden table of contents for each section with rows about pages.
 
     Example:
-        >>> print(toctrees("# Title\\n\\n## Start\\n\\n| [Quick start](quick-start.md) | first |\\n"))
+        >>> print(toctrees("# Title\n\n## Start\n\n| [Quick start](quick-start.md) | first |\n"))
         ```{toctree}
         :hidden:
         :caption: Start
@@ -39,10 +39,12 @@ def toctrees(text: str) -> str:
 
 
 def add_contents(_: "Sphinx", page: str, source: list[str]) -> None:
+    """Append them to the text of an index page, before it is parsed."""
     if page in INDEXES:
         source[0] += "\n" + toctrees(source[0])
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:
+    """Register with Sphinx."""
     app.connect("source-read", add_contents)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

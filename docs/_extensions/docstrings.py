@@ -47,10 +47,13 @@ def find_by_name(app: "Sphinx", env: "BuildEnvironment", node: "pending_xref", c
     for full, entry in domain.objects.items():
         if full.split(".")[-1] == name and entry.objtype in ("class", "exception", "function"):
             return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", full, node, content)
+    if node["reftype"] == "obj" and name.islower() and "." not in node["reftarget"]:
+        return content  # an argument or an attribute, which have no place of their own to link to
     return None
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:
+    """Register with Sphinx."""
     app.connect("autodoc-process-docstring", rewrite, priority=400)  # before Napoleon
     app.connect("missing-reference", find_by_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,6 @@
-"""Formulas as MathML, written when the pages are built: no script, no network, and they print.
+r"""Formulas as MathML, written when the pages are built: no script, no network, and they print.
 
-GitHub renders the same TeX with MathJax.  An equation with ``\\tag{8}`` gets the anchor ``equation-8``, on the
+GitHub renders the same TeX with MathJax.  An equation with ``\tag{8}`` gets the anchor ``equation-8``, on the
 mathematics page also a label that docstrings link to.
 """
 
@@ -53,11 +53,13 @@ def tag_of(node: nodes.math_block) -> str | None:
 
 
 def visit_math(self: "HTML5Translator", node: nodes.math) -> None:
+    """Write a formula within a line."""
     self.body.append(mathml(node.astext(), as_block=False))
     raise nodes.SkipNode
 
 
 def visit_math_block(self: "HTML5Translator", node: nodes.math_block) -> None:
+    """Write a formula of its own lines, with its number at the right."""
     tag = tag_of(node)
     formula = mathml(TAG.sub("", node.astext()), as_block=True)
     number = f'<a class="eqno" href="#equation-{tag}">({tag})</a>' if tag else ""
@@ -80,6 +82,7 @@ def name_equations(app: "Sphinx", document: nodes.document) -> None:
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:
+    """Register with Sphinx."""
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
     app.connect("doctree-read", name_equations)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -76,6 +76,9 @@ def test_every_link_between_pages_leads_to_a_file(page):
     "name",
     [
         "quick-start.md",
+        "tutorial-census.md",
+        "tutorial-errors.md",
+        "tutorial-fairness.md",
         "tutorial-ranges-and-regions.md",
         "choosing.md",
         "queries.md",

@@ -1,0 +1,138 @@
+"""The site is whole: built without a warning, no link dead, and every public name on one page of the reference."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import residualplanner
+
+ROOT = Path(__file__).resolve().parents[2]
+MANUAL = ROOT / "docs"
+AUTODOC = re.compile(r"^\.\. auto(?:class|function|exception|data):: (?:residualplanner\.)?(\w+)$", flags=re.MULTILINE)
+READ_ON_GITHUB = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+LINK = re.compile(r"\]\(docs/([^)#\s]+)\.md(?:#([^)\s]*))?\)")
+
+needs_sphinx = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("sphinx", "myst_parser", "furo")),
+    reason="the packages of the extra docs are not installed",
+)
+
+
+class Page(HTMLParser):
+    """The anchors, the links and the words outside code of one page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.sources: list[str] = []
+        self.words: list[str] = []
+        self._code = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        if "id" in attributes:
+            self.anchors.add(attributes["id"])
+        if tag == "a" and "href" in attributes:
+            self.links.append(attributes["href"])
+        if tag in ("script", "img", "link") and (source := attributes.get("src") or attributes.get("href")):
+            self.sources.append(source)
+        self._code += tag in ("pre", "code", "script", "style")
+
+    def handle_endtag(self, tag):
+        self._code -= tag in ("pre", "code", "script", "style")
+
+    def handle_data(self, data):
+        if not self._code:
+            self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-d", folder / "doctrees", MANUAL, folder / "html"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+
+
+def public_names(text: str) -> list[str]:
+    """The names that a page of the reference documents as those of the package itself."""
+    names = []
+    for block in re.findall(r"^```\{eval-rst\}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
+        module = re.search(r"^\.\. currentmodule:: (.+)$", block, flags=re.MULTILINE)
+        if module is None or module[1] == "residualplanner":
+            names += AUTODOC.findall(block)
+    return names
+
+
+def test_every_public_name_is_on_exactly_one_page_of_the_reference():
+    documented = Counter(
+        name for path in (MANUAL / "api").glob("*.md") for name in public_names(path.read_text(encoding="utf-8"))
+    )
+    assert documented == Counter(residualplanner.__all__)
+
+
+def test_names_of_other_modules_are_not_taken_for_public_ones():
+    block = "```{{eval-rst}}\n.. currentmodule:: {}\n\n.. autoclass:: Kind\n```\n"
+    assert public_names(block.format("residualplanner.queries")) == []
+    assert public_names(block.format("residualplanner")) == ["Kind"]
+
+
+@needs_sphinx
+def test_every_public_name_has_an_anchor_on_the_site(pages):
+    anchors = Counter(anchor for page in pages.values() for anchor in page.anchors)
+    assert [name for name in residualplanner.__all__ if anchors[f"residualplanner.{name}"] != 1] == []
+
+
+@needs_sphinx
+def test_no_link_of_the_site_is_dead(pages):
+    dead = []
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.exists() or (parts.fragment and unquote(parts.fragment) not in pages[target].anchors | {""}):
+                dead.append((path.name, link))
+    assert dead == []
+
+
+@needs_sphinx
+def test_nothing_is_fetched_from_the_network(pages):
+    fetched = {source for page in pages.values() for source in page.sources if urlsplit(source).netloc}
+    assert fetched == set()
+
+
+@needs_sphinx
+def test_every_formula_was_understood(pages):
+    left = [(path.name, word) for path, page in pages.items() for word in page.words if re.search(r"\$|\\[a-z]", word)]
+    assert left == []
+
+
+@needs_sphinx
+@pytest.mark.parametrize("source", READ_ON_GITHUB, ids=lambda path: path.name)
+def test_links_into_the_manual_lead_to_a_page_and_a_heading(source, site, pages):
+    for name, anchor in LINK.findall(source.read_text(encoding="utf-8")):
+        page = pages[site / f"{name}.html"]
+        assert not anchor or anchor in page.anchors, (name, anchor)
+
+
+@needs_sphinx
+def test_equations_of_docstrings_link_to_the_mathematics(pages):
+    (plan,) = [page for path, page in pages.items() if path.match("api/plan.html")]
+    assert "../mathematics.html#equation-8" in plan.links
