@@ -13,9 +13,13 @@ Entry = TypeVar("Entry")
 class ArrayLike:
     """Stands for `numpy.typing.ArrayLike`."""
 
+    __module__ = "builtins"  # else it would be shown
+
 
 class NDArray(Generic[Entry]):
     """Stands for `numpy.typing.NDArray`."""
+
+    __module__ = "builtins"
 
 
 npt.ArrayLike = ArrayLike

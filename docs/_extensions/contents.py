@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 INDEXES = ("index", "api/index", "decisions/README")
 SECTION = re.compile(r"^## (.+)$", flags=re.MULTILINE)
-#: The first link of a row is the page that the row is about.
-ROW = re.compile(r"^\| \[[^\]]+\]\((?!https?:)([^)#]+)\.md\)", flags=re.MULTILINE)
+#: The first link of a row is the page that the row is about; its text is what the navigation calls the page.
+ROW = re.compile(r"^\| \[([^\]]+)\]\((?!https?:)([^)#]+)\.md\)", flags=re.MULTILINE)
 
 
 def toctrees(text: str) -> str:
@@ -24,7 +24,7 @@ def toctrees(text: str) -> str:
         :hidden:
         :caption: Start
         <BLANKLINE>
-        quick-start
+        Quick start <quick-start>
         ```
         <BLANKLINE>
     """
@@ -33,8 +33,8 @@ def toctrees(text: str) -> str:
     blocks = []
     for caption, body in groups:
         option = f":caption: {caption}\n" if caption else ""
-        if pages := ROW.findall(body):
-            blocks.append("```{toctree}\n:hidden:\n" + option + "\n" + "\n".join(pages) + "\n```\n")
+        if pages := [f"{title} <{page}>\n" for title, page in ROW.findall(body)]:
+            blocks.append("```{toctree}\n:hidden:\n" + option + "\n" + "".join(pages) + "```\n")
     return "\n".join(blocks)
 
 

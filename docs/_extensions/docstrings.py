@@ -8,6 +8,8 @@ before: shapes after names ("matrix (m, n): ..."), and sections of one paragraph
 import re
 from typing import TYPE_CHECKING, Any
 
+from sphinx.domains.python import PyObject
+
 if TYPE_CHECKING:
     from docutils import nodes
     from sphinx.addnodes import pending_xref
@@ -56,4 +58,7 @@ def setup(app: "Sphinx") -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("autodoc-process-docstring", rewrite, priority=400)  # before Napoleon
     app.connect("missing-reference", find_by_name)
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":
+            field.label = "Attributes"
     return {"parallel_read_safe": True, "parallel_write_safe": True}
