@@ -11,8 +11,14 @@ if TYPE_CHECKING:
 
 INDEXES = ("index", "api/index", "decisions/README")
 SECTION = re.compile(r"^## (.+)$", flags=re.MULTILINE)
-#: The first link of a row is the page that the row is about; its text is what the navigation calls the page.
+#: The first link of a row is the page that the row is about; its text is what the navigation calls the page,
+#: unless it is a number.
 ROW = re.compile(r"^\| \[([^\]]+)\]\((?!https?:)([^)#]+)\.md\)", flags=re.MULTILINE)
+
+
+def entry(title: str, page: str) -> str:
+    """The line of a page in a table of contents."""
+    return f"{page}\n" if title.isdigit() else f"{title} <{page}>\n"
 
 
 def toctrees(text: str) -> str:
@@ -33,7 +39,7 @@ def toctrees(text: str) -> str:
     blocks = []
     for caption, body in groups:
         option = f":caption: {caption}\n" if caption else ""
-        if pages := [f"{title} <{page}>\n" for title, page in ROW.findall(body)]:
+        if pages := [entry(title, page) for title, page in ROW.findall(body)]:
             blocks.append("```{toctree}\n:hidden:\n" + option + "\n" + "".join(pages) + "```\n")
     return "\n".join(blocks)
 

@@ -62,6 +62,11 @@ def test_a_docstring_becomes_what_napoleon_reads():
     assert lines[lines.index("**Cost.** O(n).") - 1] == ""
 
 
+def test_a_page_that_is_listed_by_number_keeps_its_title():
+    toctrees = importlib.import_module("contents").toctrees
+    assert "\nfirst\n" in toctrees("# Decisions\n\n| [0001](first.md) | what was decided |\n")
+
+
 def test_sections_without_pages_make_no_contents():
     toctrees = importlib.import_module("contents").toctrees
     assert toctrees("# Title\n\n## Words\n\n| [paper](https://example.org/paper.md) |\n") == ""
