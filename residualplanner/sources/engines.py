@@ -12,8 +12,8 @@ columns, ``group_by(columns).agg(len)`` for every set, would be simpler to write
 - what is equal is up to the engine (collations, padded text, 1 and "1", casts that quote the record they fail on): here
   it is up to the domain, the same in every engine.
 
-The price is that the workers need Python with this library.  narwhals has no function of a part of a lazy frame, so that
-step is the engine's own; for Dask so is the sum, since narwhals is about to leave Dask to a plugin.
+The price is that the workers need Python with this library.  narwhals has no function of a part of a lazy frame, so
+that step is the engine's own; for Dask so is the sum, since narwhals is about to leave Dask to a plugin.
 """
 
 import logging

@@ -2,8 +2,8 @@
 
 Reads: the files, one after the other, each by DuckDB, in bounded memory.  Gives: a frame.
 
-DuckDB is told nothing but which file to read.  Its own way with such folders is not used: it takes a path for a pattern,
-"A" for "a", "01" for 1, the word NULL for no value, and a column that a file lacks for a column of nulls.
+DuckDB is told nothing but which file to read.  Its own way with such folders is not used: it takes a path for a
+pattern, "A" for "a", "01" for 1, the word NULL for no value, and a column that a file lacks for a column of nulls.
 """
 
 import os

@@ -1,6 +1,7 @@
 """Frames of every library, as one stream of Arrow record batches.
 
-Reads: Arrow tables and streams, Polars frames, DuckDB relations, Ibis tables.  Gives: record batches with the needed columns only.
+Reads: Arrow tables and streams, Polars frames, DuckDB relations, Ibis tables.  Gives: record batches with the needed
+columns only.
 No library is imported here that the caller has not imported already.
 """
 

@@ -12,7 +12,10 @@ import traceback
 import types
 import warnings
 
+import dask
+import dask.dataframe as dd
 import duckdb
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -35,7 +38,10 @@ MARKS_PER_RUN = 5
 #: Of these every mark is made: as text, as a number with 12 digits, as its negative, and as a float.
 TEXT, DIGITS = "canary", 918273
 
-FORMS = ("pandas", "polars", "lazy", "arrow", "reader", "duckdb", "csv", "parquet", "codes", "objects")
+FORMS = (
+    *("pandas", "polars", "lazy", "arrow", "reader", "duckdb", "csv", "parquet", "codes", "objects"),
+    *("dask", "ibis", "folder"),
+)
 
 
 def plan_of(rule: str):
@@ -78,6 +84,11 @@ def contained(form: str, values: dict[str, list[object]], path):
     if form == "parquet":
         pq.write_table(table, path / "records.parquet")
         return path / "records.parquet"
+    if form == "folder":
+        for row in range(table.num_rows):
+            (part := path / "records" / f"amount={values['amount'][row]}").mkdir(parents=True, exist_ok=True)
+            pq.write_table(table[row : row + 1].drop_columns("amount"), part / f"records{row}.parquet")
+        return path / "records"
     makers = {
         "pandas": lambda: pd.DataFrame(values, index=[f"{TEXT}-{row}" for row in range(12)]),
         "objects": lambda: pd.DataFrame(values, dtype=object),
@@ -86,8 +97,11 @@ def contained(form: str, values: dict[str, list[object]], path):
         "arrow": lambda: table,
         "reader": table.to_reader,
         "duckdb": lambda: duckdb.connect().from_arrow(table),
+        "ibis": lambda: ibis.memtable(table),
+        "dask": lambda: dd.from_pandas(pd.DataFrame(values, dtype=object), npartitions=3),
     }
-    return makers[form]()
+    with dask.config.set({"dataframe.convert-string": False}):
+        return makers[form]()
 
 
 def is_marked(text: str) -> bool:
@@ -149,7 +163,16 @@ def one_run(number: int, folder) -> tuple[bool, list[str]]:
     rule, form = draw.choice([*PLANS]), FORMS[number % len(FORMS)]
     folder.mkdir()
     values = marked(draw, rule, number)
-    if form in ("arrow", "reader", "duckdb", "parquet", "polars", "lazy"):  # these hold numbers only as numbers
+    if form in (
+        "arrow",
+        "reader",
+        "duckdb",
+        "parquet",
+        "polars",
+        "lazy",
+        "ibis",
+        "folder",
+    ):  # these hold numbers only as numbers
         values["amount"] = [float(value) for value in values["amount"]]
     data = contained(form, values, folder)
     found: list[str] = []
@@ -174,7 +197,7 @@ def one_run(number: int, folder) -> tuple[bool, list[str]]:
             root.removeHandler(handler)
     found += [f"{what}: {text[:80]}" for what, text in (("log", log.getvalue()), ("print", printed.getvalue())) if text]
     found += [f"warning: {warning.message}" for warning in warned]
-    for file in (file for file in folder.rglob("*") if file.is_file() and file.stem != "records"):
+    for file in (file for file in folder.rglob("*") if file.is_file() and not file.stem.startswith("records")):
         if is_marked(str(file.relative_to(folder))) or is_marked(file.read_bytes().decode("latin-1")):
             found.append(f"file: {file.name}")
     return refused, found

@@ -4,7 +4,10 @@ import io
 import logging
 import types
 
+import dask
+import dask.dataframe as dd
 import duckdb
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -28,12 +31,23 @@ SPOILED = [
     {"amount": [0.5, float(NUMBER), float("nan")]},
     {"amount": ["1", TEXT, None]},
 ]
+
+
+def dask_frame(columns):
+    with dask.config.set({"dataframe.convert-string": False}):
+        return dd.from_pandas(pd.DataFrame(columns), npartitions=2)
+
+
+def ibis_table(columns):
+    return ibis.memtable(pa.table(columns))
+
+
 CASES = {
     f"{container.__module__.partition('.')[0]} {container.__name__} {i}": lambda container=container, spoiled=spoiled: (
         container(VALID | spoiled)
     )
     for i, spoiled in enumerate(SPOILED)
-    for container in (pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table)
+    for container in (pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, dask_frame, ibis_table)
 }
 MIXED = pd.DataFrame(VALID | {"name": pd.Series([TEXT, NUMBER, [TEXT]], dtype=object)})
 
@@ -48,6 +62,17 @@ def duckdb_cast():
 def polars_cast():
     """A frame that fails while it is read, with the value in Polars' message."""
     return pl.LazyFrame(VALID | {"code": ["1", TEXT, "2"]}).with_columns(pl.col("code").cast(pl.Int64))
+
+
+def ibis_cast():
+    """A table that fails while it is read, with the value in DuckDB's message."""
+    table = ibis.memtable(pa.table(VALID | {"code": ["1", TEXT, "2"]}))
+    return table.mutate(code=table.code.cast("int64"))
+
+
+def dask_cast():
+    """A frame whose parts fail while they are read, with the value in the message."""
+    return dask_frame(VALID | {"code": ["1", TEXT, "2"]}).astype({"code": "int64"})
 
 
 def failing_reader():
@@ -81,6 +106,8 @@ CASES |= {
     "no memory": lambda: pd.DataFrame(VALID | {"name": pd.Series([Huge()] * 3, dtype=object)}),
     "duckdb cast": duckdb_cast,
     "polars cast": polars_cast,
+    "ibis cast": ibis_cast,
+    "dask cast": dask_cast,
     "failing reader": failing_reader,
     "mixed objects": lambda: MIXED,
     "unreadable object": lambda: pd.DataFrame(VALID | {"name": pd.Series([Unreadable()] * 3, dtype=object)}),
@@ -185,6 +212,24 @@ def test_a_truncated_parquet_file_says_and_keeps_nothing(tmp_path, capfd, caplog
     pd.DataFrame(VALID).to_parquet(buffer)
     (tmp_path / "records.parquet").write_bytes(buffer.getvalue()[:-200])
     assert_silent(count, tmp_path / "records.parquet", capfd, caplog, recwarn)
+
+
+@pytest.mark.parametrize("spoil", [lambda content: content[:-200], lambda content: content[:4] + content[60:]])
+def test_a_folder_with_a_damaged_file_says_and_keeps_nothing(spoil, tmp_path, capfd, caplog, recwarn):
+    folder = tmp_path / f"amount={TEXT}"
+    folder.mkdir()
+    buffer = io.BytesIO()
+    pd.DataFrame(VALID).drop(columns="amount").to_parquet(buffer)
+    (folder / "a.parquet").write_bytes(buffer.getvalue())
+    (folder / f"{NUMBER}.parquet").write_bytes(spoil(buffer.getvalue()))
+    assert_silent(count, tmp_path, capfd, caplog, recwarn)
+
+
+def test_a_value_in_a_path_that_is_not_in_the_schema_stays_in(tmp_path, capfd, caplog, recwarn):
+    folder = tmp_path / f"name={TEXT}" / f"amount={NUMBER}"
+    folder.mkdir(parents=True)
+    pd.DataFrame({"code": [0, 1]}).to_parquet(folder / "a.parquet")
+    assert_silent(count, tmp_path, capfd, caplog, recwarn)
 
 
 @pytest.mark.parametrize("unknown", ["drop", "x"])

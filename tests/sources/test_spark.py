@@ -1,0 +1,178 @@
+"""PySpark frames, classic and over Spark Connect, on one Spark in this process's charge."""
+
+import logging
+import os
+import shutil
+import socket
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of
+from residualplanner.domain import Attribute, Domain
+from residualplanner.errors import DataError
+from residualplanner.measurement import measure
+from residualplanner.plan import select
+from residualplanner.privacy import pcost
+from residualplanner.sources import open_source
+from residualplanner.workload import marginals
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="Spark needs Java"),
+]
+CANARY = "canary-4f1c"
+TYPES = pa.schema(
+    {"text": pa.string(), "code": pa.int8(), "integer": pa.int64(), "truth": pa.bool_(), "number": pa.float64()}
+)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def sessions():
+    """A classic session, and one over Spark Connect to a server in the same Java machine."""
+    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    port = free_port()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # compiling less is faster for so little
+        "spark.sql.shuffle.partitions": "2",
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        classic = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+        remote = RemoteSession.builder.remote(f"sc://localhost:{port}").create()
+        java = classic.sparkContext._gateway.proc
+        yield {"classic": classic, "connect": remote}
+        remote.stop()
+        classic.stop()
+        java.stdin.close()  # by which it knows that it is to end
+        java.wait(timeout=60)
+
+
+@pytest.fixture(params=["classic", "connect"])
+def session(request, sessions):
+    return sessions[request.param]
+
+
+def some_records():
+    draw = np.random.default_rng(5)
+    values = {
+        "text": [*TEXT, "odd", "NO ", "no", None],
+        "code": [0, 1, 2, 3, 4, -1, None],
+        "integer": [5, -3, 0, 2**40, 7, None],
+        "truth": [True, False, None],
+        "number": [-1.0, -0.0, 0.0, 2.5, 10.0, 11.0, float("nan"), float("inf"), None],
+    }
+    return [{name: column[draw.integers(len(column))] for name, column in values.items()} for _ in range(400)]
+
+
+def test_spark_counts_like_a_list_of_records_and_reads_them_once(session, tmp_path):
+    records = some_records()
+    note = str(tmp_path / "note")
+
+    def noting(batches):
+        with open(note, "a") as file:
+            file.write("x")
+        yield from batches
+
+    frame = session.createDataFrame(pa.table(columns_of(records), TYPES)).repartition(3)
+    noted = frame.mapInArrow(noting, frame.schema)
+    assert_counts(noted.select("number", "truth", "text", "integer", "code"), records, DOMAIN, GROUPS)
+    with open(note) as file:
+        assert file.read() == "xxx"  # once for each part, though there are five groups of tables
+
+
+def test_names_and_types_are_taken_exactly(session):
+    table = pa.table(
+        {
+            "A": [0, 0, 0],
+            "a": pa.array([Decimal("0.0"), Decimal("1.0"), None], pa.decimal128(5, 1)),
+            "a.b": ["1", "01", "1.0"],
+            "`q": [1.0, 0.5, 2.0],
+        }
+    )
+    domain = Domain(
+        {
+            "`q": Attribute("`q", 3, unknown=0),
+            "a.b": Attribute("a.b", labels=["01", "1", "?"], unknown="?"),
+            "a": Attribute("a", 2, missing=0),
+        }
+    )
+    stacks = open_source(session.createDataFrame(table), domain).count([np.array([[0], [1]]), np.array([[2]])])
+    assert [stack.tolist() for stack in stacks] == [[[1, 1, 1], [1, 1, 1]], [[2, 1]]]
+    with pytest.raises(DataError, match=r"columns \['B'\] are missing from the data"):
+        open_source(session.createDataFrame(table), Domain({"B": 2}))
+
+
+def test_no_records_give_tables_of_zeros(session):
+    frame = session.range(1).where("id > 5")
+    assert open_source(frame, Domain({"id": 2})).count([np.array([[0]])])[0].tolist() == [[0, 0]]
+    assert open_source(session.range(7), Domain({})).count([np.empty((1, 0), dtype=int)])[0].tolist() == [7]
+
+
+def unknown_value(session):
+    return session.createDataFrame(pa.table({"name": ["x", CANARY]})), "column 'name' has values outside its schema"
+
+
+def failing_cast(session):
+    """Fails in the workers, not where the plan is made."""
+    words = session.createDataFrame(pa.table({"word": ["1", CANARY]})).repartition(2)
+    return words.selectExpr("cast(cast(word as int) as string) as name"), "the engine could not count the records"
+
+
+def failing_function(session):
+    def fail(batches):
+        raise RuntimeError(CANARY)
+        yield from batches
+
+    return session.range(3).mapInArrow(fail, "name string"), "the engine could not count the records"
+
+
+@pytest.mark.parametrize("case", [unknown_value, failing_cast, failing_function])
+def test_an_error_tells_nothing_of_the_records(case, session, caplog, capfd):
+    frame, message = case(session)
+    caplog.set_level(logging.DEBUG)
+    source = open_source(frame, Domain({"name": ["x", "y"]}))
+    caplog.clear()
+    capfd.readouterr()
+    with pytest.raises(DataError, match=message) as caught:
+        source.count([np.array([[0]])])
+    error = caught.value
+    assert CANARY not in str(error) + caplog.text + "".join(capfd.readouterr())
+    assert (error.__cause__, error.__context__) == (None, None)
+    traceback = error.__traceback__.tb_next
+    while traceback is not None:
+        assert not any(value is frame or CANARY in repr(value) for value in traceback.tb_frame.f_locals.values())
+        assert "self" not in traceback.tb_frame.f_locals
+        traceback = traceback.tb_next
+
+
+def test_one_count_is_one_job_and_its_sum(sessions):
+    """Spark counts the stage before a shuffle as a job of its own."""
+    context = sessions["classic"].sparkContext
+    context.setJobGroup("count", "a count")
+    frame = sessions["classic"].range(100).selectExpr("id % 2 as a", "id % 3 as b")
+    open_source(frame, Domain({"a": 2, "b": 3})).count([np.array([[0]]), np.array([[1]]), np.array([[0, 1]])])
+    assert len(context.statusTracker().getJobIdsForGroup("count")) <= 2
+
+
+def test_a_measurement_of_a_frame_is_that_of_its_codes(session):
+    plan = select(marginals(Domain({"a": 2, "b": 3}), up_to=2), budget=pcost(1))
+    codes = np.column_stack([np.arange(100) % 2, np.arange(100) % 3])
+    frame = session.range(100).selectExpr("id % 2 as a", "id % 3 as b")
+    found, expected = (measure(plan, data, noise="gaussian", seed=1) for data in (frame, codes))
+    assert (found.residuals.values == expected.residuals.values).all()
