@@ -18,14 +18,19 @@ from residualplanner.errors import (
 )
 from residualplanner.measurement import Ledger, Measurement, load_measurement, measure
 from residualplanner.plan import (
+    Comparison,
     ConvexLoss,
+    CostOfMore,
     MaxVariance,
     Plan,
     SumOfVariances,
     Targets,
+    compare,
+    cost_of_more,
     load_plan,
     select,
     svd_bound,
+    sweep,
 )
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
@@ -38,7 +43,9 @@ __all__ = [
     "Bins",
     "Budget",
     "BudgetError",
+    "Comparison",
     "ConvexLoss",
+    "CostOfMore",
     "Custom",
     "DataError",
     "Domain",
@@ -63,6 +70,8 @@ __all__ = [
     "WorkloadError",
     "__version__",
     "approx_dp",
+    "compare",
+    "cost_of_more",
     "gdp",
     "load_measurement",
     "load_plan",
@@ -73,5 +82,6 @@ __all__ = [
     "reconstruct",
     "select",
     "svd_bound",
+    "sweep",
     "zcdp",
 ]
