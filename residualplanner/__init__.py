@@ -18,14 +18,21 @@ from residualplanner.errors import (
 )
 from residualplanner.measurement import Ledger, Measurement, load_measurement, measure
 from residualplanner.plan import (
+    Comparison,
     ConvexLoss,
+    CostEstimate,
+    CostOfMore,
     MaxVariance,
     Plan,
     SumOfVariances,
     Targets,
+    compare,
+    cost_estimate,
+    cost_of_more,
     load_plan,
     select,
     svd_bound,
+    sweep,
 )
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
@@ -38,7 +45,10 @@ __all__ = [
     "Bins",
     "Budget",
     "BudgetError",
+    "Comparison",
     "ConvexLoss",
+    "CostEstimate",
+    "CostOfMore",
     "Custom",
     "DataError",
     "Domain",
@@ -63,6 +73,9 @@ __all__ = [
     "WorkloadError",
     "__version__",
     "approx_dp",
+    "compare",
+    "cost_estimate",
+    "cost_of_more",
     "gdp",
     "load_measurement",
     "load_plan",
@@ -73,5 +86,6 @@ __all__ = [
     "reconstruct",
     "select",
     "svd_bound",
+    "sweep",
     "zcdp",
 ]

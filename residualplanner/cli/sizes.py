@@ -7,6 +7,7 @@ import numpy as np
 
 from residualplanner.cli.output import Output, number_text
 from residualplanner.errors import WorkloadError
+from residualplanner.plan import bytes_text, cost_estimate, seconds_text
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload
 
@@ -16,45 +17,28 @@ LARGE_SETS, LARGE_CELLS = 300_000, 100_000_000
 LARGE_SIZE = 800
 #: From how many cells in one table on, and up to how many: a table is made and written as a whole.
 LARGE_TABLE, TABLE_LIMIT = 20_000_000, 2**28
-#: Bytes for each number: to count and measure it; of a table while it is written; of a table on disk, as Parquet.
-_MEASURING, _WRITING, _ON_DISK = 24, 200, 30
-_GIB = 2**30
 
 
 def say_sizes(workload: Workload, output: Output) -> None:
     """Say what a workload will take where that is much."""
-    cells, sets, largest = float(workload.cells.sum()), len(workload.closure), float(workload.cells.max())
-    if sets > LARGE_SETS:
-        output.say(f"Size        {sets:,} sets of attributes; {_planning_text(sets)}")
+    estimate = cost_estimate(workload)
+    cells, largest = estimate.cells, estimate.largest_table
+    if estimate.residual_sets > LARGE_SETS:
+        taking = f"{seconds_text(estimate.planning_seconds)} and {bytes_text(estimate.planning_bytes)} of memory"
+        output.say(f"Size        {estimate.residual_sets:,} sets of attributes; planning takes {taking}")
     basis_text = _bases_text(workload)
     if basis_text:
         output.say(f"Size        {basis_text}")
-    counts = counted_cells(workload)
-    if counts > LARGE_CELLS:
-        output.say(
-            f"Size        {number_text(counts)} counts; measuring takes some {_bytes(counts * _MEASURING)} of memory"
-        )
+    if estimate.counts > LARGE_CELLS:
+        taking = f"{seconds_text(estimate.measuring_seconds)} and {bytes_text(estimate.measuring_bytes)} of memory"
+        output.say(f"Size        {number_text(estimate.counts)} counts; measuring takes {taking}, besides the counting")
     if largest > TABLE_LIMIT:
         output.say(f"Size        {_refusal(workload)}")
     elif max(cells / LARGE_CELLS, largest / LARGE_TABLE) > 1:
         output.say(
-            f"Size        writing takes some {_bytes(largest * _WRITING)} of memory, for the largest table, and "
-            f"{_bytes(cells * _ON_DISK)} of disk for all as Parquet"
+            f"Size        writing takes {seconds_text(estimate.writing_seconds)}, "
+            f"{bytes_text(estimate.writing_bytes)} of memory and {bytes_text(estimate.disk_bytes)} of disk as Parquet"
         )
-
-
-def counted_cells(workload: Workload) -> float:
-    """How many counts the answers are made of: a query of kinds other than the identity takes one for each value.
-
-    Example:
-        >>> from residualplanner.domain import Domain
-        >>> from residualplanner.queries import Range
-        >>> workload = Workload(Domain({"age": 4, "sex": 2}), [("sex",), {"age": Range()}])
-        >>> workload.cells.sum(), counted_cells(workload)
-        (np.float64(12.0), 6.0)
-    """
-    sizes = np.array(workload.domain.sizes, dtype=np.float64)
-    return sum(float(sizes[block.attributes].prod(axis=1).sum()) for block in workload.blocks)
 
 
 def require_writable(workload: Workload) -> None:
@@ -84,25 +68,14 @@ def _bases_text(workload: Workload) -> str:
         >>> from residualplanner.queries import Prefix
         >>> domain = Domain({"age": 100, "income": 2000, "county": 3200})
         >>> _bases_text(Workload(domain, [{"age": Prefix()}, {"income": Prefix()}, ("county",)]))
-        'choosing bases for income (2,000 values) takes some 80 seconds or, with loss = "max", three times as long'
+        'choosing bases for income (2,000 values) takes some 100 seconds or, with loss = "max", some 6 minutes'
     """
     is_other = np.array([kind != Identity() for kind in workload.kinds])
     own = [workload.domain.attributes[place] for place in np.flatnonzero(workload.asked[:, is_other].any(axis=1))]
     large = [attribute for attribute in own if attribute.size >= LARGE_SIZE]
-    # Measured at 1,000 to 2,000 values; above these there are fewer steps, each as long as n**3.
-    seconds = sum(max(20 * (each.size / 1000) ** 2, 3 * (each.size / 1000) ** 3) for each in large)
+    if not large:
+        return ""
     names = ", ".join(f"{each.name} ({each.size:,} values)" for each in large)
-    taking = f'takes some {_seconds(seconds)} or, with loss = "max", three times as long'
-    return f"choosing bases for {names} {taking}" if large else ""
-
-
-def _planning_text(sets: int) -> str:
-    return f"planning takes some {_seconds(sets * 5e-6)} and {_bytes(sets * 400)} of memory"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
-
-
-def _bytes(size: float) -> str:
-    return f"{number_text(round(size / _GIB, 1))} GiB" if size > 0.1 * _GIB else f"{size / 2**20:.0f} MiB"
+    seconds = cost_estimate(workload, loss="sum").planning_seconds
+    largest = cost_estimate(workload, loss="max").planning_seconds
+    return f'choosing bases for {names} takes {seconds_text(seconds)} or, with loss = "max", {seconds_text(largest)}'

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -110,6 +110,25 @@ def describe_loss(loss: LossObject) -> str:
     if loss.weights is None:
         return name
     return f"{name}, weights {loss.weights if isinstance(loss.weights, str) else 'given'}"
+
+
+def loss_of_words(words: str) -> Loss:
+    """Undo `describe_loss` where the words say all.
+
+    Raises:
+        WorkloadError: they do not: weights that were given one by one, a function, or targets.
+
+    Example:
+        >>> loss_of_words("sum of variances, weights sqrt")
+        SumOfVariances(weights='sqrt')
+    """
+    name, _, weights = words.partition(", weights ")
+    if words == "maximum variance":
+        return MaxVariance()
+    if weights in _RULES and name in ("sum of variances", "maximum variance"):
+        rule = cast(Literal["cells", "equal", "sqrt"], weights)
+        return SumOfVariances(rule) if name == "sum of variances" else MaxVariance(rule)
+    raise WorkloadError(f"the plan does not tell its loss ({words}) in full; give loss=... for all queries together")
 
 
 def importance_of(workload: Workload, weights: Weights | None) -> FloatArray:

@@ -20,6 +20,7 @@ from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.attributes import checked_bases, has_alike_cells, require_spanned, workload_numbers
 from residualplanner.plan.cells import every_answer, hull_answers, largest_cells, mean_std_errs
+from residualplanner.plan.cost_estimate import CostEstimate, cost_estimate
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
 from residualplanner.plan.covariance import Axis, cell_variances, dense_covariance, quadratic_form
 from residualplanner.plan.error_table import error_table
@@ -259,6 +260,18 @@ class Plan:
             level=level,
             targets=self.targets,
         )
+
+    def cost_estimate(self, *, records: int | None = None) -> CostEstimate:
+        """What the plan takes to measure and write, and took to make, in time, memory and on disk, from sizes alone.
+
+        Args:
+            records: about how many records there are, from public knowledge; by default the counting is left out.
+
+        Raises:
+            DataError: ``records`` is not a number, or less than 0.
+        """
+        loss: Loss = "max" if self.loss.startswith(("maximum", "largest")) else "sum"
+        return cost_estimate(self.workload, loss=loss, records=records)
 
     def save(self, path: PathLike) -> None:
         """Write the plan to one file, whole or not at all; `load_plan` reads it.

@@ -17,7 +17,7 @@ def query_places(workload: Workload, part: Workload) -> IntArray:
         >>> domain = Domain({"age": 3, "sex": 2, "region": 4})
         >>> whole = Workload(domain, [("age",), ("sex",), ("age", "sex")])
         >>> query_places(whole, Workload(domain, [("age", "sex"), ("region",), ("sex",)])).tolist()
-        [-1, 1, 2]
+        [1, -1, 2]
     """
     recode = np.array([_index(workload.kinds, kind) for kind in part.kinds], dtype=np.int64)
     places, start = [], 0

@@ -111,7 +111,7 @@ def select(
 
     choice = _unit_choice(frame, asked, importance, gap)
     is_margin = isinstance(asked, Targets)
-    spent = _spendable(budget) if at_most is None else _needed(choice.loss, float(at_most), is_margin=is_margin)
+    spent = spendable(budget) if at_most is None else _needed(choice.loss, float(at_most), is_margin=is_margin)
     with np.errstate(over="ignore", under="ignore"):
         noise_variance = choice.noise_variance / spent
     reached = choice.loss / spent
@@ -180,7 +180,7 @@ def _unit_choice(
 
 def _convex_plan(frame: _Frame, loss: ConvexLoss, at_most: float | None) -> Plan:
     if at_most is None:
-        spent = _spendable(frame.budget)
+        spent = spendable(frame.budget)
         choice = least_convex(frame.workload, frame.numbers, loss, frame.neighbors, pcost=spent)
         return frame.plan(choice.noise_variance, choice, choice.loss)
     choice = least_cost(frame.workload, frame.numbers, loss, frame.neighbors, at_most=at_most)
@@ -192,7 +192,7 @@ def _needed(loss: float, at_most: float, *, is_margin: bool) -> float:
     return (loss / at_most / at_most if is_margin else loss / at_most) * _RESERVE
 
 
-def _spendable(budget: Budget | None) -> float:
+def spendable(budget: Budget | None) -> float:
     """A float a little below the budget's exact privacy cost."""
     assert budget is not None
     try:

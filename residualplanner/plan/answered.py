@@ -1,0 +1,72 @@
+"""Plans seen from other queries than those they were made for: which of them they answer, and how accurately.
+
+Reads: Plan, a workload.  Gives: numbers of queries; Plan.
+"""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from residualplanner._checks import IntArray
+from residualplanner.bases import spans_kind
+from residualplanner.errors import WorkloadError
+from residualplanner.plan.plan import Plan
+from residualplanner.privacy import Budget, pcost
+from residualplanner.workload import Workload
+
+
+def answered_queries(plan: Plan, queries: Workload) -> IntArray:
+    """The numbers of those queries that the plan answers, its own and parts of them in kinds that its bases span, (m,).
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.plan.select import select
+        >>> domain = Domain({"age": 3, "sex": 2, "region": 4})
+        >>> plan = select(Workload(domain, [("age", "sex")]), budget=pcost(1))
+        >>> answered_queries(plan, Workload(domain, [("sex",), ("region",), ("age", "sex")])).tolist()
+        [0, 2]
+    """
+    if queries.domain != plan.domain:
+        raise WorkloadError("plans can be compared only over the same domain; plan for one domain")
+    spanned = np.zeros(queries.asked.shape, dtype=np.bool_)
+    for attribute, kind in np.argwhere(queries.asked).tolist():
+        spanned[attribute, kind] = spans_kind(plan.basis_of_attribute[attribute], queries.kinds[kind])
+    found = [
+        (plan.closure.positions_of(block.attributes) >= 0) & spanned[block.attributes, block.kinds].all(axis=1)
+        for block in queries.blocks
+    ]
+    numbers: IntArray = np.flatnonzero(np.concatenate(found))
+    return numbers
+
+
+def plan_of_part(plan: Plan, part: Workload) -> Plan:
+    """The same noise as a plan for other queries, all of which the plan must answer; it has no targets."""
+    places = np.concatenate([plan.closure.positions_of(block) for block in part.closure.blocks])
+    return replace(plan, workload=part, noise_array=plan.noise_array[places], targets=None)
+
+
+def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> Plan:
+    """The plan with the privacy cost times ``factor``, and all variances divided by it.
+
+    For losses in proportion to the noise, or with targets to its root, it is what `select` makes of that budget.
+
+    Args:
+        plan: a plan for a sum, a maximum or targets.
+        factor: more than 0.
+        budget: what may be spent; by default the least that covers the noise.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.plan.select import select
+        >>> plan = select(Workload(Domain({"age": 3}), [("age",)]), budget=pcost(1))
+        >>> round(scaled_plan(plan, 4).rmse / plan.rmse, 6)
+        0.5
+    """
+    loss_value = plan.loss_value / (factor if plan.targets is None else math.sqrt(factor))
+    noise_array = plan.noise_array / factor
+    loose = replace(
+        plan, noise_array=noise_array, loss_value=loss_value, budget=pcost(Fraction(plan.pcost * factor) * 2)
+    )
+    return replace(loose, budget=budget or pcost(math.nextafter(loose.pcost, math.inf)))
