@@ -95,8 +95,6 @@ def _finish(
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Multiply by the sizes of the subtraction axes, add the noise, and take differences along them."""
-    if products.dtype == np.int64:
-        factor = (factor + 2**63) % 2**64 - 2**63
     noisy = np.multiply(products, factor, out=scratch.empty(0, products.shape, products))
     noisy += noise
     place = out if out is not None and out.dtype == noisy.dtype else None

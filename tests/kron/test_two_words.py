@@ -52,7 +52,8 @@ def test_the_ends_of_int64(number, error):
 
 
 def test_no_numbers_are_joined_as_int64():
-    assert joined(np.zeros((0, 2), dtype=np.int64), np.zeros((0, 2))).shape == (0, 2)
+    found = joined(np.zeros((0, 2), dtype=np.int64), np.zeros((0, 2)))
+    assert (found.dtype, found.shape) == (np.int64, (0, 2))
 
 
 def test_what_is_too_far_away_is_taken_for_another_number():
@@ -95,6 +96,25 @@ def test_products_are_exact_modulo_and_as_near_as_the_rounding_says(shape, bits,
     assert max(errors) * 2**52 <= roundings * bound
     if near_enough(bound, roundings):
         assert (joined(low, near) == exact).all()
+
+
+@pytest.mark.parametrize("bits", [9, 13, 16, 20])
+@pytest.mark.parametrize("total", [2**33, 2**43, 2**60])
+def test_long_axes_are_multiplied_in_limbs_whatever_is_in_the_first_word(bits, total):
+    """From the second axis on the first word is any number of int64, the largest ones among them."""
+    chance = np.random.default_rng(bits)
+    shape = (3, 100, 70)
+    tables = chance.integers(-total // 21_000, total // 21_000, (2, *shape))
+    tables[1] = 0
+    tables[1, 0, 50, 50] = total
+    matrices = [
+        chance.integers(-(2**bits), 2**bits, (m, n), endpoint=True) for m, n in zip((2, 4, 5), shape, strict=True)
+    ]
+    matrices[0][0, 0], matrices[1][:, 50] = 2**bits, [2**bits, -(2**bits), 1 - 2**bits, 2**bits - 1]
+    exact = integer_products(tables.astype(object), matrices, total=total)
+    low, near = products_modulo(tables, matrices, total=total)
+    assert low.ravel().tolist() == [modulo(number) for number in exact.ravel().tolist()]
+    assert not near_enough(total << 3 * bits, 174) or (joined(low, near) == exact).all()
 
 
 @pytest.mark.parametrize("sign", [1, -1])
