@@ -7,9 +7,11 @@ Source: spec eq. (36).
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import IntArray
+from residualplanner._checks import FloatArray, IntArray
 
 _STEPS = 200
+#: Up to so many rows two entries are moved at once; columns with more have some small entries.
+_PAIR_ROWS = 64
 
 
 def rounded_matrix(S: NDArray[np.float64], exponent: int) -> IntArray:
@@ -17,7 +19,7 @@ def rounded_matrix(S: NDArray[np.float64], exponent: int) -> IntArray:
 
     At the optimum, what a small change of S does to the loss is of second order, but for the lengths of the columns:
     the longest is paid for.  So after rounding to the nearest whole numbers some entries are moved by one until the
-    lengths are right, those first that lose least closeness for what they change.
+    lengths are right, those first that lose least closeness for what they change; in short columns then two at a time.
 
     Args:
         S (m, n): real.
@@ -49,4 +51,30 @@ def rounded_matrix(S: NDArray[np.float64], exponent: int) -> IntArray:
         if not len(columns):
             break
         B[best % len(B), columns] += np.where(best < len(B), -1.0, 1.0)
+    if len(B) <= _PAIR_ROWS:
+        _move_pairs(B, wanted, target)
     return B.astype(np.int64)
+
+
+def _move_pairs(B: NDArray[np.float64], wanted: NDArray[np.float64], target: FloatArray) -> None:
+    """Move two entries of a column at once as long as it gains more in length than it loses in closeness.
+
+    Where all entries of a column are large, none can be moved alone without changing the length by too much.
+    """
+    m, columns = len(B), np.arange(B.shape[1])
+    direction = np.repeat([-1.0, 1.0], m)[:, None]
+    same = np.tile(np.eye(m, dtype=bool), (2, 2))[:, :, None]
+    for _ in range(_STEPS):
+        part, goal = np.tile(B[:, columns], (2, 1)), np.tile(wanted[:, columns], (2, 1))
+        excess = (B[:, columns] ** 2).sum(axis=0) - target[columns]
+        change = 1 + 2 * direction * part
+        error = 1 + 2 * direction * (part - goal)
+        left = np.abs(excess + change[:, None] + change) + error[:, None] + error
+        left = np.where(same, np.inf, left).reshape(4 * m * m, -1)
+        best = left.argmin(axis=0)
+        moved = left[best, np.arange(len(columns))] < np.abs(excess)
+        columns, best = columns[moved], best[moved]
+        if not len(columns):
+            break
+        for move in divmod(best, 2 * m):
+            B[move % m, columns] += np.where(move < m, -1.0, 1.0)

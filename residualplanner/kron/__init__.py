@@ -10,6 +10,7 @@ from residualplanner.kron.residuals import (
     tables_of_residuals,
     tables_of_tensors,
 )
+from residualplanner.kron.two_words import joined, near_enough, products_modulo
 
 __all__ = [
     "AxisMap",
@@ -17,8 +18,11 @@ __all__ = [
     "Scratch",
     "differences_of_tables",
     "integer_products",
+    "joined",
     "keeping",
     "matrix_map",
+    "near_enough",
+    "products_modulo",
     "rebuilding",
     "residuals_of_tables",
     "subtracting",

@@ -27,20 +27,21 @@ def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
     Args:
         matrix (m, n): whole numbers, int64.
         tables (a, n, r): whole numbers, int64.
-        total: no n entries along the axis add up, in absolute value, to more than this; ``total`` times the matrix's
-            largest entry is below ``2**63``.
+        total: no n entries along the axis add up, in absolute value, to more than this; or ``2**63`` where nothing is
+            known of them.
 
     Returns:
-        The products, (a, m, r), int64.
+        The products modulo ``2**64``, (a, m, r), int64: the products themselves where ``total`` times the matrix's
+        largest entry is below ``2**63``.
 
     Guarantees: exact.  Let e be the largest entry of the matrix in size.  If ``e total <= 2**53``, every product and
         every sum of some products of one entry of the result, in whatever order they are added and whether or not they
         are fused, is a whole number of at most ``e total``, which double precision holds: nothing is rounded.  If not,
         choose k with ``e n 2**k <= 2**53`` and L with ``total <= 2**(k L)``, and write each entry v of the table as
         ``v_0 + 2**k v_1 + .. + 2**(k (L-1)) v_{L-1}`` with ``0 <= v_l < 2**k``, but ``-2**k <= v_{L-1} <= 2**k`` for
-        the last, which holds the sign.  The sums for one limb are at most ``e n 2**k`` and so are exact.  The result is
-        below ``2**63`` in size, and int64 computes modulo ``2**64``, so that adding up the limbs gives it exactly.
-        Which way is taken depends on the matrix, the sizes and ``total`` alone.
+        the last, which holds the sign.  The sums for one limb are at most ``e n 2**k`` and so are exact.  As int64
+        computes modulo ``2**64``, adding up the limbs gives the result modulo ``2**64``.  Which way is taken depends on
+        the matrix, the sizes and ``total`` alone.
     Cost: 2 L floating-point operations for each entry of the matrix and each of the m results.
     Source: spec eq. (36).
 
@@ -71,11 +72,15 @@ def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
 
 def _product(matrix: NDArray[np.float64], tables: IntArray) -> IntArray:
     """``matrix`` (m, n) along the middle axis of (a, n, r), where all numbers on the way are below `EXACT`."""
-    floats = tables.astype(np.float64)
-    # With r = 1 it is one large product in place of many small ones.
-    products = np.matmul(matrix, floats) if floats.shape[2] > 1 else (floats[:, :, 0] @ matrix.T)[:, :, None]
+    products = float_product(matrix, tables.astype(np.float64))
     whole: IntArray = products.astype(np.int64)
     return whole
+
+
+def float_product(matrix: NDArray[np.float64], tables: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``matrix`` (m, n) along the middle axis of (a, n, r), in double precision."""
+    # With r = 1 it is one large product in place of many small ones.
+    return np.matmul(matrix, tables) if tables.shape[2] > 1 else (tables[:, :, 0] @ matrix.T)[:, :, None]
 
 
 def _int64_product(matrix: IntArray, tables: IntArray) -> IntArray:

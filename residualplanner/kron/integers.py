@@ -8,7 +8,8 @@ Source: spec eqs. (34), (35) and (36).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,12 +80,17 @@ def integer_products(tables: Array, matrices: Sequence[NDArray[np.int64] | None]
     for axis, matrix in enumerate(matrices, start=1):
         if matrix is None:
             continue
-        stack = result.reshape(math.prod(result.shape[:axis]), result.shape[axis], math.prod(result.shape[axis + 1 :]))
         largest = total * max(1, int(np.abs(matrix).max()))
-        if stack.dtype == np.int64 and largest < _INT64:
-            mapped = exact_product(matrix, stack, total)
+        if result.dtype == np.int64 and largest < _INT64:
+            result = along_axis(partial(exact_product, total=total), matrix, result, axis)
         else:
-            mapped = np.matmul(matrix.astype(object), stack.astype(object))
-        result = mapped.reshape(*result.shape[:axis], len(matrix), *result.shape[axis + 1 :])
+            result = along_axis(np.matmul, matrix.astype(object), result.astype(object), axis)
         total = largest
     return result
+
+
+def along_axis(product: Callable[[Array, Array], Array], matrix: Array, tables: Array, axis: int) -> Array:
+    """Apply a matrix (m, n) along one axis of ``tables`` by a product along the middle axis of a stack (a, n, r)."""
+    before, after = tables.shape[:axis], tables.shape[axis + 1 :]
+    mapped = product(matrix, tables.reshape(math.prod(before), tables.shape[axis], math.prod(after)))
+    return mapped.reshape(*before, len(matrix), *after)

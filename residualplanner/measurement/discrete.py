@@ -6,7 +6,7 @@ Source: spec eqs. (34) to (36); paper Algorithm 3.
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -15,24 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases import Basis
-from residualplanner.kron import Scratch, differences_of_tables, integer_products
+from residualplanner.kron import Scratch
 from residualplanner.measurement.answers import IntegerAnswers, residual_count
 from residualplanner.measurement.counting import NOTHING
 from residualplanner.measurement.discrete_gaussian import ByteSource, Scales
 from residualplanner.measurement.discrete_gaussian.drawing import draw_arrays, draw_flat
+from residualplanner.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
 from residualplanner.measurement.precision import gamma2_ratio
 from residualplanner.sources import Progress
-from residualplanner.workload import ShapeGroups, subtraction_cells
+from residualplanner.workload import ShapeGroups
 
-#: Below this many records whether int64 is wide enough depends on the plan alone.
-RECORDS = 2**33
 #: How many cells are worked on at a time, so that they stay in the processor's cache, and for how many noise is drawn.
 BATCH_CELLS = 2**15
 NOISE_CELLS = 2**18
 #: How many threads draw noise, ahead of the one that adds it.
 THREADS = 2
-_INT64_ROOM = 2**62
 
 
 class Piece(NamedTuple):
@@ -64,17 +61,25 @@ def integer_answers(
         NoiseError: the random bytes or the machine's arithmetic failed a check.
 
     Guarantees: the answers are exactly those of spec eqs. (35) and (36), in whole numbers; nothing overflows.
-    Cost: 35 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is not wide enough; for each
-        attribute that has a matrix of m rows about m nanoseconds more.
+    Cost: 35 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is too narrow for the noise;
+        for each attribute that has a matrix of m rows about m nanoseconds more.
     """
     most = max(int(tables[0].sum()), RECORDS)
-    narrow = int64_groups(groups, precision, records=most)
-    scratch, store, done = Scratch(), _Store(groups, narrow), 0
-    for batch, drawn in _drawn_ahead(groups, precision, narrow, source):
+    width = widths(groups, precision, records=most)
+    scratch, store, done = Scratch(), _Store(groups, width), 0
+    for batch, drawn in _drawn_ahead(groups, precision, width, source):
         for piece, noise in zip(batch, drawn, strict=True):
-            counts, bases = tables[piece.group][piece.first : piece.last], groups.bases[piece.group]
-            place = store.place(piece)
-            store.put(piece, noisy_answers(counts, noise, bases=bases, records=most, scratch=scratch, out=place))
+            number, first, last = piece
+            answers = noisy_answers(
+                tables[number][first:last],
+                noise,
+                bases=groups.bases[number],
+                records=most,
+                width=width[number],
+                scratch=scratch,
+                out=store.place(piece),
+            )
+            store.put(piece, answers)
             if piece.last == len(groups.members[piece.group]):
                 tables[piece.group] = NOTHING
             done += piece.last - piece.first
@@ -83,91 +88,11 @@ def integer_answers(
     return store.answers()
 
 
-def noisy_answers(
-    counts: IntArray,
-    noise: NDArray[Any],
-    *,
-    bases: Sequence[Basis],
-    records: int,
-    scratch: Scratch | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Multiply the counts by whole numbers, add the noise, and take differences, all in whole numbers.
-
-    ``(kron F) ((kron M) v + z)``: for an attribute that has the subtraction basis M is ``n I`` and F is ``Sub``, for
-    one that has a matrix B, M is B and F the identity.  As ``Sub 1 = 0``, these are the whole numbers that ``n I - 1
-    1^T`` in the place of ``n I`` gives, which is the mechanism of spec eq. (35) and what the cost is about.
-
-    Args:
-        counts (b, n_1, .., n_k): the tables v.
-        noise (b, ..): z, a number per value for the subtraction basis, per answer for the others; of Python integers
-            where int64 is not wide enough for the answers.
-        bases (k,): of the attributes.
-        records: no table has more.
-        scratch: memory to work in.
-        out (b, m_1, .., m_k): where the answers go if they are of its type.
-
-    Returns:
-        The residual answers times the n_i of the subtraction bases, (b, m_1, .., m_k).
-
-    Source: spec eqs. (35) and (36).
-
-    Example:
-        >>> from residualplanner.bases import subtraction_basis
-        >>> noisy_answers(np.array([[7, 4, 2]]), np.array([[1, 0, 0]]), bases=[subtraction_basis(3)], records=13)
-        array([[10, 16]])
-    """
-    scratch = scratch or Scratch()
-    axes = [axis for axis, basis in enumerate(bases, start=1) if basis.matrix is None]
-    exact = integer_products(counts, [basis.matrix for basis in bases], total=records)
-    exact = exact.astype(noise.dtype, copy=False)
-    noisy = np.multiply(exact, math.prod(counts.shape[axis] for axis in axes), out=scratch.empty(0, exact.shape, noise))
-    noisy += noise
-    place = out if out is not None and out.dtype == noisy.dtype else None
-    answers: NDArray[Any] = differences_of_tables(noisy, axes=axes, scratch=scratch, out=place)
-    return answers
-
-
-def int64_groups(groups: ShapeGroups, precision: FloatArray, *, records: int) -> list[bool]:
-    """For which groups int64 is wide enough on the whole way from counts to answers.
-
-    Args:
-        groups: the sets by the bases of their attributes.
-        precision (m,): of every set's noise.
-        records: how many there are; below `RECORDS` it makes no difference.
-    """
-    most = max(records, RECORDS)
-    return [
-        fits_int64_path(bases, float(precision[members].min()), most)
-        for bases, members in zip(groups.bases, groups.members, strict=True)
-    ]
-
-
-def fits_int64_path(bases: Sequence[Basis], precision: float, records: int) -> bool:
-    """Whether nothing on the way to the answers for one table exceeds int64, with noise of up to 64 gamma.
-
-    What counts become, and their differences, are at most ``records`` in size times the largest entry of each matrix
-    that they are multiplied by, n for ``n I - 1 1^T``.  Differences double the noise once for each axis that they are
-    taken along.  A draw beyond 64 gamma has probability below exp(-2000), and gets Python integers.
-
-    Example:
-        >>> from residualplanner.bases import subtraction_basis
-        >>> table = [subtraction_basis(100)]
-        >>> fits_int64_path(table * 3, 1e-4, 2**33), fits_int64_path(table * 5, 1e-4, 2**33)
-        (True, False)
-    """
-    largest = records * math.prod(basis.largest_entry for basis in bases)
-    numerator, denominator = gamma2_ratio(subtraction_cells(bases), precision)
-    noise = math.isqrt(4096 * numerator // denominator) + 1
-    doubled = sum(basis.matrix is None for basis in bases)
-    return noise < _INT64_ROOM // 2 and largest + (noise << doubled) < _INT64_ROOM
-
-
 class _Store:
     """Where answers are put together: int64 for all that fit, Python integers for groups that do not."""
 
-    def __init__(self, groups: ShapeGroups, narrow: list[bool]) -> None:
-        self._groups, self._narrow = groups, narrow
+    def __init__(self, groups: ShapeGroups, width: list[Width]) -> None:
+        self._groups, self._width = groups, width
         self._flat: IntArray = np.zeros(residual_count(groups), dtype=np.int64)
         self._wide: dict[int, NDArray[Any]] = {}
         self._start, self._block = 0, NOTHING
@@ -176,7 +101,7 @@ class _Store:
         """Where the answers of a piece go; pieces come in order."""
         if piece.first == 0:
             self._block = self._int64_block(piece.group)
-            if not self._narrow[piece.group]:
+            if self._width[piece.group] is Width.PYTHON:
                 self._block = np.zeros(self._block.shape, dtype=object)
         return self._block[piece.first : piece.last]
 
@@ -208,13 +133,13 @@ class _Store:
         return self._flat[self._start : self._start + math.prod(shape)].reshape(shape)
 
 
-def _batches(groups: ShapeGroups, narrow: list[bool]) -> Iterator[list[Piece]]:
+def _batches(groups: ShapeGroups, width: list[Width]) -> Iterator[list[Piece]]:
     """All tables in order, cut into pieces, the pieces collected until there is enough to draw noise for."""
     batch: list[Piece] = []
     cells = 0
     for group, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
         size = math.prod(shape)
-        if batch and narrow[group] != narrow[batch[-1].group]:
+        if batch and (width[group] is Width.PYTHON) != (width[batch[-1].group] is Width.PYTHON):
             yield batch
             batch, cells = [], 0
         step = max(1, BATCH_CELLS // size)
@@ -230,7 +155,7 @@ def _batches(groups: ShapeGroups, narrow: list[bool]) -> Iterator[list[Piece]]:
 
 
 def _drawn_ahead(
-    groups: ShapeGroups, precision: FloatArray, narrow: list[bool], source: ByteSource
+    groups: ShapeGroups, precision: FloatArray, width: list[Width], source: ByteSource
 ) -> Iterator[tuple[list[Piece], list[NDArray[Any]]]]:
     """All batches in order with their noise, which threads draw ahead, as it does not depend on the counts.
 
@@ -238,9 +163,9 @@ def _drawn_ahead(
     """
 
     def draw(batch: list[Piece]) -> list[NDArray[Any]]:
-        return _noise(batch, groups, precision, source, is_narrow=narrow[batch[0].group])
+        return _noise(batch, groups, precision, source, is_int64=width[batch[0].group] is not Width.PYTHON)
 
-    batches = _batches(groups, narrow)
+    batches = _batches(groups, width)
     ahead = list(islice(batches, THREADS))
     if len(ahead) < THREADS or not source.is_secure:
         yield from ((batch, draw(batch)) for batch in chain(ahead, batches))
@@ -255,7 +180,7 @@ def _drawn_ahead(
 
 
 def _noise(
-    batch: list[Piece], groups: ShapeGroups, precision: FloatArray, source: ByteSource, *, is_narrow: bool
+    batch: list[Piece], groups: ShapeGroups, precision: FloatArray, source: ByteSource, *, is_int64: bool
 ) -> list[NDArray[Any]]:
     """Draw the noise of a batch: for each piece (b, ..), int64 or Python integers."""
     shapes = [(piece.last - piece.first, *groups.noise_shape(piece.group)) for piece in batch]
@@ -269,7 +194,7 @@ def _noise(
         ratios += [gamma2_ratio(divisor, w) for w in wanted[starts].tolist()]
         sizes += (size * np.diff(starts, append=last - first)).tolist()
     scales = Scales.of_ratios(*zip(*ratios, strict=True))
-    if is_narrow:
+    if is_int64:
         draws = draw_flat(scales, sizes, source)
     else:
         draws = np.concatenate([array.astype(object) for array in draw_arrays(scales, sizes, source)])

@@ -22,11 +22,11 @@ from mixed_bases import (
 from replayed_measuring import integers_of, noise_frozen, replay
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement import measure
-from residualplanner.measurement.discrete import fits_int64_path, noisy_answers
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement.gaussian import gaussian_mechanism
 from residualplanner.measurement.measure import measure_with_bits, residual_values
 from residualplanner.measurement.measurement import groups_of_plan
+from residualplanner.measurement.noisy_answers import Width, fits_int64_path, noisy_answers
 from residualplanner.measurement.precision import gamma2_ratio, measured_cost, precision_of
 
 
@@ -87,16 +87,16 @@ def test_answers_are_those_of_eq_36_exactly(case, records):
 
 @given(case=mixed_cases(most_queries=2), records=st.integers(0, 20))
 @settings(max_examples=40)
-def test_python_integers_give_what_int64_gives(case, records):
+def test_all_widths_give_the_same_answers(case, records):
     codes, _ = data_of(case, records)
     found = []
-    for room in (2**62, 2):
+    for width in Width:
         with pytest.MonkeyPatch.context() as patch:
             noise_frozen(patch)
-            patch.setattr(mechanism, "_INT64_ROOM", room)
+            patch.setattr(mechanism, "widths", lambda groups, *_, width=width, **__: [width] * len(groups.members))
             found.append(measure(case.plan, codes).residuals)
-    assert not found[1].wide
-    assert (found[0].integers == found[1].integers).all()
+    assert not any(answers.wide for answers in found)
+    assert all((answers.integers == found[0].integers).all() for answers in found)
 
 
 def along_axes(matrices, table):

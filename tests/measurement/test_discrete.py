@@ -17,10 +17,11 @@ from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError
 from residualplanner.measurement import IntegerAnswers, load_measurement, measure
 from residualplanner.measurement import discrete as mechanism
-from residualplanner.measurement.discrete import fits_int64_path, int64_groups, noisy_answers
+from residualplanner.measurement import noisy_answers as arithmetic
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement.measure import measure_with_bits
 from residualplanner.measurement.measurement import groups_of_plan
+from residualplanner.measurement.noisy_answers import Width, fits_int64_path, noisy_answers, widths
 from residualplanner.measurement.precision import gamma2_ratio, precision_of
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
@@ -89,14 +90,14 @@ def test_every_array_before_the_noise_holds_whole_numbers(monkeypatch):
     count_tables, steps = gate.count_tables, []
     monkeypatch.setattr(gate, "count_tables", lambda *a, **o: [t.view(Watched) for t in count_tables(*a, **o)])
     for name in ("integer_products", "differences_of_tables"):
-        function = getattr(mechanism, name)
+        function = getattr(arithmetic, name)
 
         def watched(tables, *arguments, function=function, name=name, **options):
             result = function(tables, *arguments, **options)
             steps.append((name, tables.dtype.kind, result.dtype.kind))
             return result
 
-        monkeypatch.setattr(mechanism, name, watched)
+        monkeypatch.setattr(arithmetic, name, watched)
     measurement = measure(PLAN, CODES)
     assert {kind for _, kind in seen} <= set("iO")
     assert {"multiply", "add", "subtract"} & {name for name, _ in seen}
@@ -123,9 +124,9 @@ def test_noise_drawn_ahead_by_threads_goes_to_the_tables_it_was_drawn_for(monkey
     assert threads == {(True, False), (False, True)}
 
 
-def answers_of(counts, noise):
+def answers_of(counts, noise, width=Width.INT64):
     """The answers for subtraction bases."""
-    return noisy_answers(counts, noise, bases=bases_of(counts.shape[1:]), records=int(counts.sum()))
+    return noisy_answers(counts, noise, bases=bases_of(counts.shape[1:]), records=int(counts.sum()), width=width)
 
 
 def random_counts(shape, most, seed=3):
@@ -148,6 +149,7 @@ def test_counts_up_to_a_million_million_are_exact(shape):
     found = answers_of(counts, noise.astype(object))
     assert (found == expected).all()
     assert max(abs(found.ravel())) > 2**53
+    assert (answers_of(counts, noise, Width.TWO_WORDS) == expected).all()
 
 
 @pytest.mark.parametrize("shape", [(), (100,), (2, 85), (10, 10, 10), (3, 2, 4, 2, 3)], ids=str)
@@ -155,8 +157,10 @@ def test_int64_and_python_integers_give_the_same_answers(shape):
     counts = random_counts((4, *shape), 2**20)
     noise = random_counts((4, *shape), 10**9, seed=4) - 5 * 10**8
     narrow, wide = answers_of(counts, noise), answers_of(counts, noise.astype(object))
-    assert (narrow.dtype, wide.dtype) == (np.int64, object)
+    two = answers_of(counts, noise, Width.TWO_WORDS)
+    assert (narrow.dtype, two.dtype, wide.dtype) == (np.int64, np.int64, object)
     assert (narrow == wide).all()
+    assert (narrow == two).all()
 
 
 @given(
@@ -211,11 +215,11 @@ LARGE = shape_groups(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closur
 
 @pytest.mark.parametrize("records", [0, 1, 2**33 - 1, 2**33])
 def test_below_two_to_the_33_records_their_number_decides_nothing(records):
-    assert int64_groups(LARGE, np.ones(4), records=records) == [True, True, True, False]
+    assert widths(LARGE, np.ones(4), records=records) == [*[Width.INT64] * 3, Width.TWO_WORDS]
 
 
 def test_above_two_to_the_33_records_their_number_decides():
-    assert int64_groups(LARGE, np.ones(4), records=2**48) == [True, False, False, False]
+    assert widths(LARGE, np.ones(4), records=2**48) == [Width.INT64, *[Width.TWO_WORDS] * 3]
 
 
 def test_the_largest_noise_of_a_group_decides_for_all_of_it():
@@ -223,7 +227,7 @@ def test_the_largest_noise_of_a_group_decides_for_all_of_it():
     for place in range(3):
         precision = np.ones(4)
         precision[1 + place] = 1e-60
-        assert int64_groups(groups, precision, records=0) == [True, False]
+        assert widths(groups, precision, records=0) == [Width.INT64, Width.PYTHON]
 
 
 def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
@@ -270,16 +274,17 @@ def plan_with_noise(workload, variance):
 WIDE_WORKLOAD = Workload(Domain(dict.fromkeys("abcde", 3)), [tuple("abcde")])
 
 
-def test_the_two_paths_agree_on_a_whole_measurement(monkeypatch):
+@pytest.mark.parametrize("width", [Width.TWO_WORDS, Width.PYTHON])
+def test_all_widths_agree_on_a_whole_measurement(monkeypatch, width):
     codes = np.random.default_rng(1).integers(0, 3, (50, 5))
     plan = plan_with_noise(WIDE_WORKLOAD, 4.0)
     with monkeypatch.context() as patch:
         noise_frozen(patch)
         narrow = measure(plan, codes)
     noise_frozen(monkeypatch)
-    monkeypatch.setattr(mechanism, "_INT64_ROOM", 2)
+    monkeypatch.setattr(mechanism, "widths", lambda groups, *_, **__: [width] * len(groups.members))
     wide = measure(plan, codes)
-    # Whatever path was taken, what fits int64 is stored as int64.
+    # Whatever the width, what fits int64 is stored as int64.
     assert not wide.residuals.wide
     assert (wide.residuals.integers == narrow.residuals.integers).all()
 

@@ -8,7 +8,10 @@ import pytest
 import residualplanner
 
 ROOT = Path(residualplanner.__file__).parent
-WHOLE = ["kron/integers.py", "measurement/discrete.py", "measurement/counting.py", "measurement/wide_integers.py"]
+WHOLE = [
+    "kron/integers.py",
+    *(f"measurement/{name}.py" for name in ("counting", "discrete", "noisy_answers", "wide_integers")),
+]
 #: Continuous noise, for research.
 RESEARCH = {"gaussian.py"}
 

@@ -1,0 +1,176 @@
+"""Counts, whole-number noise, noisy answers: one stack of tables, exact whatever the size of the numbers.
+
+Reads: counts, noise.  Gives: whole numbers.  Nothing computed from the counts is ever rounded.
+Source: spec eqs. (34) to (36); docs/mathematics.md section 6.
+"""
+
+import math
+from collections.abc import Sequence
+from enum import Enum
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.bases import Basis
+from residualplanner.kron import Scratch, differences_of_tables, integer_products, joined, near_enough, products_modulo
+from residualplanner.measurement.precision import gamma2_ratio
+from residualplanner.workload import ShapeGroups, subtraction_cells
+
+#: Below this many records the width that numbers are computed with depends on the plan alone.
+RECORDS = 2**33
+_INT64_ROOM = 2**62
+
+
+class Width(Enum):
+    """How wide the numbers between counts and noisy answers are.
+
+    INT64: no number can exceed int64, which holds them all.
+    TWO_WORDS: the noise cannot, but other numbers may: modulo ``2**64``, and in double precision beside it, which
+        together give the answers (`kron.joined`).
+    PYTHON: Python integers, forty times as slow.
+    """
+
+    INT64 = 1
+    TWO_WORDS = 2
+    PYTHON = 3
+
+
+def noisy_answers(
+    counts: IntArray,
+    noise: NDArray[Any],
+    *,
+    bases: Sequence[Basis],
+    records: int,
+    width: Width = Width.INT64,
+    scratch: Scratch | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Multiply the counts by whole numbers, add the noise, and take differences, all in whole numbers.
+
+    ``(kron F) ((kron M) v + z)``: for an attribute that has the subtraction basis M is ``n I`` and F is ``Sub``, for
+    one that has a matrix B, M is B and F the identity.  As ``Sub 1 = 0``, these are the whole numbers that ``n I - 1
+    1^T`` in the place of ``n I`` gives, which is the mechanism of spec eq. (35) and what the cost is about.
+
+    Args:
+        counts (b, n_1, .., n_k): the tables v.
+        noise (b, ..): z, a number per value for the subtraction basis, per answer for the others; of Python integers
+            where int64 cannot hold it, which are then used throughout.
+        bases (k,): of the attributes.
+        records: no table has more.
+        width: from `width_of`.
+        scratch: memory to work in.
+        out (b, m_1, .., m_k): where the answers go if they are of its type; if not, what is there is undefined.
+
+    Returns:
+        The residual answers times the n_i of the subtraction bases, (b, m_1, .., m_k).
+
+    Guarantees: exact.  Which steps are taken depends on the bases, ``records``, ``width`` and the answers alone.
+    Source: spec eqs. (35) and (36).
+
+    Example:
+        >>> from residualplanner.bases import subtraction_basis
+        >>> noisy_answers(np.array([[7, 4, 2]]), np.array([[1, 0, 0]]), bases=[subtraction_basis(3)], records=13)
+        array([[10, 16]])
+    """
+    scratch, matrices = scratch or Scratch(), [basis.matrix for basis in bases]
+    axes = [axis for axis, matrix in enumerate(matrices, start=1) if matrix is None]
+    finish = partial(_finish, factor=math.prod(counts.shape[axis] for axis in axes), axes=axes, scratch=scratch)
+    if width is Width.TWO_WORDS and noise.dtype == np.int64:
+        low, near = products_modulo(counts, matrices, total=records)
+        return joined(finish(low, noise, out=out), finish(near, noise))
+    exact = integer_products(counts, matrices, total=records)
+    return finish(exact.astype(noise.dtype, copy=False), noise, out=out)
+
+
+def _finish(
+    products: NDArray[Any],
+    noise: NDArray[Any],
+    *,
+    factor: int,
+    axes: list[int],
+    scratch: Scratch,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Multiply by the sizes of the subtraction axes, add the noise, and take differences along them."""
+    noisy = np.multiply(products, factor, out=scratch.empty(0, products.shape, products))
+    noisy += noise
+    place = out if out is not None and out.dtype == noisy.dtype else None
+    answers: NDArray[Any] = differences_of_tables(noisy, axes=axes, scratch=scratch, out=place)
+    return answers
+
+
+def widths(groups: ShapeGroups, precision: FloatArray, *, records: int) -> list[Width]:
+    """The width for each group.
+
+    Args:
+        groups: the sets by the bases of their attributes.
+        precision (m,): of every set's noise.
+        records: how many there are; below `RECORDS` it makes no difference.
+    """
+    most = max(records, RECORDS)
+    return [
+        width_of(bases, float(precision[members].min()), most)
+        for bases, members in zip(groups.bases, groups.members, strict=True)
+    ]
+
+
+def width_of(bases: Sequence[Basis], precision: float, records: int) -> Width:
+    """The least width that serves for tables with these bases.
+
+    Args:
+        bases (k,): of the attributes.
+        precision: the least of the noise of the tables.
+        records: no table has more.
+
+    Guarantees: with `Width.TWO_WORDS` the answers are exact for every noise that int64 holds.  A term of an answer is a
+        count, made a float, multiplied by entries of matrices, added to others, multiplied by the n_i, themselves made
+        a float, added to the noise, and subtracted: this counts its roundings.  All terms of one answer add up to at
+        most ``records`` times the largest entries, and, for each of the ``2**d`` numbers that differences are taken of,
+        the noise.
+
+    Example:
+        >>> from residualplanner.bases import subtraction_basis
+        >>> table = [subtraction_basis(100)]
+        >>> width_of(table * 3, 1e-4, 2**33), width_of(table * 5, 1e-4, 2**33)
+        (<Width.INT64: 1>, <Width.TWO_WORDS: 2>)
+    """
+    if fits_int64_path(bases, precision, records):
+        return Width.INT64
+    doubled = sum(basis.matrix is None for basis in bases)
+    roundings = sum(basis.size for basis in bases if basis.matrix is not None) + doubled + 4
+    bound = _largest(bases, records) + (2**63 << doubled)
+    if _noise_bound(bases, precision) < _INT64_ROOM // 2 and near_enough(bound, roundings):
+        return Width.TWO_WORDS
+    return Width.PYTHON
+
+
+def fits_int64_path(bases: Sequence[Basis], precision: float, records: int) -> bool:
+    """Whether nothing on the way to the answers for one table exceeds int64, with noise of up to 64 gamma.
+
+    What counts become, and their differences, are at most ``records`` in size times the largest entry of each matrix
+    that they are multiplied by, n for ``n I - 1 1^T``.  Differences double the noise once for each axis that they are
+    taken along.  A draw beyond 64 gamma has probability below exp(-2000), and gets Python integers.
+
+    Example:
+        >>> from residualplanner.bases import subtraction_basis
+        >>> table = [subtraction_basis(100)]
+        >>> fits_int64_path(table * 3, 1e-4, 2**33), fits_int64_path(table * 5, 1e-4, 2**33)
+        (True, False)
+    """
+    noise = _noise_bound(bases, precision)
+    doubled = sum(basis.matrix is None for basis in bases)
+    return noise < _INT64_ROOM // 2 and _largest(bases, records) + (noise << doubled) < _INT64_ROOM
+
+
+def _largest(bases: Sequence[Basis], records: int) -> int:
+    """What the counts of one table can become at most, and also their differences."""
+    return records * math.prod(basis.largest_entry for basis in bases)
+
+
+def _noise_bound(bases: Sequence[Basis], precision: float) -> int:
+    """64 gamma, rounded up."""
+    numerator, denominator = gamma2_ratio(subtraction_cells(bases), precision)
+    return math.isqrt(4096 * numerator // denominator) + 1
