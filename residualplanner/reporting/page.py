@@ -47,6 +47,14 @@ class Contents:
     total: tuple[str, str] | None
 
 
+def require_jinja2() -> None:
+    """Raise MissingExtraError if jinja2 is not installed."""
+    try:
+        import jinja2  # noqa: F401 - whether it is there
+    except ImportError:
+        raise missing_extra("jinja2") from None
+
+
 def page_of(contents: Contents, folder: str) -> str:
     """The page as HTML.
 
@@ -54,14 +62,10 @@ def page_of(contents: Contents, folder: str) -> str:
         contents: what it shows.
         folder: the name of the folder beside it, which holds the figures and their data.
 
-    Raises:
-        MissingExtraError: jinja2 is not installed.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
-    except ImportError:
-        raise missing_extra("jinja2") from None
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number_text
     environment.filters["picture"] = lambda figure: Markup(
