@@ -16,8 +16,7 @@ from residualplanner._version import __version__
 from residualplanner.domain import Attribute
 from residualplanner.reporting.drawing import inline_svg, missing_extra
 from residualplanner.reporting.estimates import Estimates
-from residualplanner.reporting.fairness import spread_by_order
-from residualplanner.reporting.figures import Figure, order_text
+from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.rows import ErrorRows, rows_json
 from residualplanner.reporting.subject import Subject
@@ -128,8 +127,8 @@ def _by_order(subject: Subject) -> list[tuple[str, ...]]:
     """For each order its tables, their cells, and the least, median and largest standard error."""
     cells = subject.errors.groupby("order")["cells"].sum()
     return [
-        (order_text(order), number_text(tables), number_text(float(cells[order])), *map(number_text, spread))
-        for order, tables, *spread in spread_by_order(subject.errors)
+        (order, tables, number_text(float(count)), *told)
+        for (order, tables, *told), count in zip(spread_rows(subject.errors), cells, strict=True)
     ]
 
 

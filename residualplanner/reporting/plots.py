@@ -207,7 +207,7 @@ def _log_axis(axes: "Axes", which: str, limits: tuple[float, float], *, fewest: 
 
 
 def log_ticks(low: float, high: float, *, fewest: int = 3) -> list[float]:
-    """Round numbers between two limits: of each decade 1; or 1, 2, 5; or all digits, if there are few.
+    """Round numbers between two limits: of some decades or each 1; or 1, 2, 5; or more, if there are few.
 
     Example:
         >>> log_ticks(0.9, 5e6), log_ticks(3, 70), log_ticks(11, 19)
@@ -215,8 +215,9 @@ def log_ticks(low: float, high: float, *, fewest: int = 3) -> list[float]:
     """
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     choices: list[list[float]] = [[10.0**decade for decade in decades if decade % step == 0] for step in (4, 3, 2, 1)]
-    choices += [[digit * 10.0**decade for decade in decades for digit in digits] for digits in ((1, 2, 5),)]
-    choices += [[tenth / 10 * 10.0**decade for decade in decades for tenth in range(10, 100, 2)]]
+    for digits in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7), range(1, 10), (tenth / 10 for tenth in range(10, 100, 2))):
+        factors = [float(digit) for digit in digits]
+        choices.append([factor * 10.0**decade for decade in decades for factor in factors])
     for choice in choices:
         inside = [float(f"{tick:.6g}") for tick in choice if low <= tick <= high]
         if len(inside) >= fewest:

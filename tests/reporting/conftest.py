@@ -1,5 +1,7 @@
 """Plans and releases to report on."""
 
+import time
+
 import pytest
 
 import residualplanner as rp
@@ -48,3 +50,11 @@ def release_folder(release, tmp_path_factory):
     folder = tmp_path_factory.mktemp("release")
     write_report(release, folder / "report.html", level=0.9)
     return folder
+
+
+@pytest.fixture(scope="session")
+def many_report(many, tmp_path_factory):
+    """The report on the plan for many tables, and how long it took to write, in seconds."""
+    path, start = tmp_path_factory.mktemp("many") / "report.html", time.perf_counter()
+    write_report(many, path)
+    return path, time.perf_counter() - start
