@@ -72,6 +72,14 @@ _ID = re.compile(r'(\bid="|url\(#|href="#)')
 _NOT_INLINE = re.compile(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", re.DOTALL)
 
 
+def require_matplotlib() -> None:
+    """Raise MissingExtraError if matplotlib is not installed."""
+    try:
+        import matplotlib as mpl  # noqa: F401 - whether it is there
+    except ImportError:
+        raise missing_extra("matplotlib") from None
+
+
 @contextmanager
 def drawing() -> Iterator[None]:
     """Draw in this library's style.
@@ -79,10 +87,9 @@ def drawing() -> Iterator[None]:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise missing_extra("matplotlib") from None
+    require_matplotlib()
+    import matplotlib as mpl
+
     # A letter that the font here lacks is drawn by the reader's: the SVG holds text.
     with mpl.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")

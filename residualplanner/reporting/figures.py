@@ -14,7 +14,7 @@ from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
 from residualplanner.reporting.plots import draw_shares, draw_targets, fairness_figure
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import count_text, number_text, percent_text, table_text
+from residualplanner.reporting.words import column_texts, count_text, number_text, percent_text, ratio_text, table_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +71,13 @@ def order_text(order: int) -> str:
     return "0: the total" if order == 0 else count_text(order, "attribute")
 
 
+def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
+    """For each order its tables, and the least, median and largest standard error of a cell, as texts."""
+    rows = spread_by_order(data)
+    columns = zip(*(column_texts([row[place] for row in rows]) for place in (2, 3, 4)), strict=True)
+    return [(order_text(row[0]), number_text(row[1]), *told) for row, told in zip(rows, columns, strict=True)]
+
+
 def _budget_by_order(subject: Subject) -> Figure:
     groups = subject.errors.groupby("order", as_index=False)
     data = groups.agg(tables=("query", "size"), cells=("cells", "sum"), privacy_share=("privacy_share", "sum"))
@@ -96,11 +103,13 @@ def _budget_by_query(subject: Subject) -> Figure:
     first = np.argsort(-shares, kind="stable")
     top = subject.errors.iloc[first[:NAMED]]
     names, told = names_of(top), top["privacy_share"].tolist()
-    whose = "all tables" if len(shares) <= NAMED else f"the {len(told)} tables of {len(shares):,} that take the most"
+    first_ones = f"The {len(told)} tables of {len(shares):,} that take the most"
     return Figure(
         name="budget-by-query",
         title="Budget by table",
-        caption=f"Shown: {whose}, together {percent_text(min(sum(told), 1.0))} of the privacy budget.",
+        caption=f"{first_ones}, together {percent_text(sum(told))} of the privacy budget."
+        if len(told) < len(shares)
+        else "The tables in the order of what they take of the privacy budget.",
         svg=svg_of(partial(draw_shares, names, told, title="share of the privacy budget")),
         data=subject.errors.iloc[first][["query", "kinds", "order", "cells", "privacy_share"]],
         head=("Table", "Cells", "Share of budget"),
@@ -117,7 +126,7 @@ def _fairness(subject: Subject) -> Figure:
     titles |= {name: f"weights {name}: {words}" for name, words in WEIGHTINGS.items()}
     own = subject.errors.iloc[[int(subject.errors["std_err"].argmin()), int(subject.errors["std_err"].argmax())]]
     low, high = (f"{number_text(row)} for {name}" for row, name in zip(own["std_err"], names_of(own), strict=True))
-    others = [f"{number_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
+    others = [f"{ratio_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
     beside = (
         f"For the same budget these would be {_listed(others)}."
         if others
@@ -127,15 +136,15 @@ def _fairness(subject: Subject) -> Figure:
         name="fairness",
         title="Cell fairness",
         caption=f"The standard error of a cell ranges from {low} to {high}; the largest is "
-        f"{number_text(spread(data['plan']))} times the least. {beside} "
+        f"{ratio_text(spread(data['plan']))} times the least. {beside} "
         "A slope downwards means that large tables are favored, upwards that small ones are.",
         svg=svg_of(partial(fairness_figure, data, titles)),
         data=wide_table(data),
         head=("Weights", "Order", "Tables", "Least", "Median", "Largest standard error"),
         rows=[
-            ("this plan" if name == "plan" else name, order_text(order), number_text(tables), *map(number_text, told))
+            ("this plan" if name == "plan" else name, *row)
             for name, frame in data.items()
-            for order, tables, *told in spread_by_order(frame)
+            for row in spread_rows(frame)
         ],
     )
 

@@ -5,8 +5,9 @@ Reads: manifest.json, errors.csv, index.csv, tables/.  Gives: Subject.  PyArrow'
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _TEXTS = ("query", "kinds", "file", "sha256")
 _NEEDED = ("query", "kinds", "order", "cells", "weight", "privacy_share", "std_err", "max_std_err")
+#: What estimates and their errors are called: standard errors, or, for readers of the ACS, margins of error.
+_QUANTITIES = (("estimate", "std_err"), ("estimate", "std_dev"), ("E", "M"))
 #: Up to so many queries a workload is made anew from the error table.
 _QUERIES = 20_000
 
@@ -60,7 +63,9 @@ def subject_of_folder(folder: Path, *, level: float) -> Subject:
             plan_sha256=str(plan["sha256"]),
             workload=None if has_own_bases else workload_of_errors(domain, errors),
             noise=_noise(noise),
-            read_table=lambda row: _table(folder, index[row], int(errors["order"].iloc[row]), level=level),
+            read_table=partial(
+                _table, folder, index, errors["order"].tolist(), manifest["tables"]["conf_level"], level
+            ),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, ResidualPlannerError):
@@ -148,23 +153,37 @@ def _fraction(text: str) -> Fraction:
     return Fraction(int(numerator, 0), int(denominator, 0))
 
 
-def _table(folder: Path, entry: Mapping[str, Any], order: int, *, level: float) -> ShownTable | None:
-    """The rows to show of a table; None where its file does not hold estimates with standard errors."""
+def _table(
+    folder: Path, index: Sequence[Mapping[str, Any]], orders: Sequence[int], written: float, level: float, row: int
+) -> ShownTable | None:
+    """The rows to show of a table; None where its file does not hold estimates and their errors.
+
+    Args:
+        folder: of the release.
+        index: the rows of index.csv.
+        orders: how many attributes each query has.
+        written: the confidence level of the margins in the file.
+        level: the confidence level to tell.
+        row: which query.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    name = str(entry["file"])
+    name, order = str(index[row]["file"]), orders[row]
     if not name.endswith((".csv", ".parquet")):
         return None
-    content = _content(folder, name, entry["sha256"])
+    content = _content(folder, name, index[row]["sha256"])
     table = _csv(content) if name.endswith(".csv") else pq.read_table(pa.BufferReader(content))
-    if not {"estimate", "std_err"} <= set(table.column_names[order:]):
+    columns = {name: place for place, name in enumerate(table.column_names) if place >= order}
+    found = next((found for found in _QUANTITIES if found[0] in columns and found[1] in columns), None)
+    if found is None:
         return None
-    estimates = np.asarray(table["estimate"].to_numpy(), dtype=np.float64)
-    rows = table.take(rows_to_show(estimates))
-    names = tuple(table.column_names[:order])
-    texts = [[str(value) for value in rows.column(column).to_pylist()] for column in range(order)]
+    estimates = np.asarray(table.column(columns[found[0]]).to_numpy(), dtype=np.float64)
+    rows = rows_to_show(estimates)
+    std_errs = np.asarray(table.column(columns[found[1]]).to_numpy(), dtype=np.float64)[rows]
+    if found[1] == "M":
+        std_errs = std_errs / quantile_of(written)
+    texts = [[str(value) for value in table.column(place).take(rows).to_pylist()] for place in range(order)]
     labels = tuple(zip(*texts, strict=True)) if order else ((),)
-    return with_margins(
-        names, labels, rows["estimate"].to_numpy(), rows["std_err"].to_numpy(), cells=len(estimates), level=level
-    )
+    names = tuple(table.column_names[:order])
+    return with_margins(names, labels, estimates[rows], std_errs, cells=len(estimates), level=level)

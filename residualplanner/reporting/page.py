@@ -16,8 +16,7 @@ from residualplanner._version import __version__
 from residualplanner.domain import Attribute
 from residualplanner.reporting.drawing import inline_svg, missing_extra
 from residualplanner.reporting.estimates import Estimates
-from residualplanner.reporting.fairness import spread_by_order
-from residualplanner.reporting.figures import Figure, order_text
+from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.rows import ErrorRows, rows_json
 from residualplanner.reporting.subject import Subject
@@ -47,6 +46,14 @@ class Contents:
     total: tuple[str, str] | None
 
 
+def require_jinja2() -> None:
+    """Raise MissingExtraError if jinja2 is not installed."""
+    try:
+        import jinja2  # noqa: F401 - whether it is there
+    except ImportError:
+        raise missing_extra("jinja2") from None
+
+
 def page_of(contents: Contents, folder: str) -> str:
     """The page as HTML.
 
@@ -54,14 +61,10 @@ def page_of(contents: Contents, folder: str) -> str:
         contents: what it shows.
         folder: the name of the folder beside it, which holds the figures and their data.
 
-    Raises:
-        MissingExtraError: jinja2 is not installed.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
-    except ImportError:
-        raise missing_extra("jinja2") from None
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number_text
     environment.filters["picture"] = lambda figure: Markup(
@@ -124,8 +127,8 @@ def _by_order(subject: Subject) -> list[tuple[str, ...]]:
     """For each order its tables, their cells, and the least, median and largest standard error."""
     cells = subject.errors.groupby("order")["cells"].sum()
     return [
-        (order_text(order), number_text(tables), number_text(float(cells[order])), *map(number_text, spread))
-        for order, tables, *spread in spread_by_order(subject.errors)
+        (order, tables, number_text(float(count)), *told)
+        for (order, tables, *told), count in zip(spread_rows(subject.errors), cells, strict=True)
     ]
 
 

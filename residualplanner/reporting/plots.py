@@ -50,12 +50,18 @@ def draw_shares(names: Sequence[str], shares: Sequence[float], *, title: str) ->
     return figure
 
 
-def fairness_figure(data: Mapping[str, "pd.DataFrame"], titles: Mapping[str, str] | None = None) -> "Figure":
+def fairness_figure(
+    data: Mapping[str, "pd.DataFrame"],
+    titles: Mapping[str, str] | None = None,
+    *,
+    std_errs: Sequence[float] = (),
+) -> "Figure":
     """The standard error of a cell against the size of its table, a panel for each plan, by order, on log axes.
 
     Args:
         data: from a name to what `fairness_data` gives.
         titles: what to write above a panel instead of its name.
+        std_errs: more standard errors that the axis has room for, so that several figures compare, in counts.
 
     Source: paper section 6.2, figures 1 to 3.
     """
@@ -65,13 +71,13 @@ def fairness_figure(data: Mapping[str, "pd.DataFrame"], titles: Mapping[str, str
     rows = math.ceil(len(data) / columns)
     figure = Figure(figsize=(_WIDTH, 0.5 + 2.5 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    everything = np.concatenate([frame["std_err"].to_numpy() for frame in data.values()])
+    everything = np.concatenate([[*std_errs], *(frame["std_err"].to_numpy() for frame in data.values())])
     limits = _log_limits(everything)
     sizes = _log_limits(np.concatenate([frame["cells"].to_numpy(dtype=np.float64) for frame in data.values()]))
     for panel, (name, frame) in zip(panels.ravel(), data.items(), strict=False):
         _scatter(panel, frame, sizes, limits)
-        panel.set_title(textwrap.fill(short_text((titles or {}).get(name, name), 60), 30))
-        _log_axis(panel, "x", sizes)
+        panel.set_title(textwrap.fill(short_text((titles or {}).get(name, name), 60), 90 // columns))
+        _log_axis(panel, "x", sizes, fewest=4 if columns == 1 else 3)
         _log_axis(panel, "y", limits)
     for panel in panels.ravel()[len(data) :]:
         panel.set_axis_off()
@@ -188,20 +194,20 @@ def _log_limits(values: Any) -> tuple[float, float]:
     return low / room, high * room
 
 
-def _log_axis(axes: "Axes", which: str, limits: tuple[float, float]) -> None:
+def _log_axis(axes: "Axes", which: str, limits: tuple[float, float], *, fewest: int = 3) -> None:
     """Ticks with plain numbers: powers of ten, and between them where there are few."""
     from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
     axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.set_xlim if which == "x" else axes.set_ylim)(*limits)
-    axis.set_major_locator(FixedLocator(log_ticks(*limits)))
+    axis.set_major_locator(FixedLocator(log_ticks(*limits, fewest=fewest)))
     axis.set_major_formatter(lambda value, _: power_text(value))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
 
 
-def log_ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two limits: of each decade 1; or 1, 2, 5; or all digits, if there are few.
+def log_ticks(low: float, high: float, *, fewest: int = 3) -> list[float]:
+    """Round numbers between two limits: of some decades or each 1; or 1, 2, 5; or more, if there are few.
 
     Example:
         >>> log_ticks(0.9, 5e6), log_ticks(3, 70), log_ticks(11, 19)
@@ -209,11 +215,12 @@ def log_ticks(low: float, high: float) -> list[float]:
     """
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     choices: list[list[float]] = [[10.0**decade for decade in decades if decade % step == 0] for step in (4, 3, 2, 1)]
-    choices += [[digit * 10.0**decade for decade in decades for digit in digits] for digits in ((1, 2, 5),)]
-    choices += [[tenth / 10 * 10.0**decade for decade in decades for tenth in range(10, 100, 2)]]
+    for digits in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7), range(1, 10), (tenth / 10 for tenth in range(10, 100, 2))):
+        factors = [float(digit) for digit in digits]
+        choices.append([factor * 10.0**decade for decade in decades for factor in factors])
     for choice in choices:
         inside = [float(f"{tick:.6g}") for tick in choice if low <= tick <= high]
-        if len(inside) >= 3:
+        if len(inside) >= fewest:
             return inside
     return inside
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from residualplanner.privacy import Budget, pcost
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import rounded_up
+from residualplanner.reporting.words import column_rounded_up, rounded_up
 
 #: The deltas that epsilon is told for, besides the budget's own.
 DELTAS = ("1e-5", "1e-6", "1e-8", "1e-10")
@@ -37,9 +37,10 @@ def promise_of(subject: Subject) -> Promise:
     noise = subject.noise
     spent = subject.budget if noise is None or noise.pcost is None else pcost(noise.pcost)
     deltas = dict.fromkeys((*_given_delta(subject.budget), *DELTAS))
-    epsilons = tuple((delta, rounded_up(spent.epsilon(delta))) for delta in sorted(deltas, key=float, reverse=True))
+    falling = sorted(deltas, key=float, reverse=True)
+    epsilons = tuple(zip(falling, column_rounded_up([spent.epsilon(delta) for delta in falling]), strict=True))
     change = subject.neighbors.words
-    delta, epsilon = next((pair for pair in epsilons if pair[0] in _given_delta(subject.budget)), epsilons[1])
+    delta = next(iter(_given_delta(subject.budget)), "1e-6")
     return Promise(
         sentence=_plan_sentence(subject) if noise is None else noise.guarantee,
         is_private=noise is None or noise.is_private,
@@ -47,7 +48,7 @@ def promise_of(subject: Subject) -> Promise:
         epsilons=epsilons,
         in_words=(
             f"{change[:1].upper()}{change[1:]} changes the probability of any set of outcomes by at most a factor of "
-            f"e^{epsilon}, plus {delta}."
+            f"e^{rounded_up(spent.epsilon(delta))}, plus {delta}."
         ),
     )
 

@@ -10,10 +10,11 @@ from residualplanner._whole import PathLike, require_free_folder, write_whole, w
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan, load_plan
 from residualplanner.reconstruction import Release
+from residualplanner.reporting.drawing import require_matplotlib
 from residualplanner.reporting.estimates import estimates_of, total_texts
 from residualplanner.reporting.figures import figures_of
 from residualplanner.reporting.folder import subject_of_folder
-from residualplanner.reporting.page import Contents, page_of
+from residualplanner.reporting.page import Contents, page_of, require_jinja2
 from residualplanner.reporting.rows import error_rows
 from residualplanner.reporting.subject import Subject, subject_of_plan, subject_of_release
 
@@ -44,6 +45,8 @@ def write_report(source: Plan | Release | PathLike, path: PathLike, *, level: fl
         release's is post-processing.
     Cost: about two seconds, more where there are very many tables or other weightings are planned for comparison.
     """
+    require_matplotlib()
+    require_jinja2()
     page = Path(path)
     figures = figures_folder(page)
     require_free_report(page)

@@ -4,6 +4,7 @@ Reads: numbers, texts.  Gives: texts.
 """
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
@@ -52,6 +53,21 @@ def rounded_up(number: float) -> str:
     return f"{(math.floor(number / step) + 1) * step:.4g}"
 
 
+def column_rounded_up(numbers: Sequence[float]) -> list[str]:
+    """The numbers of a column, all with the same decimals, none below itself.
+
+    Example:
+        >>> column_rounded_up([0.92961, 1.0, 6.84001])
+        ['0.9297', '1.0000', '6.8401']
+    """
+    decimals = decimals_for(np.array(numbers, dtype=np.float64)) + 1
+    texts = [f"{number:.{decimals}f}" for number in numbers]
+    return [
+        text if float(text) >= number else f"{float(text) + 10.0**-decimals:.{decimals}f}"
+        for text, number in zip(texts, numbers, strict=True)
+    ]
+
+
 def percent_text(share: float) -> str:
     """A share in percent.
 
@@ -75,6 +91,27 @@ def decimals_for(numbers: FloatArray) -> int:
     if not positive.size:
         return 0
     return max(0, min(8, 2 - math.floor(math.log10(float(np.quantile(positive, 0.05))))))
+
+
+def column_texts(numbers: Sequence[float]) -> list[str]:
+    """The numbers of a column, all with the same decimals.
+
+    Example:
+        >>> column_texts([18.594, 9.5, 1234.0])
+        ['18.6', '9.5', '1,234.0']
+    """
+    decimals = decimals_for(np.array(numbers, dtype=np.float64))
+    return [f"{number:,.{decimals}f}" for number in numbers]
+
+
+def ratio_text(ratio: float) -> str:
+    """How many times as large something is, with three digits that count.
+
+    Example:
+        >>> ratio_text(1.2982), ratio_text(11034.2)
+        ('1.3', '11,000')
+    """
+    return number_text(float(f"{ratio:.3g}"))
 
 
 def table_text(query: str, kinds: str) -> str:

@@ -1,0 +1,57 @@
+"""The command report: a page from a plan or from a folder, and clean refusals."""
+
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def tables(folder, spec, records, run):
+    """A release folder."""
+    assert run("release", spec, records, "-o", "tables", "--quiet").exit_code == 0
+    return folder / "tables"
+
+
+def test_a_release_folder_becomes_a_page(folder, tables, run):
+    result = run("report", "tables")
+    assert result.exit_code == 0, result.output
+    assert "Wrote report.html" in result.output
+    assert "report-figures" in result.output
+    assert "Next: open report.html" in result.output
+    assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert (folder / "report-figures" / "fairness.svg").is_file()
+    again = run("report", "tables")
+    assert again.exit_code == 2
+    assert "report.html is there already and is not overwritten" in again.output
+
+
+def test_a_plan_becomes_a_page(folder, spec, run):
+    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
+    result = run("report", "small.plan", "-o", "page.html", "--level", "0.9", "--quiet")
+    assert result.exit_code == 0
+    assert result.output == ""
+    text = (folder / "page.html").read_text()
+    assert "Accuracy and privacy of small.plan" in text
+    assert "90% margin of error" in text
+
+
+def test_what_cannot_be_reported_is_refused_in_one_line(folder, spec, run):
+    for arguments, words in (
+        (["nothing"], "there is no file or folder nothing"),
+        ([spec], "this is no residualplanner file"),
+        (["."], "holds no manifest.json"),
+        ([spec, "-o", "no/where.html"], "the folder no does not exist"),
+    ):
+        result = run("report", *arguments)
+        assert result.exit_code == 2
+        assert words in " ".join(result.output.split())
+    assert [path.name for path in folder.iterdir()] == ["spec.toml"]
+
+
+def test_a_missing_extra_is_named(folder, spec, run, monkeypatch):
+    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = run("report", "small.plan")
+    assert result.exit_code == 1
+    assert "pip install 'residualplanner[report]'" in result.output
+    assert not (folder / "report.html").exists()

@@ -1,0 +1,180 @@
+"""The page in a real browser: sorting, searching, turning pages, keyboard, print, no network, no errors."""
+
+import shutil
+
+import pytest
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the page in")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def address(many_report):
+    """Where the report on 4,526 tables is."""
+    return many_report[0].as_uri()
+
+
+@pytest.fixture
+def page(browser, address):
+    """The page, opened; at the end nothing has been logged, asked of the network or raised."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    page, told, asked = context.new_page(), [], []
+    page.on("console", lambda message: told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(address)
+    yield page
+    assert told == []
+    assert asked == [address]
+    context.close()
+
+
+def names(page):
+    return page.locator("#errors tbody th").all_text_contents()
+
+
+def column(page, heading):
+    heads = page.locator("#errors thead th").all_text_contents()
+    cells = page.locator(f"#errors tbody tr > :nth-child({heads.index(heading) + 1})").all_text_contents()
+    return [float(text.strip("%").replace(",", "")) for text in cells]
+
+
+def sorting(page):
+    pairs = page.eval_on_selector_all("#errors thead th", "all => all.map(x => [x.dataset.key, x.ariaSort])")
+    return {key: direction for key, direction in pairs if direction is not None}
+
+
+def test_what_the_script_shows_first_is_what_stood_there_before(browser, address, many, page):
+    context = browser.new_context(java_script_enabled=False)
+    still = context.new_page()
+    still.goto(address)
+    rows = [view.locator("#errors tbody tr").all_inner_texts() for view in (still, page)]
+    context.close()
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 25
+
+
+def test_a_click_on_a_heading_sorts_and_a_second_one_turns_the_order(page, many):
+    errors = many.errors()
+    page.get_by_role("button", name="Standard error").click()
+    assert sorting(page) == {"std_err": "descending"}
+    assert column(page, "Standard error") == pytest.approx(sorted(errors["std_err"], reverse=True)[:25], abs=0.06)
+    page.get_by_role("button", name="Standard error").click()
+    assert sorting(page) == {"std_err": "ascending"}
+    assert column(page, "Standard error") == pytest.approx(sorted(errors["std_err"])[:25], abs=0.06)
+    page.get_by_role("button", name="Table").click()
+    assert sorting(page) == {"query": "ascending"}
+    assert names(page)[:4] == ["(total)", "a0", "a0 × a1", "a0 × a1 × a2"]
+
+
+def test_everything_works_from_the_keyboard(page):
+    page.locator("#search").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "reset"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Table"
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Cells"
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    before = names(page)
+    page.keyboard.press("Enter")
+    cells = column(page, "Cells")
+    assert sorting(page) == {"cells": "descending"}
+    assert cells == sorted(cells, reverse=True)
+    assert names(page) != before
+    page.keyboard.press(" ")
+    assert sorting(page) == {"cells": "ascending"}
+    assert column(page, "Cells")[0] == 1
+
+
+def test_search_and_order_filter_together(page):
+    page.locator("#search").fill("A7 a1")
+    shown = names(page)
+    assert all("a7" in name and "a1" in name for name in shown)
+    page.locator("#order").select_option("2")
+    assert names(page)[:2] == ["a1 × a7", "a7 × a10"]
+    assert page.locator("#status").text_content() == "1 to 11 of 11"
+    assert page.locator("#shown").text_content() == "Tables 1 to 11 of 11 tables, found among 4,526"
+    page.locator("#search").fill("no such table")
+    assert names(page) == []
+    assert page.locator("#shown").text_content() == "No table has these words"
+    page.locator("#reset").click()
+    assert page.locator("#status").text_content() == "1 to 25 of 4,526"
+    assert page.locator("#order").input_value() == ""
+
+
+def test_pages_turn_and_end(page, many):
+    assert page.locator("#previous").is_disabled()
+    page.locator("#next").click()
+    assert page.locator("#status").text_content() == "26 to 50 of 4,526"
+    page.locator("#last").click()
+    assert page.locator("#status").text_content() == "4,526 to 4,526 of 4,526"
+    assert names(page) == ["a27 × a28 × a29"]
+    assert page.locator("#next").is_disabled()
+    page.locator("#first").click()
+    assert names(page)[0] == "(total)"
+
+
+def test_print_shows_all_that_was_found_without_controls(page):
+    from playwright.sync_api import expect
+
+    page.locator("#search").fill("a3")
+    page.locator("#order").select_option("2")
+    page.emulate_media(media="print")
+    expect(page.locator("#errors tbody tr")).to_have_count(29)  # the browser tells the page a moment later
+    for hidden in ("#search", "#next", "nav", "summary"):
+        assert not page.locator(hidden).first.is_visible()
+    for shown in ("#errors", "#fairness svg", "#privacy"):
+        assert page.locator(shown).is_visible()
+    page.emulate_media(media="screen")
+    expect(page.locator("#errors tbody tr")).to_have_count(25)
+    assert len(page.pdf()) > 10_000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colors_follow_the_reader_and_texts_stand_out(browser, address, scheme):
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.goto(address)
+    paper, ink = (
+        page.evaluate(f"getComputedStyle(document.body).{name}").strip("rgb()").split(",")
+        for name in ("backgroundColor", "color")
+    )
+    svg = page.evaluate("getComputedStyle(document.querySelector('figure svg text')).fill").strip("rgb()").split(",")
+    context.close()
+    assert (sum(map(int, paper)) > 384) == (scheme == "light")
+    assert abs(sum(map(int, paper)) - sum(map(int, ink))) > 500
+    assert svg == ink
+
+
+def test_a_narrow_window_has_no_sideways_scrolling_but_in_tables_and_pictures(browser, address):
+    context = browser.new_context(viewport={"width": 400, "height": 800})
+    page = context.new_page()
+    page.goto(address)
+    width = page.evaluate("document.documentElement.scrollWidth")
+    context.close()
+    assert width <= 400
