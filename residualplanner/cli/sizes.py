@@ -17,7 +17,7 @@ LARGE_SIZE = 800
 #: From how many cells in one table on, and up to how many: a table is made and written as a whole.
 LARGE_TABLE, TABLE_LIMIT = 20_000_000, 2**28
 #: Bytes for each number: to count and measure it; of a table while it is written; of a table on disk, as Parquet.
-_MEASURING, _WRITING, _ON_DISK = 24, 200, 30
+MEASURING, WRITING, ON_DISK = 24, 200, 30
 _GIB = 2**30
 
 
@@ -32,14 +32,14 @@ def say_sizes(workload: Workload, output: Output) -> None:
     counts = counted_cells(workload)
     if counts > LARGE_CELLS:
         output.say(
-            f"Size        {number_text(counts)} counts; measuring takes some {_bytes(counts * _MEASURING)} of memory"
+            f"Size        {number_text(counts)} counts; measuring takes some {bytes_text(counts * MEASURING)} of memory"
         )
     if largest > TABLE_LIMIT:
         output.say(f"Size        {_refusal(workload)}")
     elif max(cells / LARGE_CELLS, largest / LARGE_TABLE) > 1:
         output.say(
-            f"Size        writing takes some {_bytes(largest * _WRITING)} of memory, for the largest table, and "
-            f"{_bytes(cells * _ON_DISK)} of disk for all as Parquet"
+            f"Size        writing takes some {bytes_text(largest * WRITING)} of memory, for the largest table, and "
+            f"{bytes_text(cells * ON_DISK)} of disk for all as Parquet"
         )
 
 
@@ -97,12 +97,20 @@ def _bases_text(workload: Workload) -> str:
 
 
 def _planning_text(sets: int) -> str:
-    return f"planning takes some {_seconds(sets * 5e-6)} and {_bytes(sets * 400)} of memory"
+    return f"planning takes some {_seconds(sets * 5e-6)} and {bytes_text(sets * 400)} of memory"
 
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
-def _bytes(size: float) -> str:
-    return f"{number_text(round(size / _GIB, 1))} GiB" if size > 0.1 * _GIB else f"{size / 2**20:.0f} MiB"
+def bytes_text(size: float) -> str:
+    """A number of bytes for people.
+
+    Example:
+        >>> bytes_text(3e9), bytes_text(5e6), bytes_text(70)
+        ('2.8 GiB', '5 MiB', '1 KiB')
+    """
+    if size > 0.1 * _GIB:
+        return f"{number_text(round(size / _GIB, 1))} GiB"
+    return f"{size / 2**20:.0f} MiB" if size > 2**20 else f"{max(1, size / 2**10):.0f} KiB"
