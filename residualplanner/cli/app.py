@@ -13,8 +13,15 @@ from typer.core import TyperGroup
 
 from residualplanner._version import __version__
 from residualplanner._whole import write_whole
-from residualplanner.cli.failures import reported_failures, require_free_file, require_new_folder, require_readable
+from residualplanner.cli.failures import (
+    reported_failures,
+    require_data,
+    require_free_file,
+    require_new_folder,
+    require_readable,
+)
 from residualplanner.cli.output import Output, command_text
+from residualplanner.cli.typed_budget import LossName, complete_budget
 
 
 class _Commands(TyperGroup):
@@ -39,14 +46,41 @@ app = typer.Typer(
 )
 
 Spec = Annotated[Path, typer.Argument(help="A spec, as init writes it.", metavar="SPEC")]
-Data = Annotated[Path, typer.Argument(help="The records (.csv, .csv.gz, .parquet).", metavar="DATA")]
+Data = Annotated[
+    Path, typer.Argument(help="The records (.csv, .csv.gz, .parquet, or a folder of Parquet files).", metavar="DATA")
+]
 Folder = Annotated[Path, typer.Option("-o", "--output", help="The folder to make.", metavar="DIR")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Check, and say what would be read, spent and written; do none of it.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
 Format = Annotated[Literal["parquet", "csv"], typer.Option("--format", help="The type of the tables' files.")]
 LedgerFile = Annotated[
     Path | None,
     typer.Option("--ledger", help="The ledger to charge before the records are read.", metavar="LEDGER"),
+]
+BudgetText = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        help="In place of the spec's budget: zcdp=0.5, gdp=1, pcost=1 or epsilon=1,delta=1e-9.",
+        metavar="BUDGET",
+        autocompletion=complete_budget,
+    ),
+]
+AtMost = Annotated[
+    float | None,
+    typer.Option(help="In place of a budget: the largest loss allowed, in counts squared.", metavar="LOSS"),
+]
+LossWord = Annotated[
+    LossName | None,
+    typer.Option(
+        "--loss", help="In place of the spec's loss: the sum or the max of cell variances, or a sum over tables."
+    ),
+]
+SpecLevel = Annotated[
+    float | None, typer.Option("--level", help="In place of the spec's confidence level, such as 0.90.")
 ]
 Level = Annotated[float, typer.Option("--level", help="The confidence level of margins of error, such as 0.95.")]
 
@@ -129,13 +163,21 @@ def plan(
         Path | None,
         typer.Option("-o", "--output", help="The plan to write; SPEC's name with .plan if not given.", metavar="PLAN"),
     ] = None,
+    *,
+    budget: BudgetText = None,
+    at_most: AtMost = None,
+    loss: LossWord = None,
+    level: SpecLevel = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Choose the noise and tell how accurate every table will be, without data.
 
     Writes the plan, and beside it the error table as CSV.
+
+    What the spec says of budget, loss and level can be typed here instead, to compare, without editing it.
     """
+    from residualplanner.cli.overrides import Typed, overridden
     from residualplanner.cli.runs import run_plan
     from residualplanner.cli.spec_file import read_spec
     from residualplanner.cli.steps import errors_path
@@ -144,7 +186,8 @@ def plan(
     path = spec.with_suffix(".plan") if path is None else path
     require_free_file(path)
     require_free_file(errors_path(path))
-    run_plan(read_spec(spec), spec, path, Output(quiet, as_json))
+    output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level)
+    run_plan(overridden(read_spec(spec), spec, typed, output), spec, path, output)
 
 
 @app.command()
@@ -153,6 +196,7 @@ def measure(
     data: Data,
     path: Annotated[Path, typer.Option("-o", "--output", help="The measurement to write.", metavar="FILE")],
     ledger: LedgerFile = None,
+    dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -161,12 +205,14 @@ def measure(
     Every run spends the plan's budget once more, and is charged to the ledger if one is named.
     """
     require_readable(plan)
-    require_readable(data)
+    require_data(data)
     require_free_file(path)
+    from residualplanner.cli.rehearsal import rehearse_measure
     from residualplanner.cli.runs import run_measure
     from residualplanner.plan import load_plan
 
-    run_measure(load_plan(plan), data, path, ledger, Output(quiet, as_json))
+    run = rehearse_measure if dry_run else run_measure
+    run(load_plan(plan), data, path, ledger, Output(quiet, as_json))
 
 
 @app.command()
@@ -175,19 +221,22 @@ def reconstruct(
     folder: Folder,
     format: Format = "parquet",
     level: Level = 0.95,
+    dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
     require_readable(path)
     require_new_folder(folder)
+    from residualplanner.cli.rehearsal import rehearse_reconstruct
     from residualplanner.cli.runs import run_reconstruct
 
-    run_reconstruct(path, folder, format, level, Output(quiet, as_json))
+    run = rehearse_reconstruct if dry_run else run_reconstruct
+    run(path, folder, format, level, Output(quiet, as_json))
 
 
 @app.command()
-def release(
+def release(  # noqa: PLR0913
     spec: Spec,
     data: Data,
     folder: Folder,
@@ -195,7 +244,13 @@ def release(
         Path | None,
         typer.Option("--keep", help="Keep the measurement, to make other tables of later.", metavar="FILE"),
     ] = None,
+    *,
     ledger: LedgerFile = None,
+    budget: BudgetText = None,
+    at_most: AtMost = None,
+    loss: LossWord = None,
+    level: SpecLevel = None,
+    dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -207,17 +262,22 @@ def release(
     when the tables are there.
     """
     require_readable(spec)
-    require_readable(data)
+    require_data(data)
     require_new_folder(folder)
     if kept is not None:
         require_free_file(kept)
+    from residualplanner.cli.overrides import Typed, overridden
     from residualplanner.cli.paid import measurement_beside, require_no_measurement
+    from residualplanner.cli.rehearsal import rehearse_release
     from residualplanner.cli.runs import run_release
     from residualplanner.cli.spec_file import read_spec
 
     if kept is None:
         require_no_measurement(measurement_beside(folder), folder)
-    run_release(read_spec(spec), spec, data, folder, kept=kept, ledger=ledger, output=Output(quiet, as_json))
+    output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level)
+    asked = overridden(read_spec(spec), spec, typed, output)
+    run = rehearse_release if dry_run else run_release
+    run(asked, spec, data, folder, kept=kept, ledger=ledger, output=output)
 
 
 @app.command()

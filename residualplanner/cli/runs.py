@@ -22,8 +22,9 @@ from residualplanner.cli.paid import (
     require_space,
     telling_charge,
 )
+from residualplanner.cli.rehearsal import require_tables
 from residualplanner.cli.spec_file import SpecFile
-from residualplanner.cli.summary import say_release, say_spending
+from residualplanner.cli.summary import say_release, say_spending, say_workload
 from residualplanner.measurement import Ledger, Measurement, load_measurement
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import Release, reconstruct
@@ -45,6 +46,7 @@ def run_plan(asked: SpecFile, spec: Path, path: Path, output: Output) -> None:
 
 def run_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output) -> None:
     """Write what is measured of the records."""
+    say_workload(plan.workload, output)
     _measure_to(path, plan, data, ledger=open_ledger(ledger), output=output)
     output.wrote(path, ": the noisy answers, and nothing else of the records.")
     output.next((reconstructing(path, path.with_suffix(".tables")), "at no further cost, as often as you like"))
@@ -55,6 +57,8 @@ def run_reconstruct(
 ) -> None:
     """Write the tables of a measurement."""
     tables = reconstruct(load_measurement(path))
+    require_tables(tables.plan.workload, level)
+    say_workload(tables.plan.workload, output)
     _write_tables(tables, folder, file_format, level, output)
 
 
@@ -72,6 +76,7 @@ def run_release(
     charged, measured = open_ledger(ledger), kept or measurement_beside(folder)
     with naming(spec):
         plan = steps.make_plan(asked, output, is_written=True)
+    require_tables(plan.workload, asked.output.level)
     measurement = _measure_to(measured, plan, data, ledger=charged, output=output)
     with keeping(measured, folder):
         if kept is not None:
