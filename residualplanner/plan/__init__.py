@@ -1,5 +1,6 @@
 """The whole decision, made without data: what to measure, with how much noise, and how accurate every table will be."""
 
+from residualplanner.plan.error_table import TOTAL
 from residualplanner.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.plan.losses import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.plan.noise_variances import NoiseVariances
@@ -9,6 +10,7 @@ from residualplanner.plan.svd_bound import svd_bound
 from residualplanner.plan.targets import Targets
 
 __all__ = [
+    "TOTAL",
     "ConvexLoss",
     "MaxVariance",
     "NoiseVariances",

@@ -1,6 +1,19 @@
 """Unbiased tables from noisy residual answers, with exact standard errors, and their export."""
 
+from residualplanner.reconstruction.export import require_exportable
+from residualplanner.reconstruction.export_files import FormatName
+from residualplanner.reconstruction.profiles import ProfileName, level_of
 from residualplanner.reconstruction.release import Release, TableBatch, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
 
-__all__ = ["Estimate", "Release", "Table", "TableBatch", "reconstruct"]
+__all__ = [
+    "Estimate",
+    "FormatName",
+    "ProfileName",
+    "Release",
+    "Table",
+    "TableBatch",
+    "level_of",
+    "reconstruct",
+    "require_exportable",
+]
