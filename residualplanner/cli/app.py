@@ -46,7 +46,26 @@ Spec = Annotated[Path, typer.Argument(help="A spec, as init writes it.", metavar
 Data = Annotated[Path, typer.Argument(help="The records (.csv, .csv.gz, .parquet).", metavar="DATA")]
 Folder = Annotated[Path, typer.Option("-o", "--output", help="The folder to make.", metavar="DIR")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Format = Annotated[Literal["parquet", "csv"], typer.Option("--format", help="The type of the tables' files.")]
+Format = Annotated[
+    Literal["parquet", "csv", "xlsx"],
+    typer.Option("--format", help="The type of the tables' files; xlsx are Excel workbooks."),
+]
+Profile = Annotated[
+    Literal["default", "acs", "gls"],
+    typer.Option(
+        "--profile",
+        help="What stands beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard "
+        "deviations, for generalized least squares (gls).",
+    ),
+]
+SpecFormat = Annotated[
+    Literal["parquet", "csv", "xlsx"] | None,
+    typer.Option("--format", help="The type of the tables' files, in place of the spec's."),
+]
+SpecProfile = Annotated[
+    Literal["default", "acs", "gls"] | None,
+    typer.Option("--profile", help="What stands beside the labels, in place of the spec's profile."),
+]
 LedgerFile = Annotated[
     Path | None,
     typer.Option("--ledger", help="The ledger to charge before the records are read.", metavar="LEDGER"),
@@ -148,7 +167,7 @@ def plan(
     output, asked = Output(quiet), read_spec(spec)
     with naming(spec):
         made = steps.make_plan(asked, output)
-    steps.write_plan(made, path, level=asked.output.level, output=output)
+    steps.write_plan(made, path, level=asked.output.chosen_level, output=output)
     output.say(f"Wrote {path}, and the error of every table to {steps.errors_path(path)}.")
     output.say(f"Next: residualplanner measure {path} DATA -o {path.with_suffix('.measurement')}")
 
@@ -188,7 +207,11 @@ def reconstruct(
     path: Annotated[Path, typer.Argument(help="A measurement, as measure writes it.", metavar="FILE")],
     folder: Folder,
     format: Format = "parquet",
-    level: Level = 0.95,
+    profile: Profile = "default",
+    level: Annotated[
+        float | None,
+        typer.Option("--level", help="The confidence level of margins of error; that of the profile if not given."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
@@ -202,7 +225,7 @@ def reconstruct(
 
     output = Output(quiet)
     tables = make_release(load_measurement(path))
-    steps.save_tables(tables, folder, file_format=format, level=level, output=output)
+    steps.save_tables(tables, folder, format=format, profile=profile, level=level, output=output)
     say_release(tables, folder, output)
 
 
@@ -216,6 +239,8 @@ def release(
         typer.Option("--keep", help="Write the measurement, too, to make other tables of later.", metavar="FILE"),
     ] = None,
     ledger: LedgerFile = None,
+    format: SpecFormat = None,
+    profile: SpecProfile = None,
     quiet: Quiet = False,
 ) -> None:
     """Plan, measure and reconstruct in one go.
@@ -234,7 +259,8 @@ def release(
     from residualplanner.cli.summary import say_release, say_spending
     from residualplanner.reconstruction import reconstruct as make_release
 
-    output, asked, charged = Output(quiet), read_spec(spec), open_ledger(ledger)
+    output, charged = Output(quiet), open_ledger(ledger)
+    asked = read_spec(spec).written_as(format=format, profile=profile)
     with naming(spec):
         made = steps.make_plan(asked, output, is_written=True)
     measurement = steps.measure_records(made, data, ledger=charged, output=output)
@@ -244,7 +270,7 @@ def release(
         measurement.save(kept)
         output.say(f"Wrote {kept}: the noisy answers, of which reconstruct makes tables at no further cost.")
     tables = make_release(measurement)
-    steps.save_tables(tables, folder, file_format=asked.output.format, level=asked.output.level, output=output)
+    steps.save_tables(tables, folder, **dict(asked.output), output=output)
     say_release(tables, folder, output)
 
 
@@ -253,9 +279,9 @@ def report(
     source: Annotated[
         Path, typer.Argument(help="A plan, or the folder of a release, as release writes it.", metavar="DIR_OR_PLAN")
     ],
-    page: Annotated[
-        Path, typer.Option("-o", "--output", help="The page to write.", metavar="HTML")
-    ] = Path("report.html"),
+    page: Annotated[Path, typer.Option("-o", "--output", help="The page to write.", metavar="HTML")] = Path(
+        "report.html"
+    ),
     level: Level = 0.95,
     quiet: Quiet = False,
 ) -> None:

@@ -23,16 +23,17 @@ from residualplanner.reconstruction.file_names import file_stem, parts_of_worklo
 from residualplanner.reconstruction.profiles import level_of, profile_named, require_free_names
 from residualplanner.reconstruction.sidecar import Description
 from residualplanner.reconstruction.workbook import require_workbooks, workbook_bytes
+from residualplanner.workload import Workload
 
 if TYPE_CHECKING:
     from residualplanner.reconstruction.release import Release
 
 
-def require_exportable(plan: Plan, format: str = "parquet", profile: str = "default") -> None:
-    """Raise unless the tables of a plan can be written so; ask before anything is spent on measuring them.
+def require_exportable(workload: Workload, format: str = "parquet", profile: str = "default") -> None:
+    """Raise unless the tables of a workload can be written so; ask before anything is spent on measuring them.
 
     Args:
-        plan: what is to be measured and saved.
+        workload: the tables to save.
         format: "parquet", "csv" or "xlsx".
         profile: "default", "acs" or "gls".
 
@@ -42,10 +43,10 @@ def require_exportable(plan: Plan, format: str = "parquet", profile: str = "defa
         MissingExtraError: workbooks are asked for, and XlsxWriter is not installed.
     """
     require_format(format)
-    asked = np.flatnonzero(plan.workload.asked.any(axis=1)).tolist()
-    require_free_names([plan.domain.names[position] for position in asked], profile_named(profile))
+    asked = np.flatnonzero(workload.asked.any(axis=1)).tolist()
+    require_free_names([workload.domain.names[position] for position in asked], profile_named(profile))
     if format == "xlsx":
-        require_workbooks(plan)
+        require_workbooks(workload)
 
 
 def save_release(
@@ -59,7 +60,7 @@ def save_release(
 ) -> None:
     """Write all tables of a release, as `Release.save` describes."""
     plan = release.plan
-    require_exportable(plan, file_format, profile)
+    require_exportable(plan.workload, file_format, profile)
     asked, chosen = profile_named(profile), level_of(profile, level)
 
     described = Description(

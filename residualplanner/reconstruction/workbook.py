@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner.errors import MissingExtraError, WorkloadError
-from residualplanner.plan import Plan
+from residualplanner.workload import Workload
 
 #: How many rows a sheet has, the first of which holds the names, and how many letters a cell.
 ROW_LIMIT, LETTER_LIMIT = 1_048_576, 32_767
@@ -35,7 +35,7 @@ class _Exact(float):
         return float.__repr__(self)
 
 
-def require_workbooks(plan: Plan) -> None:
+def require_workbooks(workload: Workload) -> None:
     """Raise unless every table of the workload fits a sheet and XlsxWriter is there.
 
     Raises:
@@ -43,16 +43,16 @@ def require_workbooks(plan: Plan) -> None:
         MissingExtraError: XlsxWriter is not installed.
     """
     _xlsxwriter()
-    cells = plan.workload.cells
+    cells = workload.cells
     if cells.max() >= ROW_LIMIT:
-        (query,) = plan.workload.take(np.array([int(cells.argmax())]))
+        (query,) = workload.take(np.array([int(cells.argmax())]))
         raise WorkloadError(
             f"the table of {', '.join(query)} has {int(cells.max()):,} cells; a sheet of Excel holds no more than "
             f"{ROW_LIMIT - 1:,} and a row of names; write parquet or csv, or ask for coarser bins"
         )
-    attributes, kinds = plan.domain.attributes, plan.workload.kinds
-    limit = LETTER_LIMIT // (2 * max(1, int(plan.workload.orders.max())))  # for a cell in words: all of them in one
-    for position, code in np.argwhere(plan.workload.asked).tolist():
+    attributes, kinds = workload.domain.attributes, workload.kinds
+    limit = LETTER_LIMIT // (2 * max(1, int(workload.orders.max())))  # for a cell in words: all of them in one
+    for position, code in np.argwhere(workload.asked).tolist():
         _require_texts(attributes[position].name, kinds[code].labels(attributes[position]), limit)
 
 
