@@ -3,6 +3,7 @@
 from residualplanner.reconstruction.export import require_exportable
 from residualplanner.reconstruction.export_files import FormatName
 from residualplanner.reconstruction.profiles import ProfileName, level_of
+from residualplanner.reconstruction.reading import SavedTables, load_tables
 from residualplanner.reconstruction.release import Release, TableBatch, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
 
@@ -11,9 +12,11 @@ __all__ = [
     "FormatName",
     "ProfileName",
     "Release",
+    "SavedTables",
     "Table",
     "TableBatch",
     "level_of",
+    "load_tables",
     "reconstruct",
     "require_exportable",
 ]

@@ -91,13 +91,19 @@ class Description:
         ]
 
     def _attribute(self, position: int) -> dict[str, Any]:
-        attribute = self.plan.domain.attributes[position]
+        attribute, kinds = self.plan.domain.attributes[position], list(self.plan.workload.kinds)
         asked = [(kind, part) for (place, kind), part in self.parts.items() if place == position]
         return {
             "name": attribute.name,
             "size": attribute.size,
             "asked": [
-                {"in_names": part, "kind": kind.name, "datatype": label_type(attribute, kind)} for kind, part in asked
+                {
+                    "in_names": part,
+                    "kind": kind.name,
+                    "kind_number": kinds.index(kind),
+                    "datatype": label_type(attribute, kind),
+                }
+                for kind, part in asked
             ],
         }
 
