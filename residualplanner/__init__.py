@@ -36,7 +36,7 @@ from residualplanner.plan import (
 )
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
-from residualplanner.reconstruction import Release, Table, reconstruct
+from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
 from residualplanner.workload import Workload, marginals
 
 __all__ = [
@@ -79,6 +79,7 @@ __all__ = [
     "gdp",
     "load_measurement",
     "load_plan",
+    "load_tables",
     "marginals",
     "measure",
     "orthogonal_residuals",

@@ -55,7 +55,26 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check, and say what would be read, spent and written; do none of it.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
-Format = Annotated[Literal["parquet", "csv"], typer.Option("--format", help="The type of the tables' files.")]
+Format = Annotated[
+    Literal["parquet", "csv", "xlsx"],
+    typer.Option("--format", help="The type of the tables' files; xlsx are Excel workbooks."),
+]
+Profile = Annotated[
+    Literal["default", "acs", "gls"],
+    typer.Option(
+        "--profile",
+        help="What stands beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard "
+        "deviations, for generalized least squares (gls).",
+    ),
+]
+SpecFormat = Annotated[
+    Literal["parquet", "csv", "xlsx"] | None,
+    typer.Option("--format", help="The type of the tables' files, in place of the spec's."),
+]
+SpecProfile = Annotated[
+    Literal["default", "acs", "gls"] | None,
+    typer.Option("--profile", help="What stands beside the labels, in place of the spec's profile."),
+]
 LedgerFile = Annotated[
     Path | None,
     typer.Option("--ledger", help="The ledger to charge before the records are read.", metavar="LEDGER"),
@@ -220,7 +239,11 @@ def reconstruct(
     path: Annotated[Path, typer.Argument(help="A measurement, as measure writes it.", metavar="FILE")],
     folder: Folder,
     format: Format = "parquet",
-    level: Level = 0.95,
+    profile: Profile = "default",
+    level: Annotated[
+        float | None,
+        typer.Option("--level", help="The confidence level of margins of error; that of the profile if not given."),
+    ] = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -228,11 +251,14 @@ def reconstruct(
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
     require_readable(path)
     require_new_folder(folder)
+    from residualplanner.cli.overrides import require_level
     from residualplanner.cli.rehearsal import rehearse_reconstruct
     from residualplanner.cli.runs import run_reconstruct
+    from residualplanner.cli.spec_file import OutputTable
 
+    asked = OutputTable(format=format, profile=profile, level=None if level is None else require_level(level))
     run = rehearse_reconstruct if dry_run else run_reconstruct
-    run(path, folder, format, level, Output(quiet, as_json))
+    run(path, folder, asked, Output(quiet, as_json))
 
 
 @app.command()
@@ -250,6 +276,8 @@ def release(  # noqa: PLR0913
     at_most: AtMost = None,
     loss: LossWord = None,
     level: SpecLevel = None,
+    format: SpecFormat = None,
+    profile: SpecProfile = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -274,7 +302,7 @@ def release(  # noqa: PLR0913
 
     if kept is None:
         require_no_measurement(measurement_beside(folder), folder)
-    output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level)
+    output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level, format, profile)
     asked = overridden(read_spec(spec), spec, typed, output)
     run = rehearse_release if dry_run else run_release
     run(asked, spec, data, folder, kept=kept, ledger=ledger, output=output)

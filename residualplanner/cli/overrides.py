@@ -13,6 +13,7 @@ from residualplanner.cli.spec_file import ApproxTable, BudgetTable, SpecFile
 from residualplanner.cli.typed_budget import LossName, budget_of_text
 from residualplanner.errors import BudgetError
 from residualplanner.plan import MaxVariance, SumOfVariances
+from residualplanner.reconstruction import FormatName, ProfileName
 
 _LOSSES: Mapping[LossName, SumOfVariances | MaxVariance] = {
     "sum": SumOfVariances(),
@@ -31,12 +32,16 @@ class Typed(NamedTuple):
         loss: what is made small: "sum" of all cell variances, "max", or a sum of tables' variances with weights "sqrt"
             or "equal"; the spec's targets go.
         level: of confidence.
+        format: of the tables' files.
+        profile: what stands beside the labels.
     """
 
     budget: str | None = None
     at_most: float | None = None
     loss: LossName | None = None
     level: float | None = None
+    format: FormatName | None = None
+    profile: ProfileName | None = None
 
 
 def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> SpecFile:
@@ -60,7 +65,10 @@ def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> Spec
     if typed.loss is not None:
         changes |= {"loss": _LOSSES[typed.loss], "targets": []}
     if typed.level is not None:
-        changes["output"] = spec.output.model_copy(update={"level": require_level(typed.level)})
+        require_level(typed.level)
+    written = {name: value for name in ("level", "format", "profile") if (value := getattr(typed, name)) is not None}
+    if written:
+        changes["output"] = spec.output.model_copy(update=written)
     if changes:
         given = {name: value for name, value in typed._asdict().items() if value is not None}
         words = ", ".join(f"{name} {value}" for name, value in given.items())

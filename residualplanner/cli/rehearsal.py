@@ -7,8 +7,6 @@ that the command itself would end with.  Nothing is read of the records, nothing
 import shutil
 from pathlib import Path
 
-import numpy as np
-
 from residualplanner.cli import steps
 from residualplanner.cli.columns import require_columns
 from residualplanner.cli.failures import naming
@@ -16,12 +14,12 @@ from residualplanner.cli.ledgers import above, left_text, open_ledger
 from residualplanner.cli.output import Output
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
 from residualplanner.cli.sizes import require_writable
-from residualplanner.cli.spec_file import SpecFile
+from residualplanner.cli.spec_file import OutputTable, SpecFile
 from residualplanner.cli.summary import say_workload
 from residualplanner.domain import Domain
 from residualplanner.measurement import Ledger, load_measurement, require_measurable
 from residualplanner.plan import Plan, bytes_text, cost_estimate
-from residualplanner.reconstruction import normal_quantile, require_free_names
+from residualplanner.reconstruction import require_exportable
 from residualplanner.workload import Workload
 
 #: What the program takes before it works on anything, in bytes: measured, and rounded up.
@@ -38,14 +36,14 @@ def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, ou
     _end(path, size, output)
 
 
-def rehearse_reconstruct(path: Path, folder: Path, file_format: str, level: float, output: Output) -> None:
+def rehearse_reconstruct(path: Path, folder: Path, asked: OutputTable, output: Output) -> None:
     """Tell what `runs.run_reconstruct` would do."""
     plan = load_measurement(path).plan
-    require_tables(plan.workload, level)
+    require_tables(plan.workload, asked)
     say_workload(plan.workload, output)
     output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
     output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
-    size = _say_tables(plan.workload, folder, file_format, output)
+    size = _say_tables(plan.workload, folder, asked.format, output)
     _say_memory(plan.workload, output, is_measured=False)
     _end(folder, size, output)
 
@@ -57,7 +55,7 @@ def rehearse_release(
     charged = open_ledger(ledger)
     with naming(spec):
         plan = steps.make_plan(asked, output, is_written=True)
-    require_tables(plan.workload, asked.output.level)
+    require_tables(plan.workload, asked.output)
     _measuring(plan, data, charged, output)
     size, measured = measurement_bytes(plan), kept or measurement_beside(folder)
     until = "" if kept else f", until {folder} is complete"
@@ -67,17 +65,15 @@ def rehearse_release(
     _end(folder, size, output)
 
 
-def require_tables(workload: Workload, level: float) -> None:
+def require_tables(workload: Workload, asked: OutputTable) -> None:
     """Refuse tables that could not be written, before anything is spent on them.
 
     Raises:
-        BudgetError: ``level`` is not between 0 and 1.
         WorkloadError: a table is too large for a file, or an attribute is called like a column of estimates.
+        MissingExtraError: what writes Excel's workbooks is not installed.
     """
-    normal_quantile(level)
     require_writable(workload)
-    asked = np.flatnonzero(workload.asked.any(axis=1)).tolist()
-    require_free_names(tuple(workload.domain.names[position] for position in asked))
+    require_exportable(workload, asked.format, asked.profile)
 
 
 def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) -> None:

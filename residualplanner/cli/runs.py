@@ -7,7 +7,6 @@ is on the disk, whole, before anything is made of it.
 """
 
 from pathlib import Path
-from typing import Literal
 
 from residualplanner.cli import steps
 from residualplanner.cli.columns import require_columns
@@ -23,7 +22,7 @@ from residualplanner.cli.paid import (
     telling_charge,
 )
 from residualplanner.cli.rehearsal import require_tables
-from residualplanner.cli.spec_file import SpecFile
+from residualplanner.cli.spec_file import OutputTable, SpecFile
 from residualplanner.cli.summary import say_release, say_spending, say_workload
 from residualplanner.measurement import Ledger, Measurement, load_measurement
 from residualplanner.plan import Plan
@@ -34,7 +33,7 @@ def run_plan(asked: SpecFile, spec: Path, path: Path, output: Output) -> None:
     """Write the plan of a spec, and its error table."""
     with naming(spec):
         plan = steps.make_plan(asked, output)
-    steps.write_plan(plan, path, level=asked.output.level, output=output)
+    steps.write_plan(plan, path, level=asked.output.chosen_level, output=output)
     errors = steps.errors_path(path)
     output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
     measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"))
@@ -52,14 +51,12 @@ def run_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, output:
     output.next((reconstructing(path, path.with_suffix(".tables")), "at no further cost, as often as you like"))
 
 
-def run_reconstruct(
-    path: Path, folder: Path, file_format: Literal["parquet", "csv"], level: float, output: Output
-) -> None:
+def run_reconstruct(path: Path, folder: Path, asked: OutputTable, output: Output) -> None:
     """Write the tables of a measurement."""
     tables = reconstruct(load_measurement(path))
-    require_tables(tables.plan.workload, level)
+    require_tables(tables.plan.workload, asked)
     say_workload(tables.plan.workload, output)
-    _write_tables(tables, folder, file_format, level, output)
+    _write_tables(tables, folder, asked, output)
 
 
 def run_release(
@@ -76,12 +73,12 @@ def run_release(
     charged, measured = open_ledger(ledger), kept or measurement_beside(folder)
     with naming(spec):
         plan = steps.make_plan(asked, output, is_written=True)
-    require_tables(plan.workload, asked.output.level)
+    require_tables(plan.workload, asked.output)
     measurement = _measure_to(measured, plan, data, ledger=charged, output=output)
     with keeping(measured, folder):
         if kept is not None:
             output.wrote(kept, ": the noisy answers, of which reconstruct makes tables at no further cost.")
-        _write_tables(reconstruct(measurement), folder, asked.output.format, asked.output.level, output)
+        _write_tables(reconstruct(measurement), folder, asked.output, output)
     if kept is None:
         measured.unlink()
 
@@ -99,8 +96,6 @@ def _measure_to(path: Path, plan: Plan, data: Path, *, ledger: Ledger | None, ou
     return measurement
 
 
-def _write_tables(
-    release: Release, folder: Path, file_format: Literal["parquet", "csv"], level: float, output: Output
-) -> None:
-    steps.save_tables(release, folder, file_format=file_format, level=level, output=output)
+def _write_tables(release: Release, folder: Path, asked: OutputTable, output: Output) -> None:
+    steps.save_tables(release, folder, **dict(asked), output=output)
     say_release(release, folder, output)

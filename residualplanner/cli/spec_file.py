@@ -18,6 +18,7 @@ from residualplanner.cli.spec_table import SpecTable
 from residualplanner.cli.spec_values import AnyLabel, Exact, Level, Loss, Real, Rule, Share, checked
 from residualplanner.errors import FileFormatError
 from residualplanner.plan import SumOfVariances
+from residualplanner.reconstruction import level_of
 
 #: The longest spec, in bytes.
 SIZE_LIMIT = 2**20
@@ -115,8 +116,22 @@ class BudgetTable(SpecTable):
 class OutputTable(SpecTable):
     """What the published tables look like."""
 
-    format: Literal["parquet", "csv"] = "parquet"
-    level: Level = Field(default=0.95, description="Confidence level of margins of error and intervals.")
+    format: Literal["parquet", "csv", "xlsx"] = Field(
+        default="parquet", description="The files' type; xlsx: workbooks."
+    )
+    profile: Literal["default", "acs", "gls"] = Field(
+        default="default",
+        description="Estimates with 95% margins and intervals; or with 90% margins, as E and M; or with standard "
+        "deviations, for generalized least squares.",
+    )
+    level: Level | None = Field(
+        default=None, description="Confidence level of margins of error; the profile's if not given."
+    )
+
+    @property
+    def chosen_level(self) -> float:
+        """The confidence level, given or the profile's."""
+        return level_of(self.profile, self.level)
 
 
 class SpecFile(SpecTable):

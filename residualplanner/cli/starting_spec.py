@@ -54,8 +54,9 @@ noise = "discrete"
 up_to = 2
 
 [output]
-format = "parquet"        # or "csv"
-level = 0.95              # of confidence, for margins of error
+format = "parquet"        # or "csv", or "xlsx" for Excel
+profile = "default"       # 95% margins and intervals; "acs": 90% margins, as E and M; "gls": standard deviations
+# level = 0.99            # of confidence, for margins of error, in place of the profile's
 
 """
 

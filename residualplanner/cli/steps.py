@@ -4,7 +4,6 @@ Reads: checked specs, plans, measurements; in `measure_records` alone, records. 
 """
 
 from pathlib import Path
-from typing import Literal
 
 from residualplanner._whole import write_whole
 from residualplanner.cli.output import Output
@@ -14,7 +13,7 @@ from residualplanner.cli.spec_objects import domain_of_spec, plan_of_spec, workl
 from residualplanner.cli.summary import say_errors, say_plan, say_workload, write_errors
 from residualplanner.measurement import Ledger, Measurement, measure
 from residualplanner.plan import Plan
-from residualplanner.reconstruction import Release
+from residualplanner.reconstruction import FormatName, ProfileName, Release, require_exportable
 
 
 def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Plan:
@@ -23,6 +22,7 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Pl
     workload = workload_of_spec(spec, domain)
     if is_written:
         require_writable(workload)
+        require_exportable(workload, spec.output.format, spec.output.profile)
     say_workload(workload, output)
     with output.progress("choosing the noise"):
         plan = plan_of_spec(spec, workload)
@@ -57,9 +57,15 @@ def measure_records(plan: Plan, data: Path, *, output: Output, ledger: Ledger | 
 
 
 def save_tables(
-    release: Release, folder: Path, *, file_format: Literal["parquet", "csv"], level: float, output: Output
+    release: Release,
+    folder: Path,
+    *,
+    format: FormatName,
+    profile: ProfileName,
+    level: float | None,
+    output: Output,
 ) -> None:
     """Write the tables of a release, its error table and its manifest to a new folder."""
     require_writable(release.plan.workload)
     with output.progress("writing the tables") as progress:
-        release.save(folder, file_format, level=level, progress=progress)
+        release.save(folder, format, profile=profile, level=level, progress=progress)

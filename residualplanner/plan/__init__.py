@@ -2,6 +2,7 @@
 
 from residualplanner.plan.comparison import Comparison, compare
 from residualplanner.plan.cost_estimate import CostEstimate, bytes_text, cost_estimate, seconds_text
+from residualplanner.plan.error_table import TOTAL
 from residualplanner.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.plan.losses import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.plan.noise_variances import NoiseVariances
@@ -13,6 +14,7 @@ from residualplanner.plan.sweep import sweep
 from residualplanner.plan.targets import Targets
 
 __all__ = [
+    "TOTAL",
     "Comparison",
     "ConvexLoss",
     "CostEstimate",

@@ -1,6 +1,22 @@
 """Unbiased tables from noisy residual answers, with exact standard errors, and their export."""
 
+from residualplanner.reconstruction.export import require_exportable
+from residualplanner.reconstruction.export_files import FormatName
+from residualplanner.reconstruction.profiles import ProfileName, level_of
+from residualplanner.reconstruction.reading import SavedTables, load_tables
 from residualplanner.reconstruction.release import Release, TableBatch, reconstruct
-from residualplanner.reconstruction.table import Estimate, Table, normal_quantile, require_free_names
+from residualplanner.reconstruction.table import Estimate, Table
 
-__all__ = ["Estimate", "Release", "Table", "TableBatch", "normal_quantile", "reconstruct", "require_free_names"]
+__all__ = [
+    "Estimate",
+    "FormatName",
+    "ProfileName",
+    "Release",
+    "SavedTables",
+    "Table",
+    "TableBatch",
+    "level_of",
+    "load_tables",
+    "reconstruct",
+    "require_exportable",
+]

@@ -1,229 +1,144 @@
-"""A release as a folder of tidy files, whole or not at all.  PyArrow's home in this layer.
+"""A release as a folder of tidy files, whole or not at all.
 
 Reads: a release.  Gives: files.  Holds a few tables at a time, however many there are.
 """
 
 import hashlib
 import json
-import math
-import platform
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
-from residualplanner._checks import frozen
-from residualplanner._version import __version__
 from residualplanner._whole import PathLike, write_whole_folder
-from residualplanner.bases import is_alike
-from residualplanner.domain import Attribute
-from residualplanner.errors import WorkloadError
-from residualplanner.measurement import Progress, noise_to_json
-from residualplanner.plan import Plan, plan_hash
-from residualplanner.queries import Kind, kind_to_json
-from residualplanner.reconstruction.file_names import encoded_names, file_stem, parts_of_kinds
-from residualplanner.reconstruction.table import VALUE_COLUMNS, Table, normal_quantile, require_free_names
+from residualplanner.measurement import Progress
+from residualplanner.plan import TOTAL, Plan
+from residualplanner.queries import Kind
+from residualplanner.reconstruction import csvw
+from residualplanner.reconstruction.export_files import csv_bytes, parquet_bytes, require_format, write_new
+from residualplanner.reconstruction.export_manifest import manifest_bytes
+from residualplanner.reconstruction.export_rows import TidyWriter
+from residualplanner.reconstruction.file_names import file_stem, parts_of_workload, table_name
+from residualplanner.reconstruction.profiles import level_of, profile_named, require_free_names
+from residualplanner.reconstruction.sidecar import Description
+from residualplanner.reconstruction.workbook import require_workbooks, workbook_bytes
+from residualplanner.workload import Workload
 
 if TYPE_CHECKING:
     from residualplanner.reconstruction.release import Release
 
-FORMAT_VERSION = 3
 
-_FORMATS = ("parquet", "csv")
+def require_exportable(workload: Workload, format: str = "parquet", profile: str = "default") -> None:
+    """Raise unless the tables of a workload can be written so; ask before anything is spent on measuring them.
+
+    Args:
+        workload: the tables to save.
+        format: "parquet", "csv" or "xlsx".
+        profile: "default", "acs" or "gls".
+
+    Raises:
+        WorkloadError: there is no such format or profile, an attribute has the name of a column of the profile, or
+            Excel cannot hold a table.
+        MissingExtraError: workbooks are asked for, and XlsxWriter is not installed.
+    """
+    require_format(format)
+    asked = np.flatnonzero(workload.asked.any(axis=1)).tolist()
+    require_free_names([workload.domain.names[position] for position in asked], profile_named(profile))
+    if format == "xlsx":
+        require_workbooks(workload)
 
 
 def save_release(
-    release: "Release", folder: PathLike, file_format: str, *, level: float, progress: Progress | None = None
+    release: "Release",
+    folder: PathLike,
+    file_format: str,
+    *,
+    profile: str,
+    level: float | None,
+    progress: Progress | None = None,
 ) -> None:
     """Write all tables of a release, as `Release.save` describes."""
-    if file_format not in _FORMATS:
-        raise WorkloadError(f"format must be one of {list(_FORMATS)}, got {file_format!r}")
-    normal_quantile(level)
-    workload = release.plan.workload
-    for position in np.unique(np.concatenate([block.attributes.ravel() for block in workload.blocks])).tolist():
-        require_free_names((release.plan.domain.names[position],))
+    plan = release.plan
+    require_exportable(plan.workload, file_format, profile)
+    asked, chosen = profile_named(profile), level_of(profile, level)
 
+    described = Description(
+        plan, release.measurement.noise, file_format, asked, chosen, parts_of_workload(plan.workload)
+    )
     with write_whole_folder(folder) as partial:
-        tables = _write_tables(release, partial, file_format, level=level, progress=progress)
-        errors = _errors(release.plan, level)
-        index = errors.select(["query", "kinds", "cells"])
-        for name, values in tables.items():
-            index = index.append_column(name, [values])
-        hashes = {
-            "errors.csv": _write(partial / "errors.csv", _csv_bytes(errors)),
-            "index.csv": _write(partial / "index.csv", _csv_bytes(index)),
-        }
-        _write(partial / "manifest.json", _manifest(release, file_format, level, hashes))
+        hashes = _write_files(release, partial, described, progress)
+        manifest = manifest_bytes(release, file_format, profile=profile, level=chosen, hashes=hashes)
+        write_new(partial / "manifest.json", [manifest])
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class TidyWriter:
-    """What all tables of one release have in common when they are written.
+def _write_files(release: "Release", folder: Path, described: Description, progress: Progress | None) -> dict[str, str]:
+    """Write everything but the manifest; the hashes of the files that are no tables."""
+    import pyarrow as pa
 
-    Attributes:
-        plan: what was measured, with how much noise.
-        level: the confidence level.
-        labels: for each attribute and kind that has been written the labels: a PyArrow array of text, a NumPy array of
-            anything else.
-    """
-
-    plan: Plan
-    level: float
-    labels: dict[tuple[int, Kind], Any] = field(default_factory=dict)
-
-    def tidy(self, table: Table, average_variance: float) -> Any:
-        """A table as a PyArrow table: one row per cell, text dictionary-encoded.
-
-        Args:
-            table: the table.
-            average_variance: of its cells, and of each of them where they are alike.
-        """
-        import pyarrow as pa
-
-        estimate = table.estimate.ravel()
-        variance = average_variance if _are_alike(table) else table.variance.ravel()
-        std_err = np.broadcast_to(np.sqrt(variance), estimate.shape)
-        moe = normal_quantile(self.level) * std_err
-        values = (estimate, std_err, moe, np.full(estimate.size, self.level), estimate - moe, estimate + moe)
-        columns = [self._column(table, axis) for axis in range(len(table.positions))]
-        return pa.table([*columns, *map(pa.array, values)], names=[*table.names, *VALUE_COLUMNS])
-
-    def _column(self, table: Table, axis: int) -> Any:
-        import pyarrow as pa
-
-        key = (table.positions[axis], table.kinds[axis])
-        if key not in self.labels:
-            self.labels[key] = _label_array(self.plan.domain.attributes[key[0]], key[1])
-        labels, places = self.labels[key], _places(table.estimate.shape, axis)
-        if isinstance(labels, np.ndarray):
-            return pa.array(labels[places])
-        return pa.DictionaryArray.from_arrays(places, labels)
+    plan = described.plan
+    errors = pa.Table.from_pandas(plan.errors(described.level), preserve_index=False)
+    index = errors.select(["query", "kinds", "cells"])
+    for name, values in _write_tables(release, folder, described, index, progress).items():
+        index = index.append_column(name, [values])
+    files: dict[str, Any] = {
+        "errors.csv": [csv_bytes(errors)],
+        "index.csv": [csv_bytes(index)],
+        "metadata.json": [json.dumps(described.metadata(), indent=1).encode("ascii"), b"\n"],
+    }
+    if described.file_format == "csv":
+        files[f"tables/{csvw.FILE}"] = csvw.csvw_pieces(described, _tables_of(index, plan))
+    hashes = {name: write_new(folder / name, pieces) for name, pieces in files.items()}
+    if described.profile.name == "gls":
+        hashes["noise.csv"] = write_new(folder / "noise.csv", [csv_bytes(_noise_table(plan))])
+        plan.save(folder / "release.plan")
+        hashes["release.plan"] = hashlib.sha256((folder / "release.plan").read_bytes()).hexdigest()
+    return hashes
 
 
 def _write_tables(
-    release: "Release", folder: Path, file_format: str, *, level: float, progress: Progress | None
+    release: "Release", folder: Path, described: Description, index: Any, progress: Progress | None
 ) -> dict[str, list[str]]:
-    """Write one file per table; the files' names and hashes, in the order of the workload."""
-    to_bytes: Callable[[Any], Any] = _parquet_bytes if file_format == "parquet" else _csv_bytes
-    writer, part_of, files, hashes = TidyWriter(release.plan, level), _file_parts(release.plan), [], []
+    """Write one file per table; their names, their files and the hashes of these, in the order of the workload."""
+    plan, ending = described.plan, described.file_format
+    writer, to_bytes = TidyWriter(plan, described.profile, described.level), _to_bytes(described, index)
+    found: dict[str, list[str]] = {"name": [], "file": [], "sha256": []}
     (folder / "tables").mkdir()
-    for table, variance in zip(release.tables(progress), release.plan.average_variances.tolist(), strict=True):
-        parts = [part_of[asked] for asked in zip(table.positions, table.kinds, strict=True)]
-        file = f"tables/{file_stem(parts)}.{file_format}"
-        files.append(file)
-        hashes.append(_write(folder / file, to_bytes(writer.tidy(table, variance))))
-    return {"file": files, "sha256": hashes}
+    pairs = zip(release.tables(progress), plan.average_variances.tolist(), strict=True)
+    for number, (table, variance) in enumerate(pairs):
+        parts = [described.parts[asked] for asked in zip(table.positions, table.kinds, strict=True)]
+        file = f"tables/{file_stem(parts)}.{ending}"
+        found["name"].append(table_name(parts))
+        found["file"].append(file)
+        found["sha256"].append(write_new(folder / file, [to_bytes(number, writer.tidy(table, variance))]))
+    return found
 
 
-def _write(path: Path, content: Any) -> str:
-    """Write a new file, and return the SHA-256 of its bytes."""
-    with open(path, "xb", buffering=0) as file:
-        file.write(content)
-    return hashlib.sha256(content).hexdigest()
+def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
+    """What turns a table, and its number in the workload, into the bytes of a file."""
+    if described.file_format == "xlsx":
+        return lambda number, table: workbook_bytes(
+            table, described.about_table(index["query"][number].as_py(), index["kinds"][number].as_py())
+        )
+    plain = parquet_bytes if described.file_format == "parquet" else csv_bytes
+    return lambda _, table: plain(table)
 
 
-def _parquet_bytes(table: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    stream = pa.BufferOutputStream()
-    repeated = [name for name in table.column_names if name not in ("estimate", "ci_low", "ci_high")]
-    pq.write_table(table, stream, use_dictionary=repeated, write_statistics=False)
-    return stream.getvalue()
-
-
-def _csv_bytes(table: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.csv as pa_csv
-
-    plain = [
-        pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
-        for field in table.schema
-    ]
-    stream = pa.BufferOutputStream()
-    pa_csv.write_csv(table.cast(pa.schema(plain)), stream)
-    return stream.getvalue()
+def _tables_of(index: Any, plan: Plan) -> Iterator[tuple[str, str, tuple[tuple[int, Kind], ...]]]:
+    """For each table its file's name, its query in words, and the attributes and kinds it is about."""
+    workload = plan.workload
+    files, queries = (iter(index[name].to_pylist()) for name in ("file", "query"))
+    for block in workload.blocks:
+        for positions, codes in zip(block.attributes.tolist(), block.kinds.tolist(), strict=True):
+            asked = tuple(zip(positions, (workload.kinds[code] for code in codes), strict=True))
+            yield next(files).removeprefix("tables/"), next(queries), asked
 
 
-@lru_cache(maxsize=64)
-def _places(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
-    """Which value of one axis each cell of a table in C order has, (cells,)."""
-    places = np.arange(shape[axis], dtype=np.int32).reshape(-1, *(1,) * (len(shape) - axis - 1))
-    return frozen(np.broadcast_to(places, shape).ravel())
-
-
-def _are_alike(table: Table) -> bool:
-    """Whether all cells have one variance: those of a marginal have, with subtraction bases, by symmetry."""
-    bases = table.plan.basis_of_attribute
-    return all(is_alike(bases[position], kind) for position, kind in zip(table.positions, table.kinds, strict=True))
-
-
-def _file_parts(plan: Plan) -> dict[tuple[int, Kind], str]:
-    """What an attribute contributes to the name of a file, for each kind of query that is asked of it."""
-    workload, names = plan.workload, encoded_names(plan.domain.names)
-    asked: dict[int, list[Kind]] = {}
-    for position, code in np.argwhere(workload.asked).tolist():
-        asked.setdefault(position, []).append(workload.kinds[code])
-    return {
-        (position, kind): part
-        for position, kinds in asked.items()
-        for kind, part in zip(kinds, parts_of_kinds(names[position], kinds), strict=True)
-    }
-
-
-def _label_array(attribute: Attribute, kind: Kind) -> Any:
+def _noise_table(plan: Plan) -> Any:
+    """The noise of every set of attributes that is measured: its names, how many they are, sigma squared."""
     import pyarrow as pa
 
-    labels = kind.labels(attribute)
-    return pa.array(labels) if isinstance(labels[0], str) else np.array(labels)
-
-
-def _errors(plan: Plan, level: float) -> Any:
-    import pyarrow as pa
-
-    return pa.Table.from_pandas(plan.errors(level), preserve_index=False)
-
-
-def _manifest(release: "Release", file_format: str, level: float, hashes: Mapping[str, str]) -> bytes:
-    """What the release is and what it cost; never a seed, a count of records, a time or a machine."""
-    import pyarrow as pa
-
-    plan, noise = release.plan, release.measurement.noise
-    manifest = {
-        "format": "residualplanner/release",
-        "version": FORMAT_VERSION,
-        "package_versions": {
-            "residualplanner": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "pyarrow": pa.__version__,
-        },
-        "plan": {
-            "sha256": plan_hash(plan),
-            "domain": plan.domain.to_json(),
-            "budget": plan.budget.to_json(),
-            "pcost": plan.pcost,
-            "neighbors": plan.neighbors.notion,
-            "records_per_person": plan.neighbors.records_per_person,
-            "protected_change": plan.neighbors.words,
-            "loss": plan.loss,
-            "loss_value": plan.loss_value,
-            "gap": plan.gap if math.isfinite(plan.gap) else None,
-            "status": plan.status,
-            "kinds": [kind_to_json(kind) for kind in plan.workload.kinds],
-            "bases": {
-                name: {"family": basis.family, "answers": basis.answers, "pcost": str(basis.pcost)}
-                for name, basis in zip(plan.domain.names, plan.basis_of_attribute, strict=True)
-            },
-        },
-        "noise": {name: value for name, value in noise_to_json(noise).items() if name != "seed"},
-        "tables": {"count": len(release), "format": file_format, "conf_level": level},
-        "files": dict(hashes),
-    }
-    return json.dumps(manifest, allow_nan=False, indent=2).encode("ascii") + b"\n"
+    sets = list(plan.noise_variance)
+    names = pa.array([" × ".join(members) or TOTAL for members in sets])
+    orders = pa.array([len(members) for members in sets])
+    return pa.table({"query": names, "order": orders, "noise_variance": plan.noise_array})

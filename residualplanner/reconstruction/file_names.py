@@ -8,7 +8,13 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
 from residualplanner.queries import Identity, Kind
+from residualplanner.workload import Workload
+
+#: For an attribute's position and a kind asked of it what the two contribute to file names.
+NameParts = dict[tuple[int, Kind], str]
 
 #: How the file of the number of records, a table of no attributes, is called.
 TOTAL = "_total"
@@ -59,10 +65,36 @@ def file_stem(parts: Sequence[str]) -> str:
         >>> file_stem(["age", "sex"]), file_stem([])
         ('age.sex', '_total')
     """
-    stem = ".".join(parts) or TOTAL
+    stem = table_name(parts)
     if len(stem) <= _LONGEST:
         return stem
     return f"{stem[: _LONGEST - 33]}~{hashlib.sha256(stem.encode()).hexdigest()[:32]}"
+
+
+def parts_of_workload(workload: Workload) -> NameParts:
+    """What each attribute contributes to file names for each kind that the workload asks of it.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.queries import Prefix
+        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("sex",), {"age": Prefix()}])
+        >>> list(parts_of_workload(workload).values())
+        ['age@prefix', 'sex']
+    """
+    names = encoded_names(workload.domain.names)
+    asked: dict[int, list[Kind]] = {}
+    for position, code in np.argwhere(workload.asked).tolist():
+        asked.setdefault(position, []).append(workload.kinds[code])
+    return {
+        (position, kind): part
+        for position, kinds in asked.items()
+        for kind, part in zip(kinds, parts_of_kinds(names[position], kinds), strict=True)
+    }
+
+
+def table_name(parts: Sequence[str]) -> str:
+    """The name of a table, however long, from what its attributes contribute: no two queries have the same."""
+    return ".".join(parts) or TOTAL
 
 
 def _encoded(name: str, kept: frozenset[str]) -> str:

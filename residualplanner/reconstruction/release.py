@@ -6,7 +6,7 @@ Reads: a measurement.  Gives: Release.  Costs no privacy budget.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from residualplanner.kron import Scratch
 from residualplanner.measurement import BATCH_CELLS, Measurement, Progress
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
+from residualplanner.reconstruction.export_files import FormatName
+from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.stacks import Rebuilder
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import QueryLike, read_query
@@ -141,32 +143,39 @@ class Release(Mapping[Any, Table]):
     def save(
         self,
         folder: PathLike,
-        format: Literal["parquet", "csv"] = "parquet",
+        format: FormatName = "parquet",
         *,
-        level: float = 0.95,
+        profile: ProfileName = "default",
+        level: float | None = None,
         progress: Progress | None = None,
     ) -> None:
         """Write all tables of the workload to a new folder, whole or not at all.
 
         Args:
             folder: must not exist, or be empty.
-            format: "parquet" or "csv".
-            level: the confidence level of margins and intervals, between 0 and 1.
+            format: "parquet", "csv" or "xlsx".
+            profile: "default", "acs" (90% margins, as the American Community Survey has them) or "gls" (for
+                generalized least squares); see `Table.to_frame`.
+            level: the confidence level of margins and intervals, between 0 and 1; that of the profile if not given.
             progress: as in `tables`.
 
         The folder holds ``tables/``, one tidy file for each query (as `Table.to_frame`), ``index.csv`` (which file
-        answers which query), ``errors.csv`` (the plan's error table) and ``manifest.json`` (what the noise was, what
-        it cost, and the hashes of all this).
+        answers which query), ``errors.csv`` (the plan's error table), ``metadata.json`` (what the columns mean) and
+        ``manifest.json`` (what the noise was, what it cost, and the hashes of all this); beside tables as CSV
+        ``tables/csv-metadata.json`` (the same as CSV on the Web), and with "gls" ``noise.csv`` and ``release.plan``.
+        `load_tables` reads it.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
             FileExistsError: the folder exists and is not empty.
-            WorkloadError: ``format`` is neither; an attribute has the name of a column of estimates.
+            WorkloadError: there is no such format or profile, an attribute has the name of a column of estimates, or
+                Excel cannot hold a table; `require_exportable` tells before anything is measured.
+            MissingExtraError: workbooks are asked for, and XlsxWriter is not installed.
             OSError: the folder cannot be written.
         """
         from residualplanner.reconstruction.export import save_release
 
-        save_release(self, folder, format, level=level, progress=progress)
+        save_release(self, folder, format, profile=profile, level=level, progress=progress)
 
     def _chunks(self) -> Iterator[list[TableBatch]]:
         """For one run of queries after another their tables, stacked by bases and kinds."""

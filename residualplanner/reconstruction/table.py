@@ -3,25 +3,31 @@
 Reads: a plan and estimates.  Gives: Table and Estimate.
 """
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.plan import Plan
+from residualplanner.errors import WorkloadError
+from residualplanner.plan import TOTAL, Plan
 from residualplanner.queries import Kind
+from residualplanner.reconstruction.profiles import (
+    QUERY,
+    ProfileName,
+    level_of,
+    normal_quantile,
+    profile_named,
+    require_free_names,
+)
 from residualplanner.workload import query_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: What stands beside the labels in tidy tables; attributes cannot have these names there.
-VALUE_COLUMNS = ("estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,50 +152,53 @@ class Table:
         variance = self.plan.combination_variance(self.query, array)
         return Estimate(float((array * self.estimate).sum()), variance)
 
-    def to_frame(self, level: float = 0.95) -> "pd.DataFrame":
+    def to_frame(self, level: float | None = None, profile: ProfileName = "default") -> "pd.DataFrame":
         """The table in tidy form: one row per cell, in C order.
 
         Args:
-            level: the confidence level of margins and intervals, between 0 and 1.
+            level: the confidence level of margins and intervals, between 0 and 1; that of the profile if not given.
+            profile: "default" (level 0.95), "acs" (level 0.90) or "gls".
 
         Returns:
-            The attributes' labels, then ``estimate``, ``std_err``, ``moe``, ``conf_level``, ``ci_low``, ``ci_high``.
+            The attributes' labels, then what the profile has: ``estimate``, ``std_err``, ``moe``, ``conf_level``,
+            ``ci_low`` and ``ci_high`` by default; ``E``, the estimate, and ``M``, its margin of error, in "acs";
+            ``query``, the cell in words, ``estimate`` and ``std_dev`` in "gls".
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
-            WorkloadError: an attribute has the name of one of these columns.
+            WorkloadError: there is no such profile, or an attribute has the name of one of its columns.
         """
         import pandas as pd
 
-        require_free_names(self.names)
+        asked, chosen = profile_named(profile), level_of(profile, level)
+        require_free_names(self.names, asked)
         places = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
         columns: dict[str, object] = {
             name: pd.Series(list(labels)).take(place).array
             for name, labels, place in zip(self.names, self.labels, places, strict=True)
         }
-        low, high = self.interval(level)
-        values = (self.estimate, self.std_err, self.moe(level), np.full(self.estimate.shape, level), low, high)
-        columns.update(zip(VALUE_COLUMNS, (value.ravel() for value in values), strict=True))
+        if asked.is_described:
+            columns[QUERY] = cell_words(self.names, self.labels)
+        numbers = asked.numbers(self.estimate.ravel(), self.std_err.ravel(), chosen)
+        columns.update(zip((name for name, _ in asked.columns), numbers, strict=True))
         return pd.DataFrame(columns)
 
 
-def normal_quantile(level: float) -> float:
-    """How many standard errors the margin of error at a confidence ``level`` is.
+def cell_words(names: Sequence[str], labels: Sequence[Sequence[object]]) -> list[str]:
+    """Every cell of a table in words, in C order.
 
-    Raises:
-        BudgetError: ``level`` is not between 0 and 1.
+    Args:
+        names: of the attributes.
+        labels: of each attribute what its entries are about.
 
     Example:
-        >>> round(normal_quantile(0.95), 4)
-        1.96
+        >>> cell_words(["sex", "yes"], [["F", "M"], [False, True]])
+        ['sex=F, yes=false', 'sex=F, yes=true', 'sex=M, yes=false', 'sex=M, yes=true']
+        >>> cell_words([], [])
+        ['(total)']
     """
-    if isinstance(level, bool) or not isinstance(level, float | int | np.number) or not 0 < level < 1:
-        raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
-    return NormalDist().inv_cdf((1 + float(level)) / 2)
-
-
-def require_free_names(names: tuple[str, ...]) -> None:
-    """Raise WorkloadError if one of ``names`` is also the name of a column of estimates."""
-    taken = sorted(set(names) & set(VALUE_COLUMNS))
-    if taken:
-        raise WorkloadError(f"attributes {taken} have the names of columns of estimates; rename them in the domain")
+    pairs = [
+        [f"{name}={str(label).lower() if isinstance(label, bool) else label}" for label in entries]
+        for name, entries in zip(names, labels, strict=True)
+    ]
+    return [", ".join(words) for words in itertools.product(*pairs)] if pairs else [TOTAL]

@@ -73,7 +73,8 @@ def test_every_table_reads_back_as_its_frame(saved):
 def test_the_index_names_every_file_once_with_its_hash(saved):
     rows = index_of(saved)
     files = [row["file"] for row in rows]
-    assert sorted(files) == sorted(f"tables/{path.name}" for path in (saved / "tables").iterdir())
+    there = {f"tables/{path.name}" for path in (saved / "tables").iterdir()} - {"tables/csv-metadata.json"}
+    assert sorted(files) == sorted(there)
     assert len(set(files)) == len(files)
     for row in rows:
         assert hashlib.sha256((saved / row["file"]).read_bytes()).hexdigest() == row["sha256"]
@@ -106,12 +107,15 @@ def test_the_manifest_says_what_was_spent_on_what(saved):
     assert manifest["tables"] == {
         "count": len(RELEASE),
         "format": (saved / manifest_example(saved)).suffix[1:],
+        "profile": "default",
         "conf_level": 0.9,
     }
     assert manifest["package_versions"].keys() == {"residualplanner", "python", "numpy", "scipy", "pyarrow"}
     for name, digest in manifest["files"].items():
         assert hashlib.sha256((saved / name).read_bytes()).hexdigest() == digest
-    assert sorted(path.name for path in saved.iterdir()) == sorted([*manifest["files"], "manifest.json", "tables"])
+    beside = {name for name in manifest["files"] if "/" not in name}
+    assert beside == {"errors.csv", "index.csv", "metadata.json"}
+    assert {path.name for path in saved.iterdir()} == {*beside, "manifest.json", "tables"}
 
 
 def test_the_manifest_of_exact_noise_states_its_exact_cost_and_the_sentence_to_sign(tmp_path):
@@ -199,8 +203,9 @@ def test_memory_does_not_grow_with_the_release(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        ({"format": "xlsx"}, WorkloadError, r"format must be one of \['parquet', 'csv'\], got 'xlsx'"),
-        ({"format": None}, WorkloadError, r"format must be one of \['parquet', 'csv'\], got None"),
+        ({"format": "xls"}, WorkloadError, r"format must be one of \['parquet', 'csv', 'xlsx'\], got 'xls'"),
+        ({"format": None}, WorkloadError, r"format must be one of \['parquet', 'csv', 'xlsx'\], got None"),
+        ({"profile": "census"}, WorkloadError, r"profile must be one of \['default', 'acs', 'gls'\], got 'census'"),
         ({"level": 1.0}, BudgetError, "level must be between 0 and 1"),
         ({"level": float("nan")}, BudgetError, "level must be between 0 and 1"),
     ],
@@ -263,7 +268,8 @@ def test_a_killed_release_leaves_whole_folders_or_none(tmp_path):
                 leftovers += 1
             elif folder.is_dir():
                 assert (folder / "manifest.json").exists()
-                assert len(list((folder / "tables").iterdir())) == len(PLAN.workload)
+                there = {path.name for path in (folder / "tables").iterdir()} - {"csv-metadata.json"}
+                assert len(there) == len(PLAN.workload)
                 for path in (*(folder / "tables").iterdir(), *(p for p in folder.iterdir() if p.is_file())):
                     path.unlink()
                 (folder / "tables").rmdir()

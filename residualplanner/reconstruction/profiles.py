@@ -1,0 +1,144 @@
+"""What stands beside the labels in published tables: one profile for each sort of reader.
+
+Reads: estimates and standard errors.  Gives: columns of numbers, by name, and what they mean.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+
+from residualplanner._checks import FloatArray
+from residualplanner.errors import BudgetError, WorkloadError
+
+#: The profiles that tables can be written in.
+ProfileName = Literal["default", "acs", "gls"]
+#: The column that says in words which cell a row is about.
+QUERY = "query"
+
+#: What each quantity is, in words; ``{level}`` stands for the confidence level.
+_MEANINGS = {
+    "estimate": "unbiased estimate of the count; it can be negative and need not be whole",
+    "std_err": "standard error of the estimate, exact: the root of its variance",
+    "moe": "margin of error: the estimate is within it of the truth with probability {level}",
+    "conf_level": "confidence level of margins and intervals",
+    "ci_low": "low end of the confidence interval of level {level}",
+    "ci_high": "high end of the confidence interval of level {level}",
+}
+_QUERY_MEANING = "the cell in words: each attribute and its label"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What tables look like.
+
+    Attributes:
+        name: how it is asked for.
+        level: the confidence level, unless another is asked for.
+        columns: the name of each column of numbers, and which quantity it holds.
+        is_described: whether a column `QUERY` says in words which cell a row is about.
+    """
+
+    name: ProfileName
+    level: float
+    columns: tuple[tuple[str, str], ...]
+    is_described: bool = False
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """The names of all columns but the labels', in their order."""
+        return ((QUERY,) if self.is_described else ()) + tuple(name for name, _ in self.columns)
+
+    def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float) -> list[FloatArray]:
+        """The columns of numbers.
+
+        Args:
+            estimate (cells,): in counts.
+            std_err (cells,): in counts.
+            level: the confidence level.
+
+        Source: spec section 7.
+        """
+        moe = normal_quantile(level) * std_err
+        found = {"estimate": estimate, "std_err": std_err, "moe": moe, "conf_level": np.full(estimate.shape, level)}
+        found |= {"ci_low": estimate - moe, "ci_high": estimate + moe}
+        return [found[quantity] for _, quantity in self.columns]
+
+    def meanings(self, level: float) -> list[tuple[str, str, str]]:
+        """Name, unit and meaning of every column but the labels'; what has no unit has an empty one.
+
+        Example:
+            >>> for name, unit, meaning in PROFILES["acs"].meanings(0.9):
+            ...     print(f"{name} ({unit}): {meaning}")
+            E (counts): unbiased estimate of the count; it can be negative and need not be whole
+            M (counts): margin of error: the estimate is within it of the truth with probability 0.9
+        """
+        query = [(QUERY, "", _QUERY_MEANING)] if self.is_described else []
+        return query + [
+            (name, "" if quantity == "conf_level" else "counts", _MEANINGS[quantity].format(level=level))
+            for name, quantity in self.columns
+        ]
+
+
+_ALL = tuple((quantity, quantity) for quantity in _MEANINGS)
+
+#: The profiles by name: for everyone, for readers of the American Community Survey, for generalized least squares.
+PROFILES: dict[str, Profile] = {
+    "default": Profile("default", 0.95, _ALL),
+    "acs": Profile("acs", 0.90, (("E", "estimate"), ("M", "moe"))),
+    "gls": Profile("gls", 0.95, (("estimate", "estimate"), ("std_dev", "std_err")), is_described=True),
+}
+
+
+def profile_named(name: object) -> Profile:
+    """The profile of this name.
+
+    Raises:
+        WorkloadError: there is none.
+    """
+    if not isinstance(name, str) or name not in PROFILES:
+        raise WorkloadError(f"profile must be one of {list(PROFILES)}, got {name!r}")
+    return PROFILES[name]
+
+
+def level_of(profile: str, level: float | None) -> float:
+    """The confidence level of a profile's margins of error: ``level`` where it is given, else the profile's own.
+
+    Raises:
+        WorkloadError: there is no such profile.
+        BudgetError: ``level`` is not between 0 and 1.
+
+    Example:
+        >>> level_of("default", None), level_of("acs", None), level_of("acs", 0.99)
+        (0.95, 0.9, 0.99)
+    """
+    chosen = profile_named(profile).level if level is None else level
+    normal_quantile(chosen)
+    return chosen
+
+
+def normal_quantile(level: float) -> float:
+    """How many standard errors the margin of error at a confidence ``level`` is.
+
+    Raises:
+        BudgetError: ``level`` is not between 0 and 1.
+
+    Example:
+        >>> round(normal_quantile(0.95), 4)
+        1.96
+    """
+    if isinstance(level, bool) or not isinstance(level, float | int | np.number) or not 0 < level < 1:
+        raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
+    return NormalDist().inv_cdf((1 + float(level)) / 2)
+
+
+def require_free_names(names: Iterable[str], profile: Profile) -> None:
+    """Raise WorkloadError if one of ``names`` is also the name of another column of the profile."""
+    taken = sorted(set(names) & set(profile.value_names))
+    if taken:
+        raise WorkloadError(
+            f"attributes {taken} have the names of columns of estimates; rename them in the domain, or take another "
+            "profile"
+        )
