@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 TAG = re.compile(r"\s*\\tag\{(\w+)\}")
 SIZED = re.compile(r"\\(bigg|Bigg|big|Big)(?![a-zA-Z])\s*(\\[a-zA-Z]+|\\.|.)")
 CLOSING = (")", "]", r"\}", r"\rangle", r"\rceil", r"\rfloor")
+#: The bars of norms and sizes; a browser would stretch them to the height of the line.
+BAR = re.compile(r'<mo(?: class="mathopen")?>([‖|])</mo>')
 SPEC = "mathematics"
 
 
@@ -43,7 +45,8 @@ def mathml(tex: str, *, as_block: bool) -> str:
     for spelled, meant in SPELLINGS:
         plain = spelled.sub(meant, plain)
     sided = SIZED.sub(lambda match: rf"\{match[1]}{'r' if match[2] in CLOSING else 'l'}{match[2]}", plain)
-    return tex2mathml(sided, as_block=as_block).replace("<mo>'</mo>", "<mo>′</mo>")
+    formula = tex2mathml(sided, as_block=as_block).replace("<mo>'</mo>", "<mo>′</mo>")
+    return BAR.sub(r'<mo stretchy="false">\1</mo>', formula)
 
 
 def tag_of(node: nodes.math_block) -> str | None:

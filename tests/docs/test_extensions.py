@@ -53,6 +53,14 @@ def test_two_digits_after_a_fraction_are_two_numbers():
     assert [part.text for part in fraction] == ["1", "2"]
 
 
+def test_bars_of_norms_do_not_stretch():
+    mathml = importlib.import_module("mathml").mathml
+    bars = [
+        part for part in fromstring(mathml(r"\| S \|^2 \lvert A \rvert", as_block=False)).iter() if part.text in "‖|"
+    ]
+    assert [bar.get("stretchy") for bar in bars] == ["false"] * 4
+
+
 def test_a_docstring_becomes_what_napoleon_reads():
     lines = ["Do it.", "", "Args:", "    matrix (m, n): what.", "", "Cost: O(n).", "Source: spec eqs. (8) and (11)."]
     importlib.import_module("docstrings").rewrite(None, "function", "", None, None, lines)
