@@ -35,10 +35,12 @@ def is_complete(out):
 
     manifest = json.loads((out / "manifest.json").read_text())
     index = pd.read_csv(out / "index.csv")
+    wanted = manifest["files"] | dict(zip(index["file"], index["sha256"], strict=True))
+    found = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     return (
-        all(has(name, sha256) for name, sha256 in manifest["files"].items())
-        and len(index) == manifest["tables"]["count"] == len(list((out / "tables").iterdir()))
-        and all(has(name, sha256) for name, sha256 in zip(index["file"], index["sha256"], strict=True))
+        found == {"manifest.json", *wanted}
+        and len(index) == manifest["tables"]["count"]
+        and all(has(name, sha256) for name, sha256 in wanted.items())
     )
 
 
