@@ -96,11 +96,14 @@ def worlds(draw: random.Random) -> World:
 
 
 def _with_other_bases(draw: random.Random, plan: Plan) -> Plan:
-    """The same sets of attributes asked in other kinds and measured by random matrices, with noise that costs less."""
-    matrices, kinds = [], []
+    """The same sets of attributes asked in other kinds and measured by random matrices, with noise that costs less.
+
+    With large entries products of two attributes may exceed 64 bits.
+    """
+    matrices, kinds, most = [], [], draw.choice([9, 2**16, 2**16])
     for size in plan.domain.sizes:
         rows = draw.choice([0, 0, size - 1, draw.randint(1, size - 1), draw.randint(1, size - 1)]) if size > 1 else 0
-        matrices.append(random_matrix(size, rows, draw.randrange(99)) if rows else None)
+        matrices.append(random_matrix(size, rows, draw.randrange(99), most=most) if rows else None)
         is_full = rows in (0, size - 1)
         kinds.append([Identity(), Prefix()] if is_full else [random_kind(size, matrices[-1], draw.randrange(99))])
     queries = []

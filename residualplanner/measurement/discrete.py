@@ -62,7 +62,7 @@ def integer_answers(
 
     Guarantees: the answers are exactly those of spec eqs. (35) and (36), in whole numbers; nothing overflows.
     Cost: 35 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is too narrow for the noise;
-        for each attribute that has a matrix of m rows about m nanoseconds more.
+        for each attribute that has a matrix of m rows about ``m / 5`` nanoseconds more.
     """
     most = max(int(tables[0].sum()), RECORDS)
     width = widths(groups, precision, records=most)

@@ -16,6 +16,9 @@ import numpy as np
 import pytest
 
 from residualplanner.measurement.discrete_gaussian import OperatingSystemBits
+from residualplanner.measurement.measurement import groups_of_plan
+from residualplanner.measurement.noisy_answers import Width, widths
+from residualplanner.measurement.precision import precision_of
 from watching import Seen, run
 from worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residual_change, worlds
 
@@ -109,6 +112,12 @@ def test_reading_records_without_bad_values_calls_the_same_functions(tmp_path):
             if place:  # the first run fills caches of the plan
                 called.add(frozenset(seen.reading))
         assert len(called) == 1
+
+
+def test_worlds_whose_numbers_may_exceed_64_bits_are_among_them():
+    plans = [worlds(random.Random(number)).plan for number in range(WORLDS)]
+    found = [widths(groups_of_plan(plan), precision_of(plan.noise_array), records=0) for plan in plans]
+    assert sum(Width.TWO_WORDS in one for one in found) > WORLDS / 30
 
 
 # Each of these faults was found in some published system, or would be easy to make here.
