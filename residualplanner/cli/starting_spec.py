@@ -25,6 +25,10 @@ budget = { zcdp = "0.5" }
 
 # Instead of a budget: the largest loss allowed, in counts squared; the least budget that reaches it is found.
 # at_most = 25.0
+# Or instead of a loss: margins of error that some tables must keep, as entries below the workload:
+#   [[targets]]
+#   queries = [["age", "sex"]]
+#   moe = 50
 
 # What is made as small as possible: "sum" of all cells' variances, the "max"imum variance of any cell, or
 # { sum = "equal" } to let every table count the same however many cells it has ("sqrt" is between the two).
