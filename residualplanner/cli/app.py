@@ -290,6 +290,7 @@ def report(
     ),
     level: Level = 0.95,
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Write one page to decide from: privacy, the error of every table, where the budget goes.
 
@@ -297,7 +298,7 @@ def report(
     """
     from residualplanner.cli.report import make_report
 
-    make_report(source, page, level=level, output=Output(quiet))
+    make_report(source, page, level=level, output=Output(quiet, as_json))
 
 
 @app.command("ledger")

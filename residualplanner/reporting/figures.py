@@ -14,7 +14,16 @@ from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
 from residualplanner.reporting.plots import draw_shares, draw_targets, fairness_figure
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import column_texts, count_text, number_text, percent_text, ratio_text, table_text
+from residualplanner.reporting.words import (
+    column_texts,
+    count_text,
+    level_text,
+    number_text,
+    percent_text,
+    quantile_of,
+    ratio_text,
+    table_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,7 +159,7 @@ def _fairness(subject: Subject) -> Figure:
 
 
 def _targets(subject: Subject) -> Figure:
-    asked = subject.errors.assign(margin=subject.worst_margins)
+    asked = subject.errors.assign(margin=quantile_of(subject.target_level) * subject.errors["max_std_err"])
     asked = asked[asked["target"].notna()]
     ratio = (asked["margin"] / asked["target"]).to_numpy()
     asked = asked.iloc[np.argsort(-ratio, kind="stable")]
@@ -162,8 +171,8 @@ def _targets(subject: Subject) -> Figure:
         name="targets",
         title="Error against targets",
         caption=f"{int(met.sum()):,} of {count_text(len(asked), 'table')} with a target "
-        f"{'meets' if len(asked) == 1 else 'meet'} it: the margin of error of the worst cell is no larger."
-        + (nearest if len(shown) < len(asked) else ""),
+        f"{'meets' if len(asked) == 1 else 'meet'} it: the {level_text(subject.target_level)} margin of error "
+        "of the worst cell is no larger." + (nearest if len(shown) < len(asked) else ""),
         svg=svg_of(
             partial(
                 draw_targets,
