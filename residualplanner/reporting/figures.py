@@ -6,6 +6,7 @@ Reads: Subject.  Gives: Figures.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,8 +84,8 @@ def order_text(order: int) -> str:
 def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
     """For each order its tables, and the least, median and largest standard error of a cell, as texts."""
     rows = spread_by_order(data)
-    columns = zip(*(column_texts([row[place] for row in rows]) for place in (2, 3, 4)), strict=True)
-    return [(order_text(row[0]), number_text(row[1]), *told) for row, told in zip(rows, columns, strict=True)]
+    texts = iter(column_texts([number for row in rows for number in row[2:]]))
+    return [(order_text(row[0]), number_text(row[1]), *islice(texts, 3)) for row in rows]
 
 
 def _budget_by_order(subject: Subject) -> Figure:

@@ -111,7 +111,7 @@ def _facts(subject: Subject) -> list[tuple[str, str, str]]:
         ("Privacy budget", subject.budget.statement, f"rho-zCDP with rho at most {rounded_up(subject.budget.rho)}"),
         ("Typical error", f"{number_text(subject.rmse)}", "root mean square over all cells, counts"),
         (
-            "Worst margin of error",
+            "Worst margin",
             f"± {number_text(float(subject.worst_margins.max()))}",
             f"{level_text(subject.level)}, least accurate cell, counts",
         ),
