@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 #: How many tables are named in a picture.
 NAMED = 15
 _NAMED_TARGETS = 30
+#: How many tables the data of the picture of them hold; the error table holds all.
+_KEPT = 1_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,7 +45,7 @@ class Figure:
         title: above it.
         caption: what to see in it.
         svg: the file.
-        data: all that is drawn, and what was left out for want of room.
+        data: all that is drawn, and more that there was no room for.
         head: the headings of the small table that stands for the picture.
         rows: its rows.
     """
@@ -121,7 +123,7 @@ def _budget_by_query(subject: Subject) -> Figure:
         if len(told) < len(shares)
         else "The tables in the order of what they take of the privacy budget.",
         svg=svg_of(partial(draw_shares, names, told, title="share of the privacy budget")),
-        data=subject.errors.iloc[first][["query", "kinds", "order", "cells", "privacy_share"]],
+        data=subject.errors.iloc[first[:_KEPT]][["query", "kinds", "order", "cells", "privacy_share"]],
         head=("Table", "Cells", "Share of budget"),
         rows=[
             (name, number_text(cells), percent_text(share))
@@ -134,7 +136,8 @@ def _fairness(subject: Subject) -> Figure:
     data = fairness_of(subject)
     titles = {"plan": f"this plan: {subject.loss}"}
     titles |= {name: f"weights {name}: {words}" for name, words in WEIGHTINGS.items()}
-    own = subject.errors.iloc[[int(subject.errors["std_err"].argmin()), int(subject.errors["std_err"].argmax())]]
+    plan = data["plan"]["std_err"]
+    own = subject.errors.loc[[plan.idxmin(), plan.idxmax()]]
     low, high = (f"{number_text(row)} for {name}" for row, name in zip(own["std_err"], names_of(own), strict=True))
     others = [f"{ratio_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
     beside = (

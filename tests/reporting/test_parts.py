@@ -216,3 +216,24 @@ def test_log_axes_have_some_ticks_but_not_many(low, high):
     assert 1 <= len(ticks) <= 12
     assert all(low <= tick <= high for tick in ticks)
     assert ticks == sorted(set(ticks))
+
+
+def test_where_records_are_replaced_the_public_total_is_not_compared():
+    domain = rp.Domain({"a": 3, "b": 2, "c": 5})
+    plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1), neighbors="replace")
+    data = fairness_of(subject_of(plan, level=0.95))
+    assert list(data) == ["plan", "equal", "sqrt"]
+    for frame in data.values():
+        assert frame["query"].tolist() == plan.errors()["query"].tolist()[1:]
+        assert spread(frame) < 2
+    rows = error_rows(subject_of(plan, level=0.95))
+    (column,) = [column for column in rows.columns if column.key == "std_err"]
+    assert column.decimals == 2
+
+
+@pytest.mark.parametrize("sizes", [{"a": 1}, {"a": 2**40, "b": 2**40, "c": 3}])
+def test_very_small_and_very_large_tables_have_reports(sizes, tmp_path):
+    plan = rp.select(rp.marginals(rp.Domain(sizes), up_to=2), budget=rp.gdp("0.1"))
+    write_report(plan, tmp_path / "report.html")
+    data = json.loads(read_page(tmp_path / "report.html").one("script", id="data").text)
+    assert data["values"]["cells"] == plan.workload.cells.tolist()
