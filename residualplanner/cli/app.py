@@ -318,6 +318,7 @@ def report(
     ),
     level: Level = 0.95,
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Write one page to decide from: privacy, the error of every table, where the budget goes.
 
@@ -325,7 +326,7 @@ def report(
     """
     from residualplanner.cli.report import make_report
 
-    make_report(source, page, level=level, output=Output(quiet))
+    make_report(source, page, level=level, output=Output(quiet, as_json))
 
 
 @app.command("ledger")

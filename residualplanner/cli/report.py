@@ -12,12 +12,13 @@ from residualplanner.reporting import figures_folder, require_free_report, write
 
 def make_report(source: Path, page: Path, *, level: float, output: Output) -> None:
     """Write the report on ``source``, and say where it is."""
-    require_folder_around(page)
-    require_free_report(page)
     if not source.exists():
         raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
+    require_folder_around(page)
+    require_free_report(page)
     with output.progress("writing the report"):
         write_report(source, page, level=level)
-    output.say(f"Wrote {page}: what is asked, what it costs, and how accurate every table is; it needs no network.")
-    output.say(f"      {figures_folder(page)}: each figure as SVG, its data as CSV, and the whole error table.")
-    output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.")
+    figures = figures_folder(page)
+    output.wrote(page, ": what is asked, what it costs, how accurate every table is; it needs no network.")
+    output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
+    output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")

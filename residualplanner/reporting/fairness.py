@@ -49,15 +49,19 @@ def fairness_data(plan: Plan) -> "pd.DataFrame":
 def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
     """The standard errors of a report's subject, under "plan", and those of the weightings, where planning is cheap.
 
-    The weighting that the plan itself has is not planned again.
+    The weighting that the plan itself has is not planned again.  Where records are replaced their number is public, and
+    left out: its noise is as small as numbers allow.
     """
-    found = {"plan": subject.errors[["query", "order", "cells", "std_err"]]}
+    is_secret = (subject.errors["order"] > 0) | (subject.neighbors.notion == "add-remove")
+    if not is_secret.any():
+        is_secret = ~is_secret
+    found = {"plan": subject.errors.loc[is_secret, ["query", "order", "cells", "std_err"]]}
     for weights in WEIGHTINGS:
         if subject.loss != f"sum of variances, weights {weights}":
             other = _other_plan(subject, weights)
             if other is None:
                 return {"plan": found["plan"]}
-            found[weights] = fairness_data(other)
+            found[weights] = fairness_data(other)[is_secret.to_numpy()]
     return found
 
 

@@ -6,6 +6,7 @@ Reads: Subject.  Gives: Figures.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,16 @@ from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
 from residualplanner.reporting.plots import draw_shares, draw_targets, fairness_figure
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import column_texts, count_text, number_text, percent_text, ratio_text, table_text
+from residualplanner.reporting.words import (
+    column_texts,
+    count_text,
+    level_text,
+    number_text,
+    percent_text,
+    quantile_of,
+    ratio_text,
+    table_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +32,8 @@ if TYPE_CHECKING:
 #: How many tables are named in a picture.
 NAMED = 15
 _NAMED_TARGETS = 30
+#: How many tables the data of the picture of them hold; the error table holds all.
+_KEPT = 1_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,7 +45,7 @@ class Figure:
         title: above it.
         caption: what to see in it.
         svg: the file.
-        data: all that is drawn, and what was left out for want of room.
+        data: all that is drawn, and more that there was no room for.
         head: the headings of the small table that stands for the picture.
         rows: its rows.
     """
@@ -74,8 +86,8 @@ def order_text(order: int) -> str:
 def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
     """For each order its tables, and the least, median and largest standard error of a cell, as texts."""
     rows = spread_by_order(data)
-    columns = zip(*(column_texts([row[place] for row in rows]) for place in (2, 3, 4)), strict=True)
-    return [(order_text(row[0]), number_text(row[1]), *told) for row, told in zip(rows, columns, strict=True)]
+    texts = iter(column_texts([number for row in rows for number in row[2:]]))
+    return [(order_text(row[0]), number_text(row[1]), *islice(texts, 3)) for row in rows]
 
 
 def _budget_by_order(subject: Subject) -> Figure:
@@ -111,7 +123,7 @@ def _budget_by_query(subject: Subject) -> Figure:
         if len(told) < len(shares)
         else "The tables in the order of what they take of the privacy budget.",
         svg=svg_of(partial(draw_shares, names, told, title="share of the privacy budget")),
-        data=subject.errors.iloc[first][["query", "kinds", "order", "cells", "privacy_share"]],
+        data=subject.errors.iloc[first[:_KEPT]][["query", "kinds", "order", "cells", "privacy_share"]],
         head=("Table", "Cells", "Share of budget"),
         rows=[
             (name, number_text(cells), percent_text(share))
@@ -124,7 +136,8 @@ def _fairness(subject: Subject) -> Figure:
     data = fairness_of(subject)
     titles = {"plan": f"this plan: {subject.loss}"}
     titles |= {name: f"weights {name}: {words}" for name, words in WEIGHTINGS.items()}
-    own = subject.errors.iloc[[int(subject.errors["std_err"].argmin()), int(subject.errors["std_err"].argmax())]]
+    plan = data["plan"]["std_err"]
+    own = subject.errors.loc[[plan.idxmin(), plan.idxmax()]]
     low, high = (f"{number_text(row)} for {name}" for row, name in zip(own["std_err"], names_of(own), strict=True))
     others = [f"{ratio_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
     beside = (
@@ -150,7 +163,7 @@ def _fairness(subject: Subject) -> Figure:
 
 
 def _targets(subject: Subject) -> Figure:
-    asked = subject.errors.assign(margin=subject.worst_margins)
+    asked = subject.errors.assign(margin=quantile_of(subject.target_level) * subject.errors["max_std_err"])
     asked = asked[asked["target"].notna()]
     ratio = (asked["margin"] / asked["target"]).to_numpy()
     asked = asked.iloc[np.argsort(-ratio, kind="stable")]
@@ -162,8 +175,8 @@ def _targets(subject: Subject) -> Figure:
         name="targets",
         title="Error against targets",
         caption=f"{int(met.sum()):,} of {count_text(len(asked), 'table')} with a target "
-        f"{'meets' if len(asked) == 1 else 'meet'} it: the margin of error of the worst cell is no larger."
-        + (nearest if len(shown) < len(asked) else ""),
+        f"{'meets' if len(asked) == 1 else 'meet'} it: the {level_text(subject.target_level)} margin of error "
+        "of the worst cell is no larger." + (nearest if len(shown) < len(asked) else ""),
         svg=svg_of(
             partial(
                 draw_targets,

@@ -62,6 +62,7 @@ def subject_of_folder(folder: Path, *, level: float) -> Subject:
             bases=bases,
             plan_sha256=str(plan["sha256"]),
             workload=None if has_own_bases else workload_of_errors(domain, errors),
+            target_level=float(plan.get("target_level", level)),
             noise=_noise(noise),
             read_table=partial(
                 _table, folder, index, errors["order"].tolist(), manifest["tables"]["conf_level"], level

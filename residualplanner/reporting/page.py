@@ -111,7 +111,7 @@ def _facts(subject: Subject) -> list[tuple[str, str, str]]:
         ("Privacy budget", subject.budget.statement, f"rho-zCDP with rho at most {rounded_up(subject.budget.rho)}"),
         ("Typical error", f"{number_text(subject.rmse)}", "root mean square over all cells, counts"),
         (
-            "Worst margin of error",
+            "Worst margin",
             f"± {number_text(float(subject.worst_margins.max()))}",
             f"{level_text(subject.level)}, least accurate cell, counts",
         ),
@@ -119,7 +119,13 @@ def _facts(subject: Subject) -> list[tuple[str, str, str]]:
     if "meets_target" in subject.errors and subject.errors["target"].notna().any():
         asked = subject.errors[subject.errors["target"].notna()]
         met = int(asked["meets_target"].astype(bool).sum())
-        told.append(("Targets met", f"{met:,} of {len(asked):,}", "margin of error of the worst cell"))
+        told.append(
+            (
+                "Targets met",
+                f"{met:,} of {len(asked):,}",
+                f"{level_text(subject.target_level)} margin of the worst cell",
+            )
+        )
     return told
 
 

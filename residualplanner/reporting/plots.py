@@ -76,7 +76,7 @@ def fairness_figure(
     sizes = _log_limits(np.concatenate([frame["cells"].to_numpy(dtype=np.float64) for frame in data.values()]))
     for panel, (name, frame) in zip(panels.ravel(), data.items(), strict=False):
         _scatter(panel, frame, sizes, limits)
-        panel.set_title(textwrap.fill(short_text((titles or {}).get(name, name), 60), 90 // columns))
+        panel.set_title(textwrap.fill(short_text((titles or {}).get(name, name), 60), 84 // columns))
         _log_axis(panel, "x", sizes, fewest=4 if columns == 1 else 3)
         _log_axis(panel, "y", limits)
     for panel in panels.ravel()[len(data) :]:

@@ -42,7 +42,7 @@ def promise_of(subject: Subject) -> Promise:
     change = subject.neighbors.words
     delta = next(iter(_given_delta(subject.budget)), "1e-6")
     return Promise(
-        sentence=_plan_sentence(subject) if noise is None else noise.guarantee,
+        sentence=_plan_sentence(subject) if noise is None else noise.guarantee.removeprefix("none: "),
         is_private=noise is None or noise.is_private,
         notions=_notions(subject, spent),
         epsilons=epsilons,

@@ -66,6 +66,7 @@ class Subject:
         plan_sha256: the hash of the plan.
         workload: the queries, where they are known as such.
         basis_of_attribute: the bases of the plan, where they are known.
+        target_level: the confidence level of the targets in the error table, if it has any.
         noise: how the noise of a release was drawn; None for a plan.
         read_table: reads tables of a release; None for a plan.
     """
@@ -84,6 +85,7 @@ class Subject:
     plan_sha256: str
     workload: Workload | None
     basis_of_attribute: dict[str, Basis] = field(default_factory=dict)
+    target_level: float = 0.95
     noise: NoiseTold | None = None
     read_table: TableReader | None = None
 
@@ -126,6 +128,7 @@ def subject_of_plan(plan: Plan, name: str, *, level: float) -> Subject:
         plan_sha256=plan_hash(plan),
         workload=plan.workload,
         basis_of_attribute=plan.bases,
+        target_level=level if plan.targets is None else plan.targets.level,
     )
 
 

@@ -90,6 +90,7 @@ def decimals_for(numbers: FloatArray) -> int:
     positive = np.abs(numbers[np.isfinite(numbers) & (numbers != 0)])
     if not positive.size:
         return 0
+    positive = positive[positive >= np.median(positive) / 1000]  # what is nearly 0 may be shown as 0
     return max(0, min(8, 2 - math.floor(math.log10(float(np.quantile(positive, 0.05))))))
 
 

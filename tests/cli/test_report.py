@@ -1,5 +1,6 @@
 """The command report: a page from a plan or from a folder, and clean refusals."""
 
+import json
 import sys
 
 import pytest
@@ -55,3 +56,10 @@ def test_a_missing_extra_is_named(folder, spec, run, monkeypatch):
     assert result.exit_code == 1
     assert "pip install 'residualplanner[report]'" in result.output
     assert not (folder / "report.html").exists()
+
+
+def test_programs_are_told_what_was_written(folder, spec, run):
+    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
+    result = run("report", "small.plan", "--json")
+    events = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [event["path"] for event in events if event["event"] == "wrote"] == ["report.html", "report-figures"]

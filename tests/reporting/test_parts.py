@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 
 import residualplanner as rp
 from html_pages import read_page
+from made_releases import any_release
 from residualplanner.reporting import fairness_data, write_report
 from residualplanner.reporting.drawing import inline_svg, svg_of
 from residualplanner.reporting.estimates import rows_of_tables
@@ -78,30 +80,40 @@ def test_the_workload_of_a_folder_is_read_off_its_error_table_or_not_at_all(marg
     assert workload_of_errors(domain, ambiguous.errors()) is None
 
 
-@pytest.fixture
-def with_targets(marginals_plan, monkeypatch):
-    """A plan whose error table has targets: met by the first, missed by the second, none for the others."""
-    errors = marginals_plan.errors(0.9)
-    errors["target"] = [1.0, 500.0, *[np.nan] * (len(errors) - 2)]
-    errors["meets_target"] = [False, True, *[None] * (len(errors) - 2)]
-    errors["expected_max_abs_error"] = 2 * errors["expected_abs_error"]
-    monkeypatch.setattr(rp.Plan, "errors", lambda self, level=0.95: errors)
-    return marginals_plan
+@pytest.fixture(scope="module")
+def with_targets():
+    """A plan that meets one of its two targets, which are for margins of 90%."""
+    domain = rp.Domain({"age": 10, "sex": 2, "region": 30})
+    targets = rp.Targets({("age",): 4.0, ("sex",): 1000.0}, level=0.9)
+    workload = rp.Workload(domain, [("age",), ("sex",), ("region",)])
+    return replace(rp.select(workload, budget=rp.zcdp("0.01")), targets=targets)
 
 
 def test_targets_are_told_where_there_are_some(with_targets, tmp_path):
-    write_report(with_targets, tmp_path / "report.html", level=0.9)
+    write_report(with_targets, tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
-    assert "1 of 2 tables with a target meet it" in page.one("figure", id="targets").text
+    caption = page.one("figure", id="targets").one("figcaption").text
+    assert "1 of 2 tables with a target meet it: the 90% margin of error of the worst cell" in caption
     assert "1 of 2" in page.one("dl", **{"class": "facts"}).text
     rows = page.one("table", id="errors").one("tbody").all("tr")
-    assert [row.all("td")[-1].text for row in rows[:3]] == ["no", "yes", "–"]
+    assert [row.all("td")[-1].text for row in rows] == ["no", "yes", "–"]
     data = json.loads(page.one("script", id="data").text)["values"]
-    assert data["target"][:3] == [1.0, 500.0, None]
-    assert data["meets_target"][:3] == [False, True, None]
-    assert "expected_max_abs_error" in data
+    assert data["target"] == [4.0, 1000.0, None]
+    assert data["meets_target"] == [False, True, None]
     saved = pd.read_csv(tmp_path / "report-figures" / "targets.csv")
-    assert saved["query"].tolist() == ["(total)", "age"]  # the one that misses its target by most comes first
+    assert saved["query"].tolist() == ["age", "sex"]  # the one that misses its target by most comes first
+    assert saved["margin"].tolist() == pytest.approx(
+        [1.6448536 * float(np.sqrt(with_targets.variance((name,)).max())) for name in ("age", "sex")]
+    )
+    assert (saved["margin"] <= saved["target"]).tolist() == saved["meets_target"].tolist()
+
+
+def test_targets_of_a_folder_are_told_as_well(with_targets, tmp_path):
+    any_release(with_targets).save(tmp_path / "tables")
+    subject = subject_of(tmp_path / "tables", level=0.9)
+    (figure,) = [figure for figure in figures_of(subject) if figure.name == "targets"]
+    assert [row[-1] for row in figure.rows] == ["no", "yes"]
+    assert error_rows(subject).values["meets_target"] == [False, True, None]
 
 
 def test_without_targets_nothing_is_said_of_them(plan_folder):
@@ -204,3 +216,24 @@ def test_log_axes_have_some_ticks_but_not_many(low, high):
     assert 1 <= len(ticks) <= 12
     assert all(low <= tick <= high for tick in ticks)
     assert ticks == sorted(set(ticks))
+
+
+def test_where_records_are_replaced_the_public_total_is_not_compared():
+    domain = rp.Domain({"a": 3, "b": 2, "c": 5})
+    plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1), neighbors="replace")
+    data = fairness_of(subject_of(plan, level=0.95))
+    assert list(data) == ["plan", "equal", "sqrt"]
+    for frame in data.values():
+        assert frame["query"].tolist() == plan.errors()["query"].tolist()[1:]
+        assert spread(frame) < 2
+    rows = error_rows(subject_of(plan, level=0.95))
+    (column,) = [column for column in rows.columns if column.key == "std_err"]
+    assert column.decimals == 2
+
+
+@pytest.mark.parametrize("sizes", [{"a": 1}, {"a": 2**40, "b": 2**40, "c": 3}])
+def test_very_small_and_very_large_tables_have_reports(sizes, tmp_path):
+    plan = rp.select(rp.marginals(rp.Domain(sizes), up_to=2), budget=rp.gdp("0.1"))
+    write_report(plan, tmp_path / "report.html")
+    data = json.loads(read_page(tmp_path / "report.html").one("script", id="data").text)
+    assert data["values"]["cells"] == plan.workload.cells.tolist()
