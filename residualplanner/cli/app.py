@@ -15,6 +15,7 @@ from residualplanner._version import __version__
 from residualplanner._whole import write_whole
 from residualplanner.cli.failures import reported_failures, require_free_file, require_new_folder, require_readable
 from residualplanner.cli.output import Output, command_text
+from residualplanner.cli.typed_budget import LossName, complete_budget
 
 
 class _Commands(TyperGroup):
@@ -47,6 +48,28 @@ Format = Annotated[Literal["parquet", "csv"], typer.Option("--format", help="The
 LedgerFile = Annotated[
     Path | None,
     typer.Option("--ledger", help="The ledger to charge before the records are read.", metavar="LEDGER"),
+]
+BudgetText = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        help="In place of the spec's budget: zcdp=0.5, gdp=1, pcost=1 or epsilon=1,delta=1e-9.",
+        metavar="BUDGET",
+        autocompletion=complete_budget,
+    ),
+]
+AtMost = Annotated[
+    float | None,
+    typer.Option(help="In place of a budget: the largest loss allowed, in counts squared.", metavar="LOSS"),
+]
+LossWord = Annotated[
+    LossName | None,
+    typer.Option(
+        "--loss", help="In place of the spec's loss: the sum or the max of cell variances, or a sum over tables."
+    ),
+]
+SpecLevel = Annotated[
+    float | None, typer.Option("--level", help="In place of the spec's confidence level, such as 0.90.")
 ]
 Level = Annotated[float, typer.Option("--level", help="The confidence level of margins of error, such as 0.95.")]
 
@@ -129,13 +152,21 @@ def plan(
         Path | None,
         typer.Option("-o", "--output", help="The plan to write; SPEC's name with .plan if not given.", metavar="PLAN"),
     ] = None,
+    *,
+    budget: BudgetText = None,
+    at_most: AtMost = None,
+    loss: LossWord = None,
+    level: SpecLevel = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Choose the noise and tell how accurate every table will be, without data.
 
     Writes the plan, and beside it the error table as CSV.
+
+    What the spec says of budget, loss and level can be typed here instead, to compare, without editing it.
     """
+    from residualplanner.cli.overrides import Typed, overridden
     from residualplanner.cli.runs import run_plan
     from residualplanner.cli.spec_file import read_spec
     from residualplanner.cli.steps import errors_path
@@ -144,7 +175,8 @@ def plan(
     path = spec.with_suffix(".plan") if path is None else path
     require_free_file(path)
     require_free_file(errors_path(path))
-    run_plan(read_spec(spec), spec, path, Output(quiet, as_json))
+    output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level)
+    run_plan(overridden(read_spec(spec), spec, typed, output), spec, path, output)
 
 
 @app.command()
@@ -187,7 +219,7 @@ def reconstruct(
 
 
 @app.command()
-def release(
+def release(  # noqa: PLR0913
     spec: Spec,
     data: Data,
     folder: Folder,
@@ -195,7 +227,12 @@ def release(
         Path | None,
         typer.Option("--keep", help="Keep the measurement, to make other tables of later.", metavar="FILE"),
     ] = None,
+    *,
     ledger: LedgerFile = None,
+    budget: BudgetText = None,
+    at_most: AtMost = None,
+    loss: LossWord = None,
+    level: SpecLevel = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -211,13 +248,16 @@ def release(
     require_new_folder(folder)
     if kept is not None:
         require_free_file(kept)
+    from residualplanner.cli.overrides import Typed, overridden
     from residualplanner.cli.paid import measurement_beside, require_no_measurement
     from residualplanner.cli.runs import run_release
     from residualplanner.cli.spec_file import read_spec
 
     if kept is None:
         require_no_measurement(measurement_beside(folder), folder)
-    run_release(read_spec(spec), spec, data, folder, kept=kept, ledger=ledger, output=Output(quiet, as_json))
+    output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level)
+    asked = overridden(read_spec(spec), spec, typed, output)
+    run_release(asked, spec, data, folder, kept=kept, ledger=ledger, output=output)
 
 
 @app.command()

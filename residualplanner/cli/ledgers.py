@@ -4,41 +4,18 @@ Reads: what the user typed.  Gives: Ledger, and lines and tables for people.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from residualplanner.cli.output import Output
+from residualplanner.cli.typed_budget import budget_of_text
 from residualplanner.errors import BudgetError
 from residualplanner.measurement import Ledger
-from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 
-_BUDGETS: Mapping[tuple[str, ...], Callable[..., Budget]] = {
-    ("zcdp",): zcdp,
-    ("gdp",): gdp,
-    ("pcost",): pcost,
-    ("epsilon", "delta"): approx_dp,
-}
 _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
-
-
-def budget_of_text(text: str) -> Budget:
-    """The budget that was typed.
-
-    Raises:
-        BudgetError: it is none, or a number is out of range.
-
-    Example:
-        >>> budget_of_text("zcdp=1/2"), budget_of_text("epsilon=1,delta=1e-9")
-        (zcdp(1/2), approx_dp(1, 1e-9))
-    """
-    parts = [part.partition("=") for part in text.split(",")]
-    make = _BUDGETS.get(tuple(name.strip() for name, _, _ in parts))
-    if make is None:
-        raise BudgetError(f"a budget is written as zcdp=1, gdp=1, pcost=1 or epsilon=1,delta=1e-9; got {text[:80]!r}")
-    return make(*(value.strip() for _, _, value in parts))
 
 
 def cost_of_text(text: str) -> Fraction:

@@ -23,7 +23,7 @@ from residualplanner.cli.paid import (
     telling_charge,
 )
 from residualplanner.cli.spec_file import SpecFile
-from residualplanner.cli.summary import say_release, say_spending
+from residualplanner.cli.summary import say_release, say_spending, say_workload
 from residualplanner.measurement import Ledger, Measurement, load_measurement
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import Release, reconstruct
@@ -45,6 +45,7 @@ def run_plan(asked: SpecFile, spec: Path, path: Path, output: Output) -> None:
 
 def run_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output) -> None:
     """Write what is measured of the records."""
+    say_workload(plan.workload, output)
     _measure_to(path, plan, data, ledger=open_ledger(ledger), output=output)
     output.wrote(path, ": the noisy answers, and nothing else of the records.")
     output.next((reconstructing(path, path.with_suffix(".tables")), "at no further cost, as often as you like"))
@@ -55,6 +56,7 @@ def run_reconstruct(
 ) -> None:
     """Write the tables of a measurement."""
     tables = reconstruct(load_measurement(path))
+    say_workload(tables.plan.workload, output)
     _write_tables(tables, folder, file_format, level, output)
 
 

@@ -12,7 +12,7 @@ from residualplanner.queries import Identity
 from residualplanner.workload import Workload
 
 #: From how many sets of attributes, or cells, a plan says what it will take before it takes it.
-LARGE_SETS, LARGE_CELLS = 300_000, 100_000_000
+LARGE_SETS, LARGE_CELLS = 100_000, 10_000_000
 #: From how many values on choosing the basis of an attribute takes long.
 LARGE_SIZE = 800
 #: From how many cells in one table on, and up to how many: a table is made and written as a whole.

@@ -1,0 +1,53 @@
+"""Budgets as they are typed, such as zcdp=0.5, gdp=1, pcost=1, or epsilon=1,delta=1e-9; and the names of losses.
+
+Reads: a text.  Gives: Budget.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from residualplanner.errors import BudgetError
+from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
+
+#: The losses that have a name on the command line.
+LossName = Literal["sum", "max", "sqrt", "equal"]
+
+_BUDGETS: Mapping[tuple[str, ...], Callable[..., Budget]] = {
+    ("zcdp",): zcdp,
+    ("gdp",): gdp,
+    ("pcost",): pcost,
+    ("epsilon", "delta"): approx_dp,
+}
+
+
+def budget_of_text(text: str) -> Budget:
+    """The budget that was typed.
+
+    Raises:
+        BudgetError: it is none, or a number is out of range.
+
+    Example:
+        >>> budget_of_text("zcdp=1/2"), budget_of_text("epsilon=1,delta=1e-9")
+        (zcdp(1/2), approx_dp(1, 1e-9))
+    """
+    parts = [part.partition("=") for part in text.split(",")]
+    make = _BUDGETS.get(tuple(name.strip() for name, _, _ in parts))
+    if make is None:
+        raise BudgetError(f"a budget is written as zcdp=1, gdp=1, pcost=1 or epsilon=1,delta=1e-9; got {text[:80]!r}")
+    return make(*(value.strip() for _, _, value in parts))
+
+
+def complete_budget(incomplete: str) -> list[tuple[str, str]]:
+    """What a budget may begin with, and what that means, for shells that complete words.
+
+    Example:
+        >>> complete_budget("z")
+        [('zcdp=', 'rho of zero-concentrated differential privacy, such as zcdp=0.5')]
+    """
+    words = {
+        "zcdp=": "rho of zero-concentrated differential privacy, such as zcdp=0.5",
+        "gdp=": "mu of Gaussian differential privacy, such as gdp=1",
+        "pcost=": "the privacy cost, mu squared, such as pcost=1",
+        "epsilon=": "with delta, such as epsilon=1,delta=1e-9",
+    }
+    return [(word, meaning) for word, meaning in words.items() if word.startswith(incomplete)]
