@@ -13,7 +13,13 @@ from typer.core import TyperGroup
 
 from residualplanner._version import __version__
 from residualplanner._whole import write_whole
-from residualplanner.cli.failures import reported_failures, require_free_file, require_new_folder, require_readable
+from residualplanner.cli.failures import (
+    reported_failures,
+    require_data,
+    require_free_file,
+    require_new_folder,
+    require_readable,
+)
 from residualplanner.cli.output import Output, command_text
 from residualplanner.cli.typed_budget import LossName, complete_budget
 
@@ -40,9 +46,14 @@ app = typer.Typer(
 )
 
 Spec = Annotated[Path, typer.Argument(help="A spec, as init writes it.", metavar="SPEC")]
-Data = Annotated[Path, typer.Argument(help="The records (.csv, .csv.gz, .parquet).", metavar="DATA")]
+Data = Annotated[
+    Path, typer.Argument(help="The records (.csv, .csv.gz, .parquet, or a folder of Parquet files).", metavar="DATA")
+]
 Folder = Annotated[Path, typer.Option("-o", "--output", help="The folder to make.", metavar="DIR")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Check, and say what would be read, spent and written; do none of it.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
 Format = Annotated[Literal["parquet", "csv"], typer.Option("--format", help="The type of the tables' files.")]
 LedgerFile = Annotated[
@@ -185,6 +196,7 @@ def measure(
     data: Data,
     path: Annotated[Path, typer.Option("-o", "--output", help="The measurement to write.", metavar="FILE")],
     ledger: LedgerFile = None,
+    dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -193,12 +205,14 @@ def measure(
     Every run spends the plan's budget once more, and is charged to the ledger if one is named.
     """
     require_readable(plan)
-    require_readable(data)
+    require_data(data)
     require_free_file(path)
+    from residualplanner.cli.rehearsal import rehearse_measure
     from residualplanner.cli.runs import run_measure
     from residualplanner.plan import load_plan
 
-    run_measure(load_plan(plan), data, path, ledger, Output(quiet, as_json))
+    run = rehearse_measure if dry_run else run_measure
+    run(load_plan(plan), data, path, ledger, Output(quiet, as_json))
 
 
 @app.command()
@@ -207,15 +221,18 @@ def reconstruct(
     folder: Folder,
     format: Format = "parquet",
     level: Level = 0.95,
+    dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
     require_readable(path)
     require_new_folder(folder)
+    from residualplanner.cli.rehearsal import rehearse_reconstruct
     from residualplanner.cli.runs import run_reconstruct
 
-    run_reconstruct(path, folder, format, level, Output(quiet, as_json))
+    run = rehearse_reconstruct if dry_run else run_reconstruct
+    run(path, folder, format, level, Output(quiet, as_json))
 
 
 @app.command()
@@ -233,6 +250,7 @@ def release(  # noqa: PLR0913
     at_most: AtMost = None,
     loss: LossWord = None,
     level: SpecLevel = None,
+    dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -244,12 +262,13 @@ def release(  # noqa: PLR0913
     when the tables are there.
     """
     require_readable(spec)
-    require_readable(data)
+    require_data(data)
     require_new_folder(folder)
     if kept is not None:
         require_free_file(kept)
     from residualplanner.cli.overrides import Typed, overridden
     from residualplanner.cli.paid import measurement_beside, require_no_measurement
+    from residualplanner.cli.rehearsal import rehearse_release
     from residualplanner.cli.runs import run_release
     from residualplanner.cli.spec_file import read_spec
 
@@ -257,7 +276,8 @@ def release(  # noqa: PLR0913
         require_no_measurement(measurement_beside(folder), folder)
     output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level)
     asked = overridden(read_spec(spec), spec, typed, output)
-    run_release(asked, spec, data, folder, kept=kept, ledger=ledger, output=output)
+    run = rehearse_release if dry_run else run_release
+    run(asked, spec, data, folder, kept=kept, ledger=ledger, output=output)
 
 
 @app.command()

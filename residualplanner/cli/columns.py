@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import unquote
 
 from residualplanner.cli.spec_file import SIZE_LIMIT
 from residualplanner.domain import Domain
@@ -70,17 +71,30 @@ def require_columns(path: Path, domain: Domain) -> None:
         FileFormatError: the file is not what its name says.
         OSError: the file cannot be opened.
     """
-    if is_csv(path):
-        found: Iterable[str] = _first_line(path)
+    if path.is_dir():
+        found: Iterable[str] = _folder_names(path)
+    elif is_csv(path):
+        found = _first_line(path)
     elif is_parquet(path):
         found = parquet_types(path)
     else:
-        return
+        raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {path.name!r}")
     missing = sorted(set(domain.names).difference(found), key=domain.names.index)
     if missing:
         raise DataError(
             f"columns {missing} are missing from {path}; columns are matched by exact name", column=missing[0]
         )
+
+
+def _folder_names(folder: Path) -> list[str]:
+    """The columns of the first file in a folder of Parquet files, and those that its path names: ``year=2020``."""
+    files = sorted(file for file in folder.rglob("*.parquet") if file.is_file())
+    shown = (file for file in files if not any(part[0] in "_." for part in file.relative_to(folder).parts))
+    first = next(shown, None)
+    if first is None:
+        raise DataError(f"there is no .parquet file in the folder {folder}")
+    keys = [part.partition("=")[0] for part in first.relative_to(folder).parts[:-1] if "=" in part]
+    return [*parquet_types(first), *map(unquote, keys)]
 
 
 def _first_line(path: Path) -> list[str]:

@@ -29,7 +29,7 @@ class Typed(NamedTuple):
         budget: such as "zcdp=0.5"; the spec's ``at_most`` goes.
         at_most: the largest loss allowed, in counts squared; the spec's budget goes.
         loss: what is made small: "sum" of all cell variances, "max", or a sum of tables' variances with weights "sqrt"
-            or "equal".
+            or "equal"; the spec's targets go.
         level: of confidence.
     """
 
@@ -58,7 +58,7 @@ def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> Spec
     if typed.at_most is not None:
         changes |= {"budget": None, "at_most": _limit(typed.at_most)}
     if typed.loss is not None:
-        changes["loss"] = _LOSSES[typed.loss]
+        changes |= {"loss": _LOSSES[typed.loss], "targets": []}
     if typed.level is not None:
         changes["output"] = spec.output.model_copy(update={"level": require_level(typed.level)})
     if changes:
@@ -74,6 +74,10 @@ def _require_one_limit(spec: SpecFile, path: Path, typed: Typed) -> None:
             "--budget and --at-most exclude each other: --budget zcdp=0.5 limits what is spent, and --at-most 25 the "
             "loss that is left; give one of them"
         )
+    if spec.targets and typed.at_most is not None and typed.loss is None:
+        raise BudgetError(f"{path} has [[targets]] in place of a loss; say with --loss what --at-most is to limit")
+    if spec.targets and typed.loss is not None and (typed.budget or spec.budget or typed.at_most) is None:
+        raise BudgetError(f"{path} has [[targets]] in place of a budget; add --budget or --at-most to --loss")
     if typed.loss is not None and typed.budget is None and typed.at_most is None and spec.at_most is not None:
         raise BudgetError(
             f"{path} limits its own loss by at_most, which means nothing for --loss {typed.loss}; add --at-most with a "

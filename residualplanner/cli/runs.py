@@ -22,6 +22,7 @@ from residualplanner.cli.paid import (
     require_space,
     telling_charge,
 )
+from residualplanner.cli.rehearsal import require_tables
 from residualplanner.cli.spec_file import SpecFile
 from residualplanner.cli.summary import say_release, say_spending, say_workload
 from residualplanner.measurement import Ledger, Measurement, load_measurement
@@ -56,6 +57,7 @@ def run_reconstruct(
 ) -> None:
     """Write the tables of a measurement."""
     tables = reconstruct(load_measurement(path))
+    require_tables(tables.plan.workload, level)
     say_workload(tables.plan.workload, output)
     _write_tables(tables, folder, file_format, level, output)
 
@@ -74,6 +76,7 @@ def run_release(
     charged, measured = open_ledger(ledger), kept or measurement_beside(folder)
     with naming(spec):
         plan = steps.make_plan(asked, output, is_written=True)
+    require_tables(plan.workload, asked.output.level)
     measurement = _measure_to(measured, plan, data, ledger=charged, output=output)
     with keeping(measured, folder):
         if kept is not None:

@@ -88,3 +88,22 @@ def test_the_limit_of_one_loss_is_not_taken_for_another(run, spec):
     spec.write_text(spec.read_text().replace('budget = { zcdp = "0.5" }', "at_most = 25.0"))
     told = run("plan", spec, "--loss", "max").stderr
     assert "limits its own loss by at_most, which means nothing for --loss max; add --at-most" in told
+
+
+TARGETS = '\n[[targets]]\nqueries = [["age", "sex"]]\nmoe = 9.0\n'
+
+
+def test_a_typed_loss_takes_the_place_of_targets(run, spec, folder):
+    text = spec.read_text().replace('budget = { zcdp = "0.5" }\nloss = "sum"\n', "")
+    spec.write_text(text + TARGETS)
+    assert run("plan", spec, "-o", "t").exit_code == 0
+    assert load_plan(folder / "t").targets is not None
+    assert "add --budget or --at-most to --loss" in run("plan", spec, "-o", "p", "--loss", "sum").stderr
+    assert "say with --loss what --at-most is to limit" in run("plan", spec, "-o", "p", "--at-most", "9").stderr
+    assert run("plan", spec, "-o", "p", "--loss", "max", "--at-most", "9").exit_code == 0
+    plan = load_plan(folder / "p")
+    assert (plan.targets, plan.loss) == (None, "maximum variance")
+    np.testing.assert_array_equal(plan.noise_array, select(plan.workload, at_most=9.0, loss="max").noise_array)
+    assert run("plan", spec, "-o", "b", "--budget", "zcdp=1").exit_code == 0
+    assert load_plan(folder / "b").budget == zcdp("1")
+    assert load_plan(folder / "b").targets is not None

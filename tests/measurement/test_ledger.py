@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, FileFormatError
-from residualplanner.measurement import Ledger, load_measurement, measure
+from residualplanner.measurement import Ledger, load_measurement, measure, require_measurable
 from residualplanner.measurement.ledger_lines import LONG_BITS, LedgerAccount, shortened
 from residualplanner.plan import plan_hash, select
 from residualplanner.privacy import approx_dp, pcost, zcdp
@@ -644,3 +644,32 @@ def test_an_entry_holds_nothing_of_the_records(tmp_path):
         measure(PLAN, codes, ledger=ledger)
         texts.append((tmp_path / str(number)).read_bytes())
     assert texts[0] == texts[1]
+
+
+@given(costs=st.lists(st.fractions(0, 1, max_denominator=12), max_size=8), person=st.sampled_from([1, 2]))
+def test_there_is_room_for_a_charge_exactly_if_it_is_accepted(costs, person):
+    ledger = Ledger(pcost(1), data_set="census")
+    for cost in costs:
+        terms, told, before = {"neighbors": "add-remove", "records_per_person": person}, [], ledger.entries
+        try:
+            ledger.require_room(cost, HASH, **terms)
+        except BudgetError as error:
+            told.append(str(error))
+        assert ledger.entries == before
+        try:
+            ledger.charge(cost, HASH, **terms)
+        except BudgetError as error:
+            told.append(str(error))
+        assert len(set(told)) in (0, 1)
+        assert len(told) != 1, "one refused what the other accepted"
+
+
+def test_what_is_found_measurable_costs_what_is_charged(path):
+    ledger = Ledger.create(path, budget=pcost("1/2"), data_set="census")
+    cost = require_measurable(PLAN, ledger=ledger)
+    assert ledger.spent == 0
+    measure(PLAN, CODES, ledger=ledger)
+    assert ledger.spent == cost
+    with pytest.raises(BudgetError, match="the ledger has pcost"):
+        require_measurable(PLAN, ledger=ledger)
+    assert require_measurable(PLAN) == cost

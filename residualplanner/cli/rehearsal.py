@@ -1,0 +1,147 @@
+"""What a command would do, told without doing it: --dry-run.
+
+Reads: specs, plans, measurements, ledgers, and the names of the columns of records.  Gives: messages, or the refusal
+that the command itself would end with.  Nothing is read of the records, nothing spent, nothing written.
+"""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from residualplanner.cli import steps
+from residualplanner.cli.columns import require_columns
+from residualplanner.cli.failures import naming
+from residualplanner.cli.ledgers import above, left_text, open_ledger
+from residualplanner.cli.output import Output
+from residualplanner.cli.paid import measurement_beside, measurement_bytes
+from residualplanner.cli.sizes import require_writable
+from residualplanner.cli.spec_file import SpecFile
+from residualplanner.cli.summary import say_workload
+from residualplanner.domain import Domain
+from residualplanner.measurement import Ledger, load_measurement, require_measurable
+from residualplanner.plan import Plan, bytes_text, cost_estimate, seconds_text
+from residualplanner.reconstruction import normal_quantile, require_free_names
+from residualplanner.workload import Workload
+
+#: What the program takes before it works on anything, in bytes: measured, and rounded up.
+_AT_REST = 2**28
+#: How many times as large tables are as text as they are as Parquet, or more.
+_AS_TEXT = 4
+
+
+def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output) -> None:
+    """Tell what `runs.run_measure` would do."""
+    say_workload(plan.workload, output)
+    _measuring(plan, data, open_ledger(ledger), output)
+    size = measurement_bytes(plan)
+    _say_writing(f"{path}: the noisy answers, some {bytes_text(size)}", output, path=path, size=size)
+    _say_memory(plan.workload, output, is_measured=True, is_written=False)
+    _end(path, size, output)
+
+
+def rehearse_reconstruct(path: Path, folder: Path, file_format: str, level: float, output: Output) -> None:
+    """Tell what `runs.run_reconstruct` would do."""
+    plan = load_measurement(path).plan
+    require_tables(plan.workload, level)
+    say_workload(plan.workload, output)
+    output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
+    output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
+    size = _say_tables(plan.workload, folder, file_format, output)
+    _say_memory(plan.workload, output, is_measured=False)
+    _end(folder, size, output)
+
+
+def rehearse_release(
+    asked: SpecFile, spec: Path, data: Path, folder: Path, *, kept: Path | None, ledger: Path | None, output: Output
+) -> None:
+    """Tell what `runs.run_release` would do; it plans, since that needs no records."""
+    charged = open_ledger(ledger)
+    with naming(spec):
+        plan = steps.make_plan(asked, output, is_written=True)
+    require_tables(plan.workload, asked.output.level)
+    _measuring(plan, data, charged, output)
+    size, measured = measurement_bytes(plan), kept or measurement_beside(folder)
+    until = "" if kept else f", until {folder} is complete"
+    _say_writing(f"{measured}: the noisy answers, some {bytes_text(size)}{until}", output, path=measured, size=size)
+    size += _say_tables(plan.workload, folder, asked.output.format, output)
+    _say_memory(plan.workload, output, is_measured=True)
+    _end(folder, size, output)
+
+
+def require_tables(workload: Workload, level: float) -> None:
+    """Refuse tables that could not be written, before anything is spent on them.
+
+    Raises:
+        BudgetError: ``level`` is not between 0 and 1.
+        WorkloadError: a table is too large for a file, or an attribute is called like a column of estimates.
+    """
+    normal_quantile(level)
+    require_writable(workload)
+    asked = np.flatnonzero(workload.asked.any(axis=1)).tolist()
+    require_free_names(tuple(workload.domain.names[position] for position in asked))
+
+
+def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) -> None:
+    """Check and tell what measuring would read and spend."""
+    require_columns(data, plan.domain)
+    cost = require_measurable(plan, ledger=ledger)
+    output.fact(
+        "Would read",
+        f"{data}: {_columns_text(plan.domain)}; only the names have been read",
+        event="would-read",
+        path=data,
+        columns=list(plan.domain.names),
+    )
+    if ledger is None:
+        words, left = "no ledger is named, so nobody adds up what is spent", None
+    else:
+        left = None if ledger.remaining is None else ledger.remaining - cost
+        words = f"entry {len(ledger.entries) + 1} of the ledger; then {left_text(left)}"
+    output.fact("Would spend", f"pcost {above(cost)}; {words}", event="would-spend", pcost=cost, left=left)
+
+
+def _say_tables(workload: Workload, folder: Path, file_format: str, output: Output) -> int:
+    size = int(cost_estimate(workload).disk_bytes * (1 if file_format == "parquet" else _AS_TEXT))
+    tables = f"{len(workload):,} table" + ("" if len(workload) == 1 else "s")
+    text = f"{folder}: {tables} as {file_format}, some {bytes_text(size)}, and what they are"
+    _say_writing(text, output, path=folder, size=size)
+    return size
+
+
+def _say_writing(text: str, output: Output, *, path: Path, size: int) -> None:
+    output.fact("Would write", text, event="would-write", path=path, bytes=size)
+
+
+def _say_memory(workload: Workload, output: Output, *, is_measured: bool, is_written: bool = True) -> None:
+    """Tell time and memory; how long the counting takes depends on the records, and is left out."""
+    estimate = cost_estimate(workload)
+    steps = [(estimate.measuring_seconds, estimate.measuring_bytes)] * is_measured
+    steps += [(estimate.writing_seconds, estimate.writing_bytes)] * is_written
+    seconds, size = sum(step[0] for step in steps), max(step[1] for step in steps) + _AT_REST
+    besides = ", besides the counting" if is_measured else ""
+    text = f"{seconds_text(seconds)}{besides}, and some {bytes_text(size)} of memory"
+    output.fact("Would take", text, event="would-take", seconds=seconds, bytes=int(size))
+
+
+def _columns_text(domain: Domain) -> str:
+    names = domain.names
+    shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if names[6:] else "")
+    return f"column{'' if len(names) == 1 else 's'} {shown}"
+
+
+def _end(path: Path, size: int, output: Output) -> None:
+    """Say that it was a rehearsal, and whether the disk has room."""
+    free = shutil.disk_usage(path.absolute().parent).free
+    if free < size:
+        output.say(
+            f"Warning: the disk has {bytes_text(free)} free, and some {bytes_text(size)} are to be written.",
+            event="warning",
+            free=free,
+        )
+    output.say(
+        "Nothing was read of the records, spent or written.  All that can be checked without is in order"
+        f"{'' if free >= size else ', but for the disk'}.",
+        event="dry-run",
+    )
+    output.say("Next: the same command without --dry-run", event="next")
