@@ -1,0 +1,195 @@
+"""Whenever a release is killed, its folder is complete or absent, what was charged is on record, and one can go on."""
+
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from residualplanner.cli.paid import measurement_beside
+from residualplanner.datasets import adult
+from residualplanner.measurement import Ledger, load_measurement
+from residualplanner.plan import plan_hash
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
+
+LEFT = re.compile(r"\.out(\.measurement)?\.[0-9a-f]{8}\.partial")
+#: Of a release and its ledger, with room for a release that is killed and another one.
+COMMAND = ["release", "spec.toml", "records.csv", "-o", "out", "--ledger", "ledger"]
+
+
+def is_complete(out):
+    """Whether a folder of tables holds every file it should, with the content it should have."""
+
+    def has(name, sha256):
+        return hashlib.sha256((out / name).read_bytes()).hexdigest() == sha256
+
+    manifest = json.loads((out / "manifest.json").read_text())
+    index = pd.read_csv(out / "index.csv")
+    return (
+        all(has(name, sha256) for name, sha256 in manifest["files"].items())
+        and len(index) == manifest["tables"]["count"] == len(list((out / "tables").iterdir()))
+        and all(has(name, sha256) for name, sha256 in zip(index["file"], index["sha256"], strict=True))
+    )
+
+
+def check_what_is_left(folder, given):
+    """Check all that must hold after a kill, and how far the run had come: charges, measurement, tables."""
+    out, measured, ledger = folder / "out", measurement_beside(folder / "out"), Ledger.open(folder / "ledger")
+    assert not out.exists() or is_complete(out)
+    for name in set(os.listdir(folder)) - given - {"out", "out.measurement"}:
+        assert LEFT.fullmatch(name), name
+    assert len(ledger.entries) <= 1
+    assert not ledger.is_torn, "the line of a charge is written at once; a machine that stops may tear it"
+    if measured.exists():
+        assert [entry.plan_sha256 for entry in ledger.entries] == [plan_hash(load_measurement(measured).plan)]
+    assert ledger.entries or not (out.exists() or measured.exists()), "an output without its charge"
+    return SimpleNamespace(charges=len(ledger.entries), is_measured=measured.exists(), is_written=out.exists())
+
+
+def check_that_one_can_go_on(run, folder, left, monkeypatch):
+    """Run what comes next: the tables of what has been paid for, or all again; no leftover hinders it."""
+    monkeypatch.chdir(folder)
+    if left.is_written:
+        return
+    again = run(*COMMAND)
+    if left.is_measured:
+        assert again.exit_code == 2
+        (command,) = re.findall(r"residualplanner (reconstruct .*)", again.stderr)
+        again = run(*command.split())
+    assert again.exit_code == 0, again.output
+    assert is_complete(folder / "out")
+    charges = left.charges + (not left.is_measured)
+    ledger = Ledger.open(folder / "ledger")
+    assert len(ledger.entries) == charges
+    assert ledger.spent == sum((entry.cost for entry in ledger.entries), Fraction(0))
+
+
+def prepare(folder, text, records):
+    folder.mkdir()
+    (folder / "spec.toml").write_text(text)
+    os.link(records, folder / "records.csv")
+    Ledger.create(folder / "ledger", budget=None, reason="made-up records", data_set="d")
+    return set(os.listdir(folder))
+
+
+EXACT = """
+import os, signal, sys
+import pandas, pyarrow.csv, pyarrow.parquet  # as much as can be before the fork
+import residualplanner.cli.app, residualplanner.cli.overrides, residualplanner.cli.rehearsal, residualplanner.cli.runs
+from residualplanner.cli import main
+
+gate = sys.modules["residualplanner.measurement.measure"]
+open_source = gate.open_source
+folder, steps = os.fsencode(sys.argv[1]), {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}
+
+def count_down(event, arguments):
+    if event in steps and isinstance(arguments[0], str | bytes | os.PathLike):
+        path = os.path.abspath(os.fsencode(arguments[0]))
+        if path.startswith(folder) and not path.endswith((b"spec.toml", b"records.csv", b"log")):
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+def reading(*arguments):
+    os.write(log, b"reading")
+    return open_source(*arguments)
+
+for number in range(10**6):
+    where = os.path.join(sys.argv[1], str(number))
+    sys.stdin.readline()  # the folder is there
+    child = os.fork()
+    if child == 0:
+        os.chdir(where)
+        log = os.open("log", os.O_CREAT | os.O_WRONLY)
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        gate.open_source, left, sys.argv = reading, [number], ["residualplanner", *sys.argv[2:]]
+        sys.addaudithook(count_down)
+        try:
+            main()
+        except SystemExit as end:
+            os._exit(end.code or 0)
+        os._exit(3)
+    print(os.waitpid(child, 0)[1], flush=True)
+"""
+
+
+def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatch):
+    base, seen = tmp_path / "base", set()
+    base.mkdir()
+    text = spec.read_text().replace("up_to = 2", "up_to = 1")
+    command = [sys.executable, "-c", EXACT, str(base), *COMMAND]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        for number in range(200):
+            folder = base / str(number)
+            given = prepare(folder, text, records) | {"log"}
+            process.stdin.write("\n")
+            process.stdin.flush()
+            ended = int(process.stdout.readline())
+            left = check_what_is_left(folder, given)
+            has_read = (folder / "log").read_text() == "reading"
+            assert left.charges or not has_read, "records were read before the charge"
+            seen.add((left.charges, has_read, left.is_measured, left.is_written))
+            if ended == 0:
+                break
+            assert ended == signal.SIGKILL
+            if number % 5 == 0:
+                check_that_one_can_go_on(run, folder, left, monkeypatch)
+        process.kill()
+    assert number > 20, "there were hardly any steps to be killed at: the test has shown nothing"
+    assert (left.charges, left.is_measured, left.is_written) == (1, False, True)
+    assert seen == {
+        (0, False, False, False),
+        (1, True, False, False),
+        (1, True, True, False),
+        (1, True, True, True),
+        (1, True, False, True),
+    }
+
+
+def test_killed_at_ten_random_moments(run, tmp_path, monkeypatch):
+    domain, data = adult()
+    (tmp_path / "domain.json").write_text(json.dumps(domain.to_json()))
+    run("init", tmp_path / "domain.json", "-o", tmp_path / "spec.toml")
+    pd.read_parquet(data).to_csv(tmp_path / "records.csv", index=False)
+    text, records = (tmp_path / "spec.toml").read_text(), tmp_path / "records.csv"
+
+    def start(name):
+        given = prepare(tmp_path / name, text, records)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "residualplanner", *COMMAND, "--json"],
+            cwd=tmp_path / name,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        process.stdout.readline()  # it has begun
+        return given, process
+
+    _, process = start("whole")
+    begun = time.monotonic()
+    process.communicate(timeout=60)
+    lasts = time.monotonic() - begun
+    assert process.returncode == 0
+
+    chance, reached = random.Random(20301), []
+    for moment in range(10):
+        given, process = start(str(moment))
+        time.sleep(lasts * (moment + chance.random()) / 10)
+        process.kill()
+        told = process.communicate(timeout=60)[0]
+        left = check_what_is_left(tmp_path / str(moment), given)
+        assert left.charges or b'"measuring"' not in told
+        reached.append((left.charges, left.is_measured or left.is_written))
+        if moment % 3 == 0:
+            check_that_one_can_go_on(run, tmp_path / str(moment), left, monkeypatch)
+    assert len(set(reached)) > 1, "all kills fell at the same step: the test has shown nothing"
