@@ -20,7 +20,7 @@ from residualplanner.cli.failures import (
     require_new_folder,
     require_readable,
 )
-from residualplanner.cli.output import Output, command_text
+from residualplanner.cli.output import Output
 from residualplanner.cli.typed_budget import LossName, complete_budget
 
 
@@ -35,7 +35,7 @@ class _Commands(TyperGroup):
 
 app = typer.Typer(
     cls=_Commands,
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -141,7 +141,8 @@ def init(
     source: Annotated[
         Path,
         typer.Argument(
-            help="A domain (.json), a spec (.toml), or records (.csv, .csv.gz, .parquet).", metavar="SOURCE"
+            help="A schema (.json), a spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet).",
+            metavar="SOURCE",
         ),
     ],
     spec: Annotated[
@@ -150,12 +151,21 @@ def init(
             "-o", "--output", help="The spec to write; SOURCE's name with .toml if not given.", metavar="SPEC"
         ),
     ] = None,
+    *,
+    is_dictionary: Annotated[
+        bool,
+        typer.Option("--dictionary", help="SOURCE describes columns, and holds no records: read all of it."),
+    ] = False,
+    table: Annotated[
+        str | None, typer.Option(help="Which table of a schema that describes several.", metavar="NAME")
+    ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Write a commented spec to start from.
 
-    SOURCE is a domain as JSON ({"age": 85, "sex": ["F", "M"]}), another spec, or a data file.
+    SOURCE is a domain as JSON ({"age": 85, "sex": ["F", "M"]}), a public schema (Frictionless, JSON Schema, CSV on the
+    Web), another spec, a data file, or, with --dictionary, a CSV file that lists names and values.
 
     Of a data file only the names of the columns are read. What values they can take is declared by hand, never taken
     from the records.
@@ -163,16 +173,12 @@ def init(
     require_readable(source)
     path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
     require_free_file(path)
-    from residualplanner.cli.starting_spec import starting_spec
+    from residualplanner.cli.starting_spec import say_start, starting_spec
 
-    text, is_complete = starting_spec(source)
+    start = starting_spec(source, is_dictionary=is_dictionary, table=table)
     with write_whole(path) as file:
-        file.write(text.encode("utf-8"))
-    output = Output(quiet, as_json)
-    output.wrote(path, ": a spec with a comment for each choice.")
-    if not is_complete:
-        output.say('Only the names of the columns were read.  Write what values each can take in place of "?".')
-    output.say(f"Next: look through it, then run  {command_text('plan', path)}", event="next")
+        file.write(start.text.encode("utf-8"))
+    say_start(start, source, path, Output(quiet, as_json))
 
 
 @app.command()

@@ -18,12 +18,14 @@ from residualplanner.cli.spec_file import OutputTable, SpecFile
 from residualplanner.cli.summary import say_workload
 from residualplanner.domain import Domain
 from residualplanner.measurement import Ledger, load_measurement, require_measurable
-from residualplanner.plan import Plan, bytes_text, cost_estimate
+from residualplanner.plan import Plan, bytes_text, cost_estimate, seconds_text
 from residualplanner.reconstruction import require_exportable
 from residualplanner.workload import Workload
 
 #: What the program takes before it works on anything, in bytes: measured, and rounded up.
 _AT_REST = 2**28
+#: How many times as large tables are as text or workbooks as they are as Parquet, or more.
+_AS_TEXT = 4
 
 
 def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output) -> None:
@@ -32,7 +34,7 @@ def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, ou
     _measuring(plan, data, open_ledger(ledger), output)
     size = measurement_bytes(plan)
     _say_writing(f"{path}: the noisy answers, some {bytes_text(size)}", output, path=path, size=size)
-    _say_memory(plan.workload, output, is_measured=True)
+    _say_memory(plan.workload, output, is_measured=True, is_written=False)
     _end(path, size, output)
 
 
@@ -96,7 +98,7 @@ def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) ->
 
 
 def _say_tables(workload: Workload, folder: Path, file_format: str, output: Output) -> int:
-    size = int(cost_estimate(workload).disk_bytes)
+    size = int(cost_estimate(workload).disk_bytes * (1 if file_format == "parquet" else _AS_TEXT))
     tables = f"{len(workload):,} table" + ("" if len(workload) == 1 else "s")
     text = f"{folder}: {tables} as {file_format}, some {bytes_text(size)}, and what they are"
     _say_writing(text, output, path=folder, size=size)
@@ -107,10 +109,15 @@ def _say_writing(text: str, output: Output, *, path: Path, size: int) -> None:
     output.fact("Would write", text, event="would-write", path=path, bytes=size)
 
 
-def _say_memory(workload: Workload, output: Output, *, is_measured: bool) -> None:
+def _say_memory(workload: Workload, output: Output, *, is_measured: bool, is_written: bool = True) -> None:
+    """Tell time and memory; how long the counting takes depends on the records, and is left out."""
     estimate = cost_estimate(workload)
-    size = max(estimate.measuring_bytes if is_measured else 0.0, estimate.writing_bytes) + _AT_REST
-    output.fact("Would take", f"some {bytes_text(size)} of memory", event="would-take", bytes=int(size))
+    steps = [(estimate.measuring_seconds, estimate.measuring_bytes)] * is_measured
+    steps += [(estimate.writing_seconds, estimate.writing_bytes)] * is_written
+    seconds, size = sum(step[0] for step in steps), max(step[1] for step in steps) + _AT_REST
+    besides = ", besides the counting" if is_measured else ""
+    text = f"{seconds_text(seconds)}{besides}, and some {bytes_text(size)} of memory"
+    output.fact("Would take", text, event="would-take", seconds=seconds, bytes=int(size))
 
 
 def _columns_text(domain: Domain) -> str:

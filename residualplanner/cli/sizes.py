@@ -12,7 +12,7 @@ from residualplanner.queries import Identity
 from residualplanner.workload import Workload
 
 #: From how many sets of attributes, or cells, a plan says what it will take before it takes it.
-LARGE_SETS, LARGE_CELLS = 300_000, 100_000_000
+LARGE_SETS, LARGE_CELLS = 100_000, 10_000_000
 #: From how many values on choosing the basis of an attribute takes long.
 LARGE_SIZE = 800
 #: From how many cells in one table on, and up to how many: a table is made and written as a whole.
@@ -25,19 +25,24 @@ def say_sizes(workload: Workload, output: Output) -> None:
     cells, largest = estimate.cells, estimate.largest_table
     if estimate.residual_sets > LARGE_SETS:
         taking = f"{seconds_text(estimate.planning_seconds)} and {bytes_text(estimate.planning_bytes)} of memory"
-        output.say(f"Size        {estimate.residual_sets:,} sets of attributes; planning takes {taking}")
+        text = f"{estimate.residual_sets:,} sets of attributes; planning takes {taking}"
+        output.fact("Size", text, sets=estimate.residual_sets, bytes=estimate.planning_bytes)
     basis_text = _bases_text(workload)
     if basis_text:
-        output.say(f"Size        {basis_text}")
+        output.fact("Size", basis_text)
     if estimate.counts > LARGE_CELLS:
         taking = f"{seconds_text(estimate.measuring_seconds)} and {bytes_text(estimate.measuring_bytes)} of memory"
-        output.say(f"Size        {number_text(estimate.counts)} counts; measuring takes {taking}, besides the counting")
+        text = f"{number_text(estimate.counts)} counts; measuring takes {taking}, besides the counting"
+        output.fact("Size", text, counts=estimate.counts, bytes=estimate.measuring_bytes)
     if largest > TABLE_LIMIT:
-        output.say(f"Size        {_refusal(workload)}")
+        output.fact("Size", _refusal(workload))
     elif max(cells / LARGE_CELLS, largest / LARGE_TABLE) > 1:
-        output.say(
-            f"Size        writing takes {seconds_text(estimate.writing_seconds)}, "
-            f"{bytes_text(estimate.writing_bytes)} of memory and {bytes_text(estimate.disk_bytes)} of disk as Parquet"
+        output.fact(
+            "Size",
+            f"writing takes {seconds_text(estimate.writing_seconds)}, {bytes_text(estimate.writing_bytes)} of memory "
+            f"and {bytes_text(estimate.disk_bytes)} of disk as Parquet",
+            bytes=estimate.writing_bytes,
+            disk_bytes=estimate.disk_bytes,
         )
 
 

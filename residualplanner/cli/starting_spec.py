@@ -1,13 +1,19 @@
 """A commented spec to start from.
 
-Reads: a schema, or the names of a data file's columns, and nothing else of it.  Gives: the text of a spec.
+Reads: a schema, a data dictionary, or the names of a data file's columns, and nothing else of it.  Gives: the text of a
+spec.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from residualplanner._json import parse_json
 from residualplanner.cli.columns import csv_names, is_csv, is_parquet, parquet_types
+from residualplanner.cli.declared import Declared
+from residualplanner.cli.dictionary import is_dictionary_header, read_dictionary
+from residualplanner.cli.output import Output, command_text
+from residualplanner.cli.public_schema import columns_of_schema
 from residualplanner.cli.spec_file import UNDECLARED, read_limited, read_spec
 from residualplanner.cli.spec_objects import domain_of_spec
 from residualplanner.cli.toml_text import attribute_text, key_text
@@ -75,20 +81,38 @@ _DOMAIN = """\
 [domain]
 """
 
+_TO_FILL_IN = """\
+# Write what values each can take in place of "?", and remove the columns that are not to be published.
+"""
+
 _BY_HAND = """\
 # Only the names of the columns were read from the data file.  Write what values each can take in place of "?", and
 # remove the columns that are not to be published.
 """
 
 
-def starting_spec(path: Path) -> tuple[str, bool]:
+class Start(NamedTuple):
+    """A spec to start from.
+
+    Attributes:
+        text: of the spec.
+        undeclared: the attributes whose values are still to be declared by hand.
+        source: what was read.
+    """
+
+    text: str
+    undeclared: tuple[str, ...]
+    source: Literal["schema", "dictionary", "records", "records like a dictionary"]
+
+
+def starting_spec(path: Path, *, is_dictionary: bool = False, table: str | None = None) -> Start:
     """A spec for what ``path`` describes.
 
     Args:
-        path: a domain as JSON ({"age": 85, ..}), another spec (.toml), or records (.csv, .csv.gz, .parquet).
-
-    Returns:
-        The text, and whether its domain is complete; if not, each attribute is still to be declared by hand.
+        path: a schema as JSON (a domain such as {"age": 85}, a Frictionless schema or package, a JSON Schema, metadata
+            of CSV on the Web), another spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet).
+        is_dictionary: whether the file describes columns; else, of a CSV file nothing but the first line is read.
+        table: which table of a schema of several.
 
     Raises:
         FileFormatError: the file is of another type, or not what its name says.
@@ -96,15 +120,48 @@ def starting_spec(path: Path) -> tuple[str, bool]:
         OSError: the file cannot be opened.
     """
     kind = path.suffix.lower()
+    if is_dictionary:
+        if kind != ".csv":
+            raise FileFormatError(f"{path}: a data dictionary is a .csv file; leave --dictionary out for others")
+        return _declared_start(read_dictionary(path), "dictionary")
     if kind == ".json":
-        return spec_text(_domain_of_json(path)), True
+        return _start_of_json(path, table)
+    if table is not None:
+        raise FileFormatError(f"{path}: --table chooses a table of a schema (.json); leave it out")
     if kind == ".toml":
-        return spec_text(domain_of_spec(read_spec(path))), True
+        return Start(spec_text(domain_of_spec(read_spec(path))), (), "schema")
     if is_csv(path):
-        return _text_to_fill_in(dict.fromkeys(csv_names(path))), False
+        names = csv_names(path)
+        return _start_of_names(dict.fromkeys(names), is_alike=is_dictionary_header(names))
     if is_parquet(path):
-        return _text_to_fill_in(parquet_types(path)), False
+        return _start_of_names(parquet_types(path))
     raise FileFormatError(f"{path}: a schema (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
+
+
+def say_start(start: Start, source: Path, path: Path, output: Output) -> None:
+    """Say what was written, what of it is still to be filled in, and what comes next."""
+    output.wrote(path, ": a spec with a comment for each choice.")
+    if start.source == "records like a dictionary":
+        command = command_text("init", source, "--dictionary", "-o", path)
+        output.say(
+            f"The columns of {source} are called like those of a data dictionary.  If it is one, and holds no records, "
+            f"remove {path}, and run  {command}",
+            event="hint",
+            command=command,
+        )
+    if start.source.startswith("records"):
+        output.say('Only the names of the columns were read.  Write what values each can take in place of "?".')
+    elif start.undeclared:
+        shown = ", ".join(start.undeclared[:8]) + (
+            f" and {len(start.undeclared) - 8} more" if start.undeclared[8:] else ""
+        )
+        output.say(f'Not declared in {source}: {shown}.  Write what values each can take in place of "?".')
+    output.say(
+        f"Next: look through it, then run  {command_text('plan', path)}",
+        event="next",
+        command=command_text("plan", path),
+        undeclared=start.undeclared,
+    )
 
 
 def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -> str:
@@ -126,22 +183,49 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
     return head + _DOMAIN + "\n".join(lines) + "\n"
 
 
-def _text_to_fill_in(types: Mapping[str, str | None]) -> str:
+def _start_of_names(types: Mapping[str, str | None], *, is_alike: bool = False) -> Start:
     lines = [
         f'{key_text(name)} = "{UNDECLARED}"' + ("" if kind is None else f"    # {kind} in the file")
         for name, kind in types.items()
     ]
-    return _HEAD + _DOMAIN + _BY_HAND + "\n".join(lines) + "\n"
+    text = _HEAD + _DOMAIN + _BY_HAND + "\n".join(lines) + "\n"
+    return Start(text, tuple(types), "records like a dictionary" if is_alike else "records")
 
 
-def _domain_of_json(path: Path) -> Domain:
-    """The domain of a JSON object from name to size or labels, or of what ``Domain.to_json`` gives."""
+def _declared_start(columns: list[Declared], source: Literal["schema", "dictionary"]) -> Start:
+    lines = [line for column in columns for line in column.lines()]
+    undeclared = tuple(column.name for column in columns if column.attribute is None)
+    return Start(_HEAD + _DOMAIN + (_TO_FILL_IN if undeclared else "") + "\n".join(lines) + "\n", undeclared, source)
+
+
+def _start_of_json(path: Path, table: str | None) -> Start:
+    """A spec for a public schema, or for a domain."""
+    value = _json_of(path)
+    try:
+        columns = columns_of_schema(value, table)
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+    except DomainError as error:
+        raise DomainError(f"{path}: {error}", attributes=error.attributes) from None
+    if columns is not None:
+        return _declared_start(columns, "schema")
+    if table is not None:
+        raise FileFormatError(f"{path}: --table chooses a table of a schema of several; leave it out")
+    return Start(spec_text(_domain_of_json(path, value)), (), "schema")
+
+
+def _json_of(path: Path) -> dict[str, Any]:
     try:
         value = parse_json(read_limited(path))
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
     if not isinstance(value, dict):
         raise FileFormatError(f'{path}: expected an object from attribute name to size, such as {{"age": 85}}')
+    return value
+
+
+def _domain_of_json(path: Path, value: dict[str, Any]) -> Domain:
+    """The domain of a JSON object from name to size or labels, or of what ``Domain.to_json`` gives."""
     try:
         is_list = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
         return Domain.from_json(value) if is_list else Domain(value)

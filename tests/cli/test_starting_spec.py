@@ -77,19 +77,19 @@ def test_a_starting_spec_states_a_budget_and_what_is_asked_of_it(tmp_path):
 )
 def test_a_json_schema_gives_its_domain(tmp_path, value):
     (tmp_path / "domain.json").write_text(json.dumps(value))
-    text, is_complete = starting_spec(tmp_path / "domain.json")
-    (tmp_path / "spec.toml").write_text(text)
+    start = starting_spec(tmp_path / "domain.json")
+    (tmp_path / "spec.toml").write_text(start.text)
     expected = Domain({"attributes": 7} if value == {"attributes": 7} else {"age": 85, "sex": ["F", "M"]})
-    assert is_complete
+    assert start.undeclared == ()
     assert domain_of_spec(read_spec(tmp_path / "spec.toml")) == expected
 
 
 def test_another_spec_gives_its_domain(tmp_path):
     domain = Domain({"age": Bins([0, 18, 65]), "sex": ["F", "M"]})
     (tmp_path / "spec.toml").write_text(spec_text(domain, up_to=1))
-    text, is_complete = starting_spec(tmp_path / "spec.toml")
-    assert is_complete
-    assert text == spec_text(domain)
+    start = starting_spec(tmp_path / "spec.toml")
+    assert start.undeclared == ()
+    assert start.text == spec_text(domain)
 
 
 CANARY = "canary-7c1e"
@@ -111,10 +111,10 @@ def _parquet(path):
 @pytest.mark.parametrize(("name", "write"), [("r.csv", _csv), ("r.csv.gz", _gzipped), ("r.PARQUET", _parquet)])
 def test_of_records_only_the_names_of_columns_are_taken(tmp_path, name, write):
     write(tmp_path / name)
-    text, is_complete = starting_spec(tmp_path / name)
-    (tmp_path / "spec.toml").write_text(text)
-    assert not is_complete
-    assert CANARY not in text
+    start = starting_spec(tmp_path / name)
+    (tmp_path / "spec.toml").write_text(start.text)
+    assert start.undeclared == ("age", "odd, name")
+    assert CANARY not in start.text
     with pytest.raises(DomainError, match="still to be declared: age, odd, name; write"):
         domain_of_spec(read_spec(tmp_path / "spec.toml"))
 
