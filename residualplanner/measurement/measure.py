@@ -54,7 +54,8 @@ def measure(
 
     Args:
         plan: what to measure.
-        data: the records: code array, data frame, path to CSV or Parquet, or ready counts.
+        data: the records: code array, data frame (of Dask, Ibis and PySpark too), path to a CSV or Parquet file or to a
+            folder of Parquet files, or ready counts.
         noise: "discrete": discrete Gaussian noise, exact in distribution, from the operating system's random bits;
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.

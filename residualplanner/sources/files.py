@@ -79,7 +79,10 @@ def _parquet(file: Path) -> Frame:
     from pyarrow import dataset
 
     records = dataset.dataset(file, format="parquet")
+    # counting is slower than reading, so what is read ahead only waits, in memory
+    lazily = dataset.ParquetFragmentScanOptions(pre_buffer=False)
+    ahead = {"batch_size": BLOCK, "batch_readahead": 1, "fragment_readahead": 1, "fragment_scan_options": lazily}
     return Frame(
         tuple(records.schema.names),
-        lambda names: records.to_batches(columns={name: dataset.field(name) for name in names}, batch_size=BLOCK),
+        lambda names: records.to_batches(columns={name: dataset.field(name) for name in names}, **ahead),
     )

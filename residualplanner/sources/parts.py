@@ -77,6 +77,13 @@ def tables_of_pairs(task: Task, pairs: Pairs) -> list[IntArray] | DataError:
 
     Returns:
         One int64 array (g, n1, .., nk) per group.
+
+    Example:
+        >>> task = Task(Domain({"sex": ["F", "M"], "employed": [False, True]}), (np.array([[0, 1]]), np.array([[1]])))
+        >>> task.offsets
+        [0, 4, 6]
+        >>> [table.tolist() for table in tables_of_pairs(task, (np.array([5, 1, 3]), np.array([9, 2, 7])))]
+        [[[[0, 2], [0, 7]]], [[0, 9]]]
     """
     cells, counts = pairs
     problem = _problem(task.domain, cells[cells < 0].tolist())

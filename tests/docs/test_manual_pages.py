@@ -82,6 +82,7 @@ def test_every_link_between_pages_leads_to_a_file(page):
         "tutorial-ranges-and-regions.md",
         "choosing.md",
         "queries.md",
+        "data.md",
         "bases.md",
         "pitfalls.md",
         "mathematics.md",

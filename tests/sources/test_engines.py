@@ -163,6 +163,19 @@ def test_a_worker_with_another_version_is_refused():
         raise parts.tables_of_pairs(task, pairs)
 
 
+def test_a_worker_that_cannot_read_its_part_says_that_and_no_more():
+    def failing():
+        yield pa.RecordBatch.from_pydict({"a": [0, 1]})
+        raise RuntimeError("canary")
+
+    task = parts.Task(Domain({"a": 2}), (TOTAL,))
+    (pairs,) = parts.count_batches(task, failing())
+    assert [pair.tolist() for pair in pairs] == [[-1], [1]]
+    outcome = parts.tables_of_pairs(task, pairs)
+    assert "could not be read as a table" in str(outcome)
+    assert "canary" not in str(outcome)
+
+
 def test_what_spark_would_log_is_not_logged_and_later_is_again(caplog):
     logger = logging.getLogger("py4j.clientserver")
     with caplog.at_level(logging.DEBUG, logger="py4j"):

@@ -2,17 +2,21 @@
 
 import logging
 import os
+import re
 import shutil
 import socket
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
+import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of
-from residualplanner.domain import Attribute, Domain
+from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import DataError
 from residualplanner.measurement import measure
 from residualplanner.plan import select
@@ -176,3 +180,14 @@ def test_a_measurement_of_a_frame_is_that_of_its_codes(session):
     frame = session.range(100).selectExpr("id % 2 as a", "id % 3 as b")
     found, expected = (measure(plan, data, noise="gaussian", seed=1) for data in (frame, codes))
     assert (found.residuals.values == expected.residuals.values).all()
+
+
+def test_the_manuals_example_runs(session):
+    """The page's other examples are run with the manual's, where there is no Spark."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "data.md"
+    (block,) = re.findall(r"^```py\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    plan = select(marginals(Domain({"region": ["01", "02"], "age": Bins([0, 65, 120])}), up_to=2), budget=pcost(1))
+    people = pd.DataFrame({"region": ["01", "02", "01"], "age": [3.0, 66.0, 120.0]})
+    names = {"spark": session, "rp": rp, "plan": plan, "people": people}
+    exec(block, names)  # the page is ours
+    assert isinstance(names["measurement"], rp.Measurement)
