@@ -67,7 +67,7 @@ class Targets:
         >>> workload = marginals(Domain({"county": 20, "age": 9, "sex": 2}), up_to=2)
         >>> plan = select(workload, loss=Targets({("county", "age"): 50, ("sex",): 20}))
         >>> round(plan.budget.rho, 5), plan.meets_targets
-        (0.00185, True)
+        (0.00562, True)
     """
 
     margins: Mapping[Any, float] | Iterable[tuple[QueryLike, float]] | float | FloatArray

@@ -57,8 +57,8 @@ def test_a_query_is_compared_by_every_plan_that_answers_it():
                 assert found.xs(name, level=1).isna().all()
                 continue
             variances = plan.variance(query)
-            assert found["std_err", name] == pytest.approx(math.sqrt(variances.mean()), rel=1e-12)
-            assert found["max_std_err", name] == pytest.approx(math.sqrt(variances.max()), rel=1e-12)
+            assert found["std_err", name] == pytest.approx(math.sqrt(variances.mean()), rel=1e-9)
+            assert found["max_std_err", name] == pytest.approx(math.sqrt(variances.max()), rel=1e-9)
             assert found["moe", name] == pytest.approx(1.6448536 * found["std_err", name], rel=1e-6)
 
 
