@@ -36,6 +36,7 @@ _FILES = """\
   release/errors.csv       how accurate each table is
   release/index.csv        which file holds which table
   release/tables/          the tables: estimate, standard error, margin of error, confidence interval
+  release/metadata.json    what their columns mean
   release/manifest.json    how they were made, and what that cost\
 """
 _NEXT = """\

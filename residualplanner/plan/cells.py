@@ -94,9 +94,20 @@ def largest_cells(
 def mean_std_errs(workload: Workload, closure: Closure, shares: AnswerShares, noise_variance: FloatArray) -> FloatArray:
     """The mean over the cells of every query of the root of their variance, (q,); ``shares`` are of every answer."""
     means = np.empty(len(workload))
-    for numbers, factors, noise in _alike(workload, closure, shares, noise_variance):
-        means[numbers] = np.sqrt(_cells(factors, noise)).mean(axis=1)
+    for numbers, variances in variances_of_cells(workload, closure, shares, noise_variance):
+        means[numbers] = np.sqrt(variances).mean(axis=1)
     return means
+
+
+def variances_of_cells(
+    workload: Workload, closure: Closure, shares: AnswerShares, noise_variance: FloatArray
+) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
+    """Runs of queries with equally many cells: their numbers (m,), and the variances of their cells (m, cells).
+
+    ``shares`` are of every answer; where all of an attribute's are alike, one cell stands for as many.
+    """
+    for numbers, factors, noise in _alike(workload, closure, shares, noise_variance):
+        yield numbers, _cells(factors, noise)
 
 
 #: The shares of the answers to try on one attribute, (m, h) each: where it is present, and where it is absent.

@@ -62,15 +62,20 @@ def cell_variances(axes: Sequence[Axis], noise: NDArray[np.float64]) -> NDArray[
         [1.5, 1.5]
     """
     shape = tuple(axis.rows for axis in axes)
+    if math.prod(shape) >= _CELL_LIMIT:
+        raise _too_large(axes)
+    return np.broadcast_to(differing_variances(axes, noise), shape)
+
+
+def differing_variances(axes: Sequence[Axis], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """As `cell_variances`, but an axis along which all cells are alike has one entry, (h_1, .., h_k)."""
     shares = [cell_shares(axis.basis, axis.kind) for axis in axes]
-    if math.prod(shape) >= _CELL_LIMIT or math.prod(len(present) for present, _ in shares) > _ENTRY_LIMIT:
-        raise WorkloadError(
-            f"too large: a table of {math.prod(shape):,} cells; errors() has its std_err and max_std_err"
-        )
+    if math.prod(len(present) for present, _ in shares) > _ENTRY_LIMIT:
+        raise _too_large(axes)
     for present, absent in shares:
         # The first axis left is the attribute's; its cells become the last one.
         noise = np.tensordot(noise, np.stack([absent, present])[: len(noise)], axes=(0, 0))
-    return np.broadcast_to(noise, shape)
+    return noise
 
 
 def dense_covariance(axes: Sequence[Axis], noise: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -158,3 +163,8 @@ def _by_value(axis: Axis, weights: NDArray[np.float64], number: int) -> NDArray[
         last @ axis.kind.apply(each_value[:, first : first + step], 0) for first in range(0, axis.basis.size, step)
     ]
     return np.moveaxis(np.concatenate(columns, axis=-1), -1, number)
+
+
+def _too_large(axes: Sequence[Axis]) -> WorkloadError:
+    cells = math.prod(axis.rows for axis in axes)
+    return WorkloadError(f"too large: a table of {cells:,} cells; errors() has its std_err and max_std_err")

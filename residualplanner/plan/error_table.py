@@ -22,7 +22,7 @@ TOTAL = "(total)"
 _JOIN = " × "
 
 
-def error_table(
+def error_table(  # noqa: PLR0913 - columns
     workload: Workload,
     numbers: ResidualNumbers,
     noise_variance: FloatArray,
@@ -30,6 +30,7 @@ def error_table(
     average_variance: FloatArray,
     max_variance: FloatArray,
     mean_std_err: FloatArray,
+    max_abs_error: FloatArray,
     level: float,
     targets: Targets | None = None,
 ) -> "pd.DataFrame":
@@ -51,6 +52,7 @@ def error_table(
             "moe": factor * std_err,
             "conf_level": np.full(len(workload), level),
             "expected_abs_error": math.sqrt(2 / math.pi) * mean_std_err,
+            "expected_max_abs_error": max_abs_error,
         }
     )
     if targets is not None:

@@ -22,9 +22,16 @@ from residualplanner.plan.attributes import checked_bases, has_alike_cells, requ
 from residualplanner.plan.cells import every_answer, hull_answers, largest_cells, mean_std_errs
 from residualplanner.plan.cost_estimate import CostEstimate, cost_estimate
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
-from residualplanner.plan.covariance import Axis, cell_variances, dense_covariance, quadratic_form
+from residualplanner.plan.covariance import (
+    Axis,
+    cell_variances,
+    dense_covariance,
+    differing_variances,
+    quadratic_form,
+)
 from residualplanner.plan.error_table import error_table
 from residualplanner.plan.losses import Loss, MaxVariance, SumOfVariances, importance_of, read_loss
+from residualplanner.plan.max_abs_error import independent_mean_max, mean_max_bound, mean_max_bounds
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.svd_bound import svd_bound
 from residualplanner.plan.targets import Targets
@@ -37,6 +44,8 @@ if TYPE_CHECKING:
 
 #: Up to this many cells that differ, means over cells are taken cell by cell.
 _MEAN_LIMIT = 2**22
+#: Up to this many queries whose cells differ, bounds on their largest errors are taken from each table's own cells.
+_QUERY_LIMIT = 2**13
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -232,6 +241,23 @@ class Plan:
             raise WorkloadError(f"weights must be finite, one for each cell: shape {shape}, got {array.shape}")
         return quadratic_form(axes, array, noise)
 
+    def expected_max_abs_error(self, query: QueryLike) -> float:
+        """At most how far off the worst cell of a query's table is, in the mean, in counts: a bound.
+
+        It follows from the exact variances, whatever the covariances: it is the mean where the cells are independent,
+        and by Sidak's inequality no less than the mean where they are not.  The mean is never below the root of 2/pi
+        times the standard error of the cell with the largest variance.  The noise is taken as continuous.
+
+        Raises:
+            WorkloadError: the plan does not answer the query, or its table has too many cells that differ.
+
+        Source: Sidak (1967), as in `residualplanner.plan.max_abs_error`; spec eq. (26).
+        """
+        axes, noise = self._table(query)
+        variances, counts = np.unique(differing_variances(axes, noise), return_counts=True)
+        alike = math.prod(float(axis.rows) for axis in axes) / counts.sum()
+        return mean_max_bound(np.sqrt(variances), counts * alike)
+
     def errors(self, level: float = 0.95) -> "pd.DataFrame":
         """The error table: one row per query of the workload, known before any data are seen.
 
@@ -242,10 +268,12 @@ class Plan:
             Columns ``query``, ``kinds``, ``order``, ``cells``, ``weight``, ``privacy_share`` (each residual's cost is
             split over the queries that use it, in proportion to what they take of its variance), ``std_err`` (the root
             of the average cell variance), ``max_std_err`` (of the cell with the largest variance), ``moe`` (the margin
-            of error of a cell whose standard error is ``std_err``), ``conf_level`` and ``expected_abs_error`` (the mean
+            of error of a cell whose standard error is ``std_err``), ``conf_level``, ``expected_abs_error`` (the mean
             over cells; where the workload has more than 2**22 cells that differ, that of the average variance, which
-            is no less), all in counts.  A plan with `targets` has two more: ``target``, NaN for none, and
-            ``meets_target``, which is about the cell with the largest variance at the targets' own level.
+            is no less) and ``expected_max_abs_error`` (a bound on the mean of the largest error, as
+            `expected_max_abs_error`; where there are that many cells, of as many with the largest variance), all in
+            counts.  A plan with `targets` has two more: ``target``, NaN for none, and ``meets_target``, which is about
+            the cell with the largest variance at the targets' own level.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -257,6 +285,7 @@ class Plan:
             average_variance=self.average_variances,
             max_variance=self.max_variances,
             mean_std_err=self._mean_std_errs,
+            max_abs_error=self._max_abs_errors,
             level=level,
             targets=self.targets,
         )
@@ -291,6 +320,15 @@ class Plan:
             if answers.cells(self.workload) <= _MEAN_LIMIT:
                 return mean_std_errs(self.workload, self.closure, answers, self.noise_array)
         return np.sqrt(self.average_variances)
+
+    @cached_property
+    def _max_abs_errors(self) -> FloatArray:
+        """A bound on the mean of the largest error of every query, (q,), in counts."""
+        if not has_alike_cells(self.workload, self.basis_of_attribute):
+            answers = every_answer(self.workload, self.basis_of_attribute, self.numbers.code)
+            if answers.cells(self.workload) <= _MEAN_LIMIT and len(self.workload) <= _QUERY_LIMIT:
+                return mean_max_bounds(self.workload, self.closure, answers, self.noise_array)
+        return np.sqrt(self.max_variances) * independent_mean_max(self.workload.cells)
 
     def _table(self, query: QueryLike) -> tuple[list[Axis], NDArray[np.float64]]:
         """The attributes of a query's table, and sigma squared of all their subsets.
