@@ -189,7 +189,8 @@ def rounded_up(number: float | Fraction) -> str:
     digits = 3 - math.floor(math.log10(number)) if number > 0 else 0
     step = 10.0**-digits
     text = f"{float(number):.4g}"
-    return text if Fraction(text) >= number else f"{(math.floor(number / step) + 1) * step:.4g}"
+    is_above = Fraction(text) >= number if isinstance(number, Fraction) else float(text) >= number
+    return text if is_above else f"{(math.floor(number / step) + 1) * step:.4g}"
 
 
 def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
