@@ -40,6 +40,8 @@ _FILES = """\
   release/manifest.json    how they were made, and what that cost\
 """
 _NEXT = """\
+  Look at the tables and their errors on one page:
+    residualplanner report {folder}/release -o demo-report.html
   Change the budget in {folder}/adult.toml, and see what that does to the errors:
     residualplanner plan {folder}/adult.toml -o other.plan
   Make tables of it:

@@ -99,8 +99,8 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
     if ledger.is_torn:
         output.fact(
             "Torn",
-            "the last line is not whole: a run was killed while it was charged, and nothing more can",
-            "be charged until you say what to count for it, with --settle COST",
+            "the last line is not whole: a run was killed while it was charged;",
+            "nothing more can be charged until you say what to count for it, with --settle COST",
         )
 
 

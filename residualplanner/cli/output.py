@@ -49,7 +49,11 @@ class Output:
         """Print lines with a label before the first; the event is called like the label."""
         labels = [label, *[""] * (len(lines) - 1)]
         pairs = zip(labels, lines, strict=True)
-        text = " ".join(lines) if self.as_json else "\n".join(f"{word:<11} {line}" for word, line in pairs)
+        text = (
+            "; ".join(line.rstrip(";") for line in lines)
+            if self.as_json
+            else "\n".join(f"{word:<11} {line}" for word, line in pairs)
+        )
         self.say(text, event=event or label.lower(), **facts)
 
     def wrote(self, path: PathLike[str], text: str, *, also: Sequence[PathLike[str]] = ()) -> None:

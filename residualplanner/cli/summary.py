@@ -4,6 +4,7 @@ Reads: Plan, Budget.  Gives: lines and tables for people, and the error table as
 """
 
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -161,7 +162,7 @@ def privacy_text(budget: Budget, neighbors: Neighbors) -> str:
         >>> privacy_text(zcdp("0.5"), Neighbors())
         '0.5-zCDP: rho 0.5, mu 1, epsilon 5.222 at delta 1e-6, under adding or removing one record'
     """
-    rho, mu, delta = rounded_up(budget.rho), rounded_up(budget.mu), _delta(budget)
+    rho, mu, delta = rounded_up(budget.pcost_exact / 2), rounded_up(budget.mu), _delta(budget)
     numbers = f"rho {rho}, mu {mu}, epsilon {_epsilon(budget)} at delta {delta}"
     return f"{budget.statement}: {numbers}, under {neighbors.words}"
 
@@ -178,17 +179,18 @@ def promise_text(budget: Budget, neighbors: Neighbors) -> str:
     return f"{neighbors.words} changes the probability of any set of outcomes by at most {most}"
 
 
-def rounded_up(number: float) -> str:
+def rounded_up(number: float | Fraction) -> str:
     """A number with four digits that count, never below it.
 
     Example:
-        >>> rounded_up(5.2217), rounded_up(0.9999999999999996), rounded_up(0.05)
-        ('5.222', '1', '0.05')
+        >>> rounded_up(5.2217), rounded_up(0.9999999999999996), rounded_up(0.05), rounded_up(Fraction(3, 5))
+        ('5.222', '1', '0.05', '0.6')
     """
     digits = 3 - math.floor(math.log10(number)) if number > 0 else 0
     step = 10.0**-digits
-    text = f"{number:.4g}"
-    return text if float(text) >= number else f"{(math.floor(number / step) + 1) * step:.4g}"
+    text = f"{float(number):.4g}"
+    is_above = Fraction(text) >= number if isinstance(number, Fraction) else float(text) >= number
+    return text if is_above else f"{(math.floor(number / step) + 1) * step:.4g}"
 
 
 def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:

@@ -37,8 +37,8 @@ def test_the_spec_of_the_demo_is_what_it_planned(run, folder, order):
 def test_the_commands_that_the_demo_recommends_work(run, folder):
     told = run("demo", "-o", "d", "--order", "1").stdout
     commands = [line.split()[1:] for line in told.splitlines() if line.strip().startswith("residualplanner ")]
-    assert [command[0] for command in commands] == ["plan", "release", "init"]
-    for command in commands[:2]:
+    assert [command[0] for command in commands] == ["report", "plan", "release", "init"]
+    for command in commands[:3]:
         assert run(*command).exit_code == 0
 
 

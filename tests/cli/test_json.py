@@ -168,3 +168,23 @@ def test_files_are_written_even_if_nobody_reads_the_events(spec, folder):
     os.close(writer)
     assert (result.returncode, result.stderr) == (0, b"")
     assert (folder / "spec.plan").exists()
+
+
+def test_a_run_on_a_hundred_attributes_tells_first_what_it_takes_and_then_how_far_it_is(run, folder):
+    names = [f"a{number}" for number in range(100)]
+    (folder / "domain.json").write_text(json.dumps(dict.fromkeys(names, 4)))
+    (folder / "records.csv").write_text(",".join(names) + "\n" + ",".join("3" * 100) + "\n")
+    run("init", "domain.json")
+    spec = folder / "domain.toml"
+    spec.write_text(spec.read_text().replace("\nup_to = 2\n", "\nup_to = 3\n"))
+    planned = _events(run("plan", spec, "--json").stdout)
+    assert _named(planned, "asked")["tables"] == 166_751
+    sizes = [each for each in planned if each["event"] == "size"]
+    assert all(each["bytes"] > 2**20 for each in sizes)
+    assert [each["event"] for each in planned].index("size") < [each["event"] for each in planned].index("done")
+    told = [
+        each["event"]
+        for each in _events(run("measure", folder / "domain.plan", "records.csv", "-o", "m", "--json").stdout)
+    ]
+    assert told.index("size") < told.index("progress")
+    assert told.count("progress") == 10
