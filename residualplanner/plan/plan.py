@@ -251,7 +251,7 @@ class Plan:
         Raises:
             WorkloadError: the plan does not answer the query, or its table has too many cells that differ.
 
-        Source: Sidak (1967), as in `residualplanner.plan.max_abs_error`; spec eq. (26).
+        Source: Sidak, J. Am. Stat. Assoc. 62 (1967), 626-633; spec eq. (26).
         """
         axes, noise = self._table(query)
         variances, counts = np.unique(differing_variances(axes, noise), return_counts=True)

@@ -3,7 +3,7 @@
 from residualplanner.reconstruction.export import require_exportable
 from residualplanner.reconstruction.export_files import FormatName
 from residualplanner.reconstruction.profiles import ProfileName, level_of
-from residualplanner.reconstruction.reading import SavedTables, load_tables
+from residualplanner.reconstruction.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.release import Release, TableBatch, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
 
@@ -12,6 +12,7 @@ __all__ = [
     "FormatName",
     "ProfileName",
     "Release",
+    "SavedTable",
     "SavedTables",
     "Table",
     "TableBatch",

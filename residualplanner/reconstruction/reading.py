@@ -46,7 +46,7 @@ class SavedTable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SavedTables(Mapping[Any, "pd.DataFrame"]):
-    """The tables of a folder that `Release.save` wrote: a mapping from queries to pandas DataFrames.
+    """The tables of a folder that ``Release.save`` wrote: a mapping from queries to pandas DataFrames.
 
     It iterates over the queries of the workload, in its order.  A table is read when it is asked for, and its hash is
     compared first.  Unlike a `Release`, it has the tables of the workload only.
@@ -66,7 +66,7 @@ class SavedTables(Mapping[Any, "pd.DataFrame"]):
     _parts: NameParts = field(repr=False)
 
     def __getitem__(self, query: QueryLike) -> "pd.DataFrame":
-        """The table of a query, as `Table.to_frame` gave it.
+        """The table of a query, as ``Table.to_frame`` gave it.
 
         Raises:
             DomainError: an attribute is not in the domain, or twice in the query.
