@@ -15,6 +15,7 @@ from residualplanner._whole import write_whole
 from residualplanner.cli.failures import noting
 from residualplanner.cli.ledgers import above
 from residualplanner.cli.output import command_text
+from residualplanner.errors import FileFormatError
 from residualplanner.measurement import Ledger
 from residualplanner.plan import Plan, plan_hash
 
@@ -87,13 +88,13 @@ def telling_charge(ledger: Ledger | None, plan: Plan) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if ledger is not None:
-            own = plan_hash(plan)
-            charged = [entry for entry in ledger.entries[before:] if entry.plan_sha256 == own]
-            if charged:
+        with suppress(OSError, FileFormatError):  # a ledger that has become unreadable tells nothing
+            charged = [] if ledger is None else ledger.entries[before:]
+            own = [entry for entry in charged if entry.plan_sha256 == plan_hash(plan)]
+            if own:
                 error.add_note(
-                    f"No output was written, but the charge stays: pcost {above(charged[-1].cost)}, entry "
-                    f"{charged[-1].sequence} of the ledger.  That a run fails may itself tell something of the records."
+                    f"No output was written, but the charge stays: pcost {above(own[-1].cost)}, entry "
+                    f"{own[-1].sequence} of the ledger.  That a run fails may itself tell something of the records."
                 )
         raise
 
