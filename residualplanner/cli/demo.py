@@ -7,8 +7,10 @@ import itertools
 import shutil
 from pathlib import Path
 
+from residualplanner._normal import normal_quantile
 from residualplanner._whole import write_whole_folder
-from residualplanner.cli.output import Output, number_text
+from residualplanner._words import number_text
+from residualplanner.cli.output import Output
 from residualplanner.cli.spec_file import read_spec
 from residualplanner.cli.starting_spec import spec_text
 from residualplanner.cli.steps import make_plan, measure_records, save_tables
@@ -88,7 +90,7 @@ def _say_expected(plan: Plan, output: Output) -> None:
     rows = []
     asked = set(map(frozenset, plan.workload))
     for names in (names for names in _SHOWN if frozenset(names) in asked):
-        moe = _quantile() * float(plan.variance(names).max()) ** 0.5
+        moe = normal_quantile(LEVEL) * float(plan.variance(names).max()) ** 0.5
         rows.append((" × ".join(names), number_text(plan.domain.cells(names)), f"± {number_text(moe)}"))
     output.say("\nIn 95 of 100 releases a cell is no further from its true count than:")
     output.table(["table", "cells", "margin of error"], rows)
@@ -112,13 +114,6 @@ def _true_counts(data: Path, names: tuple[str, ...]) -> dict[tuple[object, ...],
 
     counted = pq.read_table(data, columns=list(names)).group_by(list(names)).aggregate([([], "count_all")])
     return {tuple(row[name] for name in names): row["count_all"] for row in counted.to_pylist()}
-
-
-def _quantile() -> float:
-    """How many standard errors the margin of error is."""
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 def _heading(text: str, output: Output) -> None:

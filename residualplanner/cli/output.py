@@ -158,17 +158,3 @@ def command_text(*words: object) -> str:
         "residualplanner reconstruct 'my file' -o out"
     """
     return shlex.join(["residualplanner", *map(str, words)])
-
-
-def number_text(number: float) -> str:
-    """A number for people: thousands apart, four digits that count.
-
-    Example:
-        >>> [number_text(value) for value in (1234567.0, 12.3456, 0.00012345, 3, 10**30)]
-        ['1,234,567', '12.35', '0.0001234', '3', '1e+30']
-    """
-    if abs(number) >= 1e15:
-        return f"{float(number):.4g}"
-    if number == int(number) or abs(number) >= 1000:
-        return f"{number:,.0f}"
-    return f"{number:.4g}"

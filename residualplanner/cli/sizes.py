@@ -5,7 +5,8 @@ Reads: Workload.  Gives: lines for people, and a refusal of tables that no file 
 
 import numpy as np
 
-from residualplanner.cli.output import Output, number_text
+from residualplanner._words import number_text
+from residualplanner.cli.output import Output
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import bytes_text, cost_estimate, seconds_text
 from residualplanner.queries import Identity

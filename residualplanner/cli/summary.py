@@ -4,13 +4,13 @@ Reads: Plan, Budget.  Gives: lines and tables for people, and the error table as
 """
 
 import math
-from fractions import Fraction
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.cli.output import Output, command_text, number_text
+from residualplanner._words import number_text, rounded_up, table_text
+from residualplanner.cli.output import Output, command_text
 from residualplanner.cli.sizes import say_sizes
 from residualplanner.measurement import Measurement
 from residualplanner.plan import Plan
@@ -93,7 +93,7 @@ def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> Non
     output.say(f"\nAccuracy of a cell, known before any data are read ({shown}):")
     margin = f"margin of error ({level})"
     columns = {
-        "table": [_table_text(*names) for names in zip(head["query"], head["kinds"], strict=True)],
+        "table": [table_text(*names) for names in zip(head["query"], head["kinds"], strict=True)],
         "cells": [number_text(cells) for cells in head["cells"]],
         "standard error": [number_text(std_err) for std_err in head["std_err"]],
         margin: [f"± {number_text(moe)}" for moe in head["moe"]],
@@ -179,20 +179,6 @@ def promise_text(budget: Budget, neighbors: Neighbors) -> str:
     return f"{neighbors.words} changes the probability of any set of outcomes by at most {most}"
 
 
-def rounded_up(number: float | Fraction) -> str:
-    """A number with four digits that count, never below it.
-
-    Example:
-        >>> rounded_up(5.2217), rounded_up(0.9999999999999996), rounded_up(0.05), rounded_up(Fraction(3, 5))
-        ('5.222', '1', '0.05', '0.6')
-    """
-    digits = 3 - math.floor(math.log10(number)) if number > 0 else 0
-    step = 10.0**-digits
-    text = f"{float(number):.4g}"
-    is_above = Fraction(text) >= number if isinstance(number, Fraction) else float(text) >= number
-    return text if is_above else f"{(math.floor(number / step) + 1) * step:.4g}"
-
-
 def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
     """Write an error table as CSV."""
     import pyarrow as pa
@@ -252,20 +238,6 @@ def _rows_to_show(errors: "pd.DataFrame", rows: int) -> "pd.DataFrame":
     plain, others = np.flatnonzero(is_plain), np.flatnonzero(~is_plain)
     others = others[: max(rows // 2, rows - len(plain))]
     return errors.iloc[np.sort(np.concatenate([plain[: rows - len(others)], others]))]
-
-
-def _table_text(query: str, kinds: str) -> str:
-    """A query's attributes, with their kinds where these are not the identity.
-
-    Example:
-        >>> _table_text("age × sex", "range × identity"), _table_text("sex", "identity"), _table_text("(total)", "")
-        ('age (range) × sex', 'sex', '(total)')
-    """
-    names, words = query.split(" × "), kinds.split(" × ")
-    if _is_plain(kinds) or len(names) != len(words):  # a name may hold the sign itself
-        return query if _is_plain(kinds) else f"{query} ({kinds})"
-    both = zip(names, words, strict=True)
-    return " × ".join(name if word == "identity" else f"{name} ({word})" for name, word in both)
 
 
 def _is_plain(words: str) -> bool:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner._checks import FloatArray
+from residualplanner._normal import normal_quantile
+from residualplanner._words import JOIN
 from residualplanner.bases import ResidualNumbers
-from residualplanner.plan.targets import Targets, moe_factor
+from residualplanner.plan.targets import Targets
 from residualplanner.plan.variances import variance_pieces, variance_weights
 from residualplanner.workload import Workload, row_numbers
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 #: How the query of no attributes, the number of records, is called in tables.
 TOTAL = "(total)"
-_JOIN = " × "
 
 
 def error_table(  # noqa: PLR0913 - columns
@@ -37,7 +38,7 @@ def error_table(  # noqa: PLR0913 - columns
     """One row per query, as `Plan.errors` describes."""
     import pandas as pd
 
-    factor = moe_factor(level)
+    factor = normal_quantile(level)
     std_err = np.sqrt(average_variance)
     table = pd.DataFrame(
         {
@@ -94,7 +95,7 @@ def _query_names(workload: Workload) -> Any:
             parts.append(pa.array([TOTAL] * len(block), type=pa.large_string()))
         elif len(block):
             columns = [names.take(pa.array(block.attributes[:, column])) for column in range(order)]
-            parts.append(pc.binary_join_element_wise(*columns, pa.scalar(_JOIN, pa.large_string())))
+            parts.append(pc.binary_join_element_wise(*columns, pa.scalar(JOIN, pa.large_string())))
     return pd.Series(pa.chunked_array(parts, type=pa.large_string()).to_pandas())
 
 
@@ -108,7 +109,7 @@ def _kind_names(workload: Workload) -> Any:
     for block in workload.blocks:
         numbers = row_numbers(block.kinds)
         distinct = block.kinds[np.unique(numbers, return_index=True)[1]].tolist()
-        words = [_JOIN.join(names[code] for code in row) for row in distinct]
+        words = [JOIN.join(names[code] for code in row) for row in distinct]
         codes.append(np.array([labels.setdefault(word, len(labels)) for word in words], dtype=np.int64)[numbers])
     return pd.Categorical.from_codes(np.concatenate(codes), categories=pd.Index(list(labels)))
 

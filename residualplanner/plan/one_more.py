@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, require_positive
+from residualplanner._normal import normal_quantile
 from residualplanner.bases import spans_kind
 from residualplanner.errors import WorkloadError
 from residualplanner.plan.answered import answered_queries, plan_of_part, scaled_plan
@@ -20,7 +21,7 @@ from residualplanner.plan.losses import ConvexLoss, Loss, loss_of_words, read_lo
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.query_places import query_places
 from residualplanner.plan.select import select
-from residualplanner.plan.targets import Targets, moe_factor
+from residualplanner.plan.targets import Targets
 from residualplanner.workload import QueryLike, Workload
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def cost_of_more(
     places, new = query_places(whole, plan.workload), query_places(whole, added)
     margins = np.full(len(whole), math.nan)
     if moe is not None:
-        margins[new] = require_positive("moe", moe) / moe_factor(level)
+        margins[new] = require_positive("moe", moe) / normal_quantile(level)
     asked = _loss(plan, loss, margins, places)
     planned = partial(
         select,
@@ -139,7 +140,7 @@ def cost_of_more(
         same_accuracy = scaled_plan(same_budget, factor * _RESERVE)
     else:
         margins[places] = np.sqrt(plan.max_variances)
-        targets = Targets(margins * moe_factor(level), level)
+        targets = Targets(margins * normal_quantile(level), level)
         plans = [planned(loss=targets, bases=bases) for bases in _all_bases(plan, whole)]
         same_accuracy = min(plans, key=lambda found: found.pcost)
     return CostOfMore(plan, same_budget, same_accuracy, _table(plan, same_budget, same_accuracy, new))
@@ -155,7 +156,7 @@ def _loss(plan: Plan, loss: Loss | None, std_errs: FloatArray, places: IntArray)
         return loss
     if plan.targets is None:
         return loss_of_words(plan.loss)
-    margins = std_errs * moe_factor(plan.targets.level)
+    margins = std_errs * normal_quantile(plan.targets.level)
     margins[places] = plan.targets.in_order(plan.workload)
     return Targets(margins, plan.targets.level, plan.targets.others)
 

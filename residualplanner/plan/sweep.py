@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from residualplanner._normal import normal_quantile
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.answered import scaled_plan
 from residualplanner.plan.bases_asked import Bases
 from residualplanner.plan.losses import ConvexLoss, Loss, describe_loss, read_loss
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.select import select, spendable
-from residualplanner.plan.targets import moe_factor
 from residualplanner.privacy import Budget, Notion
 from residualplanner.workload import Workload
 
@@ -73,7 +73,7 @@ def sweep(
     budgets = tuple(budgets) if isinstance(budgets, Sequence) else ()
     if not budgets or not all(isinstance(budget, Budget) for budget in budgets):
         raise BudgetError('budgets must be a list such as [zcdp("0.1"), zcdp("1")]')
-    factor = moe_factor(level)
+    factor = normal_quantile(level)
     rows = []
     for name, loss in _named(losses).items():
         plan = None

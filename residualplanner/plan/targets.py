@@ -7,34 +7,19 @@ import math
 import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen, require_positive
+from residualplanner._normal import normal_quantile
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.query_places import query_places
 from residualplanner.workload import QueryLike, Workload
 
 #: The importance, relative to the least of a query with a target, of the others when bases are chosen.
 _ASIDE = 1e-6
-
-
-def moe_factor(level: float) -> float:
-    """How many standard errors the margin of error at a confidence level is, for normal errors.
-
-    Raises:
-        BudgetError: ``level`` is not between 0 and 1.
-
-    Example:
-        >>> round(moe_factor(0.95), 3), round(moe_factor(0.9), 3)
-        (1.96, 1.645)
-    """
-    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-        raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
-    return NormalDist().inv_cdf((1 + float(level)) / 2)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,7 +60,7 @@ class Targets:
     others: float = 0.01
 
     def __post_init__(self) -> None:
-        moe_factor(self.level)
+        normal_quantile(self.level)
         if isinstance(self.others, bool) or not isinstance(self.others, int | float) or not 0 < self.others < 1:
             raise BudgetError(f"others must be a share of the cost between 0 and 1, such as 0.01, got {self.others!r}")
         if isinstance(self.margins, Iterable) and not isinstance(self.margins, Mapping | np.ndarray):
@@ -106,7 +91,7 @@ class Targets:
             As `of`; BudgetError also where a margin is so small or large that this is no float.
         """
         with np.errstate(over="ignore", under="ignore"):
-            squares: FloatArray = (moe_factor(self.level) / self.in_order(workload)) ** 2
+            squares: FloatArray = (normal_quantile(self.level) / self.in_order(workload)) ** 2
         importance = np.nan_to_num(squares, nan=0.0, posinf=math.inf)
         if not (np.isfinite(importance) & ((importance > 0) | np.isnan(squares))).all():
             raise BudgetError("a target is too small or too large for floating-point noise variances")
@@ -126,7 +111,7 @@ class Targets:
         Raises:
             As `of`.
         """
-        ratios: FloatArray = moe_factor(self.level) * np.sqrt(max_variance) / self.in_order(workload)
+        ratios: FloatArray = normal_quantile(self.level) * np.sqrt(max_variance) / self.in_order(workload)
         return ratios
 
     def _array(self, workload: Workload) -> FloatArray:

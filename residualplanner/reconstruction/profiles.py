@@ -5,13 +5,13 @@ Reads: estimates and standard errors.  Gives: columns of numbers, by name, and w
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
 from residualplanner._checks import FloatArray
-from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner._normal import normal_quantile
+from residualplanner.errors import WorkloadError
 
 #: The profiles that tables can be written in.
 ProfileName = Literal["default", "acs", "gls"]
@@ -117,21 +117,6 @@ def level_of(profile: str, level: float | None) -> float:
     chosen = profile_named(profile).level if level is None else level
     normal_quantile(chosen)
     return chosen
-
-
-def normal_quantile(level: float) -> float:
-    """How many standard errors the margin of error at a confidence ``level`` is.
-
-    Raises:
-        BudgetError: ``level`` is not between 0 and 1.
-
-    Example:
-        >>> round(normal_quantile(0.95), 4)
-        1.96
-    """
-    if isinstance(level, bool) or not isinstance(level, float | int | np.number) or not 0 < level < 1:
-        raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
-    return NormalDist().inv_cdf((1 + float(level)) / 2)
 
 
 def require_free_names(names: Iterable[str], profile: Profile) -> None:

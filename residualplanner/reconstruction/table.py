@@ -13,17 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray
+from residualplanner._normal import normal_quantile
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import TOTAL, Plan
 from residualplanner.queries import Kind
-from residualplanner.reconstruction.profiles import (
-    QUERY,
-    ProfileName,
-    level_of,
-    normal_quantile,
-    profile_named,
-    require_free_names,
-)
+from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
 from residualplanner.workload import query_of
 
 if TYPE_CHECKING:

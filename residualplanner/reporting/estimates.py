@@ -9,12 +9,13 @@ from functools import partial
 
 import numpy as np
 
+from residualplanner._words import number_text
 from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.figures import Figure, names_of
 from residualplanner.reporting.plots import draw_intervals
 from residualplanner.reporting.shown_table import ShownTable
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import count_text, level_text, number_text
+from residualplanner.reporting.words import count_text, level_text
 
 #: Tables with more cells are not read for a report, and no more than so many orders are shown.
 LARGEST = 2_000_000

@@ -11,20 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from residualplanner._normal import normal_quantile
+from residualplanner._words import number_text, table_text
 from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
 from residualplanner.reporting.plots import draw_shares, draw_targets, fairness_figure
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import (
-    column_texts,
-    count_text,
-    level_text,
-    number_text,
-    percent_text,
-    quantile_of,
-    ratio_text,
-    table_text,
-)
+from residualplanner.reporting.words import column_texts, count_text, level_text, percent_text, ratio_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,7 +156,7 @@ def _fairness(subject: Subject) -> Figure:
 
 
 def _targets(subject: Subject) -> Figure:
-    asked = subject.errors.assign(margin=quantile_of(subject.target_level) * subject.errors["max_std_err"])
+    asked = subject.errors.assign(margin=normal_quantile(subject.target_level) * subject.errors["max_std_err"])
     asked = asked[asked["target"].notna()]
     ratio = (asked["margin"] / asked["target"]).to_numpy()
     asked = asked.iloc[np.argsort(-ratio, kind="stable")]

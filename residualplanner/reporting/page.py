@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from residualplanner._version import __version__
+from residualplanner._words import number_text, rounded_up
 from residualplanner.domain import Attribute
 from residualplanner.reporting.drawing import inline_svg, missing_extra
 from residualplanner.reporting.estimates import Estimates
@@ -20,7 +21,7 @@ from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.rows import ErrorRows, rows_json
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import count_text, level_text, number_text, rounded_up
+from residualplanner.reporting.words import count_text, level_text
 
 #: How many rows of the error table are shown at a time, and at most in print.
 PAGE_ROWS, PRINT_ROWS = 25, 1_000

@@ -5,9 +5,10 @@ Reads: Subject.  Gives: sentences and a small table.  Every number is rounded to
 
 from dataclasses import dataclass
 
+from residualplanner._words import rounded_up
 from residualplanner.privacy import Budget, pcost
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import column_rounded_up, rounded_up
+from residualplanner.reporting.words import column_rounded_up
 
 #: The deltas that epsilon is told for, besides the budget's own.
 DELTAS = ("1e-5", "1e-6", "1e-8", "1e-10")

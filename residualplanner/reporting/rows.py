@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from residualplanner._normal import normal_quantile
+from residualplanner._words import JOIN, table_text
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import JOIN, decimals_for, level_text, quantile_of, table_text
+from residualplanner.reporting.words import decimals_for, level_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +121,7 @@ def cell_text(value: Any, column: Column) -> str:
 
 def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]]":
     """The columns that have something to tell, with their values."""
-    margin, quantile = f"{level_text(subject.level)} margin of error", quantile_of(subject.level)
+    margin, quantile = f"{level_text(subject.level)} margin of error", normal_quantile(subject.level)
     kinds = errors["kinds"].astype(str).tolist()
     names = [table_text(*both) for both in zip(errors["query"], kinds, strict=True)]
     differ = bool((errors["max_std_err"] > errors["std_err"] * (1 + 1e-4)).any())

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.reporting.words import quantile_of
+from residualplanner._normal import normal_quantile
 
 #: How many rows of a table are shown.
 ROWS = 20
@@ -90,8 +90,8 @@ def with_margins(
         cells,
         labels,
         np.asarray(estimates, dtype=np.float64),
-        quantile_of(level) * std_err,
-        quantile_of(joint_level) * std_err,
+        normal_quantile(level) * std_err,
+        normal_quantile(joint_level) * std_err,
     )
 
 

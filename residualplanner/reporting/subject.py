@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from residualplanner._normal import normal_quantile
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.reconstruction import Release
 from residualplanner.reporting.shown_table import ShownTable, shown_table
-from residualplanner.reporting.words import quantile_of
 from residualplanner.workload import Workload
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Subject:
     @property
     def worst_margins(self) -> "pd.Series[float]":
         """The margin of error of the worst cell of every table, in counts."""
-        return self.errors["max_std_err"] * quantile_of(self.level)
+        return self.errors["max_std_err"] * normal_quantile(self.level)
 
 
 def subject_of_plan(plan: Plan, name: str, *, level: float) -> Subject:

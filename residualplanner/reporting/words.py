@@ -5,28 +5,13 @@ Reads: numbers, texts.  Gives: texts.
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 
 import numpy as np
 
 from residualplanner._checks import FloatArray
-from residualplanner.errors import BudgetError
+from residualplanner._words import number_text
 
-#: What joins the attributes of a query, and their kinds, in error tables.
-JOIN = " × "
 _LONGEST = 44
-
-
-def number_text(number: float) -> str:
-    """A number with four digits that count, thousands apart.
-
-    Example:
-        >>> [number_text(value) for value in (1234567.0, 12.3456, 0.00012345, 3, 10**30)]
-        ['1,234,567', '12.35', '0.0001234', '3', '1e+30']
-    """
-    if not math.isfinite(number) or abs(number) >= 1e15:
-        return f"{float(number):.4g}"
-    return f"{number:,.0f}" if number == int(number) or abs(number) >= 1000 else f"{number:.4g}"
 
 
 def count_text(number: float, word: str) -> str:
@@ -37,20 +22,6 @@ def count_text(number: float, word: str) -> str:
         ('1 table', '1,500 cells')
     """
     return f"{number_text(number)} {word}" + ("" if number == 1 else "s")
-
-
-def rounded_up(number: float) -> str:
-    """A number with four digits that count, never below it: a limit on privacy loss is not made smaller by printing it.
-
-    Example:
-        >>> rounded_up(5.2217), rounded_up(0.9999999999999996), rounded_up(0.05)
-        ('5.222', '1', '0.05')
-    """
-    text = f"{number:.4g}"
-    if number <= 0 or float(text) >= number:
-        return text
-    step = 10.0 ** (math.floor(math.log10(number)) - 3)
-    return f"{(math.floor(number / step) + 1) * step:.4g}"
 
 
 def column_rounded_up(numbers: Sequence[float]) -> list[str]:
@@ -115,22 +86,6 @@ def ratio_text(ratio: float) -> str:
     return number_text(float(f"{ratio:.3g}"))
 
 
-def table_text(query: str, kinds: str) -> str:
-    """A query's attributes, with their kinds where these are not the identity.
-
-    Example:
-        >>> table_text("age × sex", "range × identity"), table_text("sex", "identity"), table_text("(total)", "")
-        ('age (range) × sex', 'sex', '(total)')
-    """
-    names, words = query.split(JOIN), kinds.split(JOIN)
-    if all(word in ("", "identity") for word in words):
-        return query
-    if len(names) != len(words):  # a name may hold the sign itself
-        return f"{query} ({kinds})"
-    both = zip(names, words, strict=True)
-    return JOIN.join(name if word == "identity" else f"{name} ({word})" for name, word in both)
-
-
 def short_text(text: str, longest: int = _LONGEST) -> str:
     r"""A text that fits beside a plot, without characters that cannot be drawn.
 
@@ -140,17 +95,6 @@ def short_text(text: str, longest: int = _LONGEST) -> str:
     """
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     return printable if len(printable) <= longest else f"{printable[: longest - 1]}…"
-
-
-def quantile_of(level: float) -> float:
-    """How many standard errors the margin of error at a confidence ``level`` is.
-
-    Raises:
-        BudgetError: ``level`` is not between 0 and 1.
-    """
-    if isinstance(level, bool) or not isinstance(level, float | int | np.number) or not 0 < level < 1:
-        raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
-    return NormalDist().inv_cdf((1 + float(level)) / 2)
 
 
 def level_text(level: float) -> str:

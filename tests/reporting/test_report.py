@@ -13,12 +13,12 @@ import pytest
 import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
+from residualplanner._normal import normal_quantile
 from residualplanner.reporting import write_report
 from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of
 from residualplanner.reporting.rows import error_rows, rows_json
-from residualplanner.reporting.words import quantile_of
 
 NASTY = [
     "</script><script>alert(1)</script>",
@@ -50,7 +50,7 @@ def test_the_numbers_of_the_page_are_those_of_the_plan(plan, plan_folder):
     assert "income (prefix)" in names_of(data)
     for key in ("order", "cells", "weight", "privacy_share", "std_err", "moe", "expected_abs_error"):
         assert data["values"][key] == pytest.approx(errors[key].tolist(), rel=1e-6), key
-    assert data["values"]["worst"] == pytest.approx((quantile_of(0.9) * errors["max_std_err"]).tolist(), rel=1e-6)
+    assert data["values"]["worst"] == pytest.approx((normal_quantile(0.9) * errors["max_std_err"]).tolist(), rel=1e-6)
 
 
 def test_the_page_says_what_is_asked_and_what_it_costs(plan, plan_folder):
@@ -153,14 +153,14 @@ def test_estimates_are_those_of_the_release_with_intervals(release, release_fold
         assert merged[column].tolist() == pytest.approx(merged[f"{column}_whole"].tolist())
     assert shown["estimate"].min() >= np.sort(whole["estimate"])[-20]
     assert (shown["joint_moe"] / shown["moe"]).tolist() == pytest.approx(
-        [quantile_of(1 - 0.1 / 1200) / quantile_of(0.9)] * 20
+        [normal_quantile(1 - 0.1 / 1200) / normal_quantile(0.9)] * 20
     )
 
 
 def test_joint_intervals_cover_all_cells_at_once_at_least_as_often_as_said():
     random = np.random.default_rng(3)
     cells, level, runs = 40, 0.8, 4000
-    wide = quantile_of(1 - (1 - level) / cells)
+    wide = normal_quantile(1 - (1 - level) / cells)
     misses = np.abs(random.normal(size=(runs, cells))).max(axis=1) > wide
     assert (1 - level) * 0.8 < misses.mean() < (1 - level) + 0.03
 
