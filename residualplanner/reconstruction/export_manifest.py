@@ -57,7 +57,8 @@ def manifest_bytes(
                 name: {"family": basis.family, "answers": basis.answers, "pcost": str(basis.pcost)}
                 for name, basis in zip(plan.domain.names, plan.basis_of_attribute, strict=True)
             },
-        },
+        }
+        | ({} if plan.targets is None else {"target_level": plan.targets.level}),
         "noise": {name: value for name, value in noise_to_json(noise).items() if name != "seed"},
         "tables": {"count": len(release), "format": file_format, "profile": profile, "conf_level": level},
         "files": dict(hashes),

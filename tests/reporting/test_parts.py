@@ -110,7 +110,8 @@ def test_targets_are_told_where_there_are_some(with_targets, tmp_path):
 
 def test_targets_of_a_folder_are_told_as_well(with_targets, tmp_path):
     any_release(with_targets).save(tmp_path / "tables")
-    subject = subject_of(tmp_path / "tables", level=0.9)
+    subject = subject_of(tmp_path / "tables", level=0.95)
+    assert subject.target_level == 0.9
     (figure,) = [figure for figure in figures_of(subject) if figure.name == "targets"]
     assert [row[-1] for row in figure.rows] == ["no", "yes"]
     assert error_rows(subject).values["meets_target"] == [False, True, None]
