@@ -39,6 +39,8 @@ HOMES = {
     "pyspark": {"sources"},
     "matplotlib": {"reporting"},
     "jinja2": {"reporting"},
+    "xlsxwriter": {"reconstruction"},
+    "openpyxl": {"reconstruction"},
     "jax": {"synthesis"},
     "typer": {"cli"},
     "rich": {"cli"},
