@@ -18,7 +18,7 @@ from residualplanner.queries import Identity
 from residualplanner.workload import Workload
 
 #: How much larger, relative, an attribute's share of the loss may get because its basis is rounded to whole numbers.
-ROUNDING_LOSS = 1e-6
+ROUNDING_LOSS = 3e-6
 #: Attributes of more values are searched for with neighboring values taken together, then solved once in full.
 COARSE_VALUES = 400
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mixed_bases import basis_of, random_matrix
 from replayed_measuring import after_noise, before_noise
-from residualplanner import Domain, Prefix, marginals, pcost, select
+from residualplanner import Domain, Prefix, marginals, select, zcdp
 from residualplanner.kron import Scratch, integer_products
 from residualplanner.measurement.discrete import RECORDS
 from residualplanner.measurement.measurement import groups_of_plan
@@ -191,10 +191,11 @@ def test_the_width_is_that_of_the_noisiest_table_and_the_least_that_serves():
             assert (found is Width.INT64) == fits_int64_path(bases, precision, RECORDS)
 
 
-def test_plans_for_prefix_sums_of_three_large_attributes_take_two_words():
+@pytest.mark.parametrize(("size", "attributes"), [(100, 4), (20, 8), (10, 10)])
+def test_plans_for_prefix_sums_of_three_and_four_attributes_take_two_words(size, attributes):
     """So they are measured as fast as others: no Python integers for the bases that `select` finds."""
-    domain = Domain(dict.fromkeys("abcd", 100))
-    plan = select(marginals(domain, up_to=4, kinds=dict.fromkeys("abcd", Prefix())), budget=pcost(1))
+    domain = Domain({f"attribute {number}": size for number in range(attributes)})
+    plan = select(marginals(domain, order=4, kinds=dict.fromkeys(domain.names, Prefix())), budget=zcdp("0.5"))
     groups = groups_of_plan(plan)
     found = widths(groups, precision_of(plan.noise_variance.array), records=0)
     assert {len(bases): width for bases, width in zip(groups.bases, found, strict=True)} == {
