@@ -28,6 +28,8 @@ _SETTINGS: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
+#: Where Python is interactive DuckDB shows a bar when it takes long, which tells how many records there are.
+_SESSION = {"enable_progress_bar": "false"}
 #: What Hive, and Spark after it, write for no value.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 #: Folders whose files are not all in the table: a log says which are.
@@ -67,6 +69,8 @@ def frame_of_folder(folder: Path) -> Frame:
         import duckdb
 
         with duckdb.connect(config=_SETTINGS) as connection:
+            for name, value in _SESSION.items():
+                connection.execute(f"SET {name} = {value}")
             for part in parts:
                 yield from _batches(connection, part, names)
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from urllib.parse import quote
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -15,7 +16,7 @@ from pyarrow import dataset, parquet
 from counted_records import RECORDS, assert_counts, columns_of
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError
-from residualplanner.sources import open_source
+from residualplanner.sources import folders, open_source
 
 SINGLE = [np.array([[0]])]
 
@@ -177,6 +178,27 @@ def test_nothing_is_written_while_a_folder_is_read(tmp_path, monkeypatch):
     before = sorted(tmp_path.rglob("*"))
     assert count(tmp_path / "data", Domain({"a": 2})) == [[2000, 2000]]
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_duckdb_shows_no_bar(tmp_path, monkeypatch):
+    """It does after two seconds where Python is interactive, as if the connection were made with it."""
+    connect, read, shown = duckdb.connect, folders._batches, []
+
+    def connect_with_bar(**settings):
+        connection = connect(**settings)
+        connection.execute("SET enable_progress_bar = true")
+        return connection
+
+    def noting(connection, *rest):
+        found = connection.execute("SELECT value FROM duckdb_settings() WHERE name = 'enable_progress_bar'").fetchall()
+        shown.extend(value for (value,) in found)
+        return read(connection, *rest)
+
+    monkeypatch.setattr(duckdb, "connect", connect_with_bar)
+    monkeypatch.setattr(folders, "_batches", noting)
+    write(tmp_path, ("k=1", {"a": [0, 1]}), ("k=2", {"a": [1]}))
+    assert count(tmp_path, Domain({"a": 2})) == [[1, 2]]
+    assert shown == ["false", "false"]
 
 
 MEASURED = """
