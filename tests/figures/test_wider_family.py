@@ -17,9 +17,12 @@ import residualplanner as rp
 from benchmarks import own_bases as own
 from benchmarks.dense_optimum import gram_matrix, least_loss, workload
 from benchmarks.own_bases_search import GROUPS, Family, best_found, loss_of
+from benchmarks.wider_family import cases as present
 from benchmarks.wider_family import explicit, require_confirmed
 
-SAVED = json.loads((Path(__file__).resolve().parents[2] / "benchmarks/results/wider_family.json").read_text("utf-8"))
+ROOT = Path(__file__).resolve().parents[2]
+SAVED = json.loads((ROOT / "benchmarks" / "results" / "wider_family.json").read_text(encoding="utf-8"))
+RECORD = (ROOT / "docs" / "decisions" / "0010-one-basis-for-an-attribute.md").read_text(encoding="utf-8")
 KINDS = (rp.Prefix(), rp.Range(), rp.Identity(), rp.Custom([[1, 1], [1, 0], [0, 3]]))
 
 
@@ -243,3 +246,21 @@ def test_saved_figures_are_within_a_half_percent_and_not_below_the_best():
     for row in SAVED:
         assert row["optimum"] * (1 - 1e-5) <= min(row["errors"].values())
         assert max(row["errors"].values()) <= row["library"] * (1 + 1e-9)
+
+
+def test_saved_figures_are_of_the_present_workloads_and_plans():
+    assert [(row["workload"], row["required"]) for row in SAVED] == [
+        (name, required) for name, required, _ in present()
+    ]
+    for row, (_, _, asked) in zip(SAVED, present(), strict=True):
+        loss = rp.select(asked, budget=rp.pcost(1)).loss_value
+        assert math.sqrt(loss / asked.cells.sum()) == pytest.approx(row["library"], rel=1e-5)
+        assert {groups: len(Family(asked, groups).members) for groups in GROUPS} == row["bases"]
+
+
+def test_the_decision_record_has_the_saved_figures():
+    for row in SAVED:
+        figures = [f"{row['errors'][key] / row['optimum']:.4f} ({row['bases'][key]})" for key in GROUPS]
+        line = " | ".join([row["workload"], f"{row['library'] / row['optimum']:.4f}", *figures])
+        assert f"| {line} |" in RECORD
+    assert max(row["slack"] for row in SAVED) < 2e-4
