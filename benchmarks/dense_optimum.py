@@ -14,7 +14,8 @@ within 1e-5 of one another; even weights give the singular value bound.
 Prints root mean square errors at privacy cost 1 (the root of the weighted sum of variances over the number of cells),
 and exits with 1 if one of the library's is more than 0.5% above the best, or than 11% where an attribute is asked in
 different kinds, or with very different weights, in queries of different attributes.  There the limit is the family's: a
-basis belongs to an attribute, and the best mechanism has another one for each set of attributes.
+basis belongs to an attribute, and the best mechanism has another one for each set of attributes
+(``benchmarks.wider_family`` has what that would gain).
 """
 
 import argparse
