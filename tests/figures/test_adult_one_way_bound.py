@@ -1,6 +1,8 @@
 """The bounds on the largest variance of 1-way workloads against the least that convex optimization finds."""
 
+import re
 from itertools import product
+from pathlib import Path
 
 import cvxpy
 import numpy as np
@@ -14,6 +16,7 @@ from benchmarks.adult_one_way_bound import (
     asked,
     bound_for_all,
     bound_for_family,
+    main,
     saved_weights,
 )
 from benchmarks.published_general import PREFIX_MAX
@@ -99,3 +102,10 @@ def test_one_attribute_has_no_better_mechanism_than_residual_bases():
 def test_the_saved_weights_put_the_target_for_adult_out_of_reach():
     bound = bound_for_all(saved_weights())
     assert bound >= AT_LEAST > SHARE * PREFIX_MAX["Adult"][0][0]
+
+
+def test_the_figures_in_the_manual_are_those_that_are_printed(capsys):
+    assert main() == 0
+    printed = [f"{float(line.split()[0]):.3f}" for line in capsys.readouterr().out.splitlines()[1:]]
+    page = (Path(__file__).resolve().parents[2] / "docs" / "bases.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| (25\.\d+) \|", page, flags=re.MULTILINE) == printed
