@@ -14,7 +14,7 @@ _STEPS = 200
 _PAIR_ROWS = 64
 
 
-def rounded_matrix(S: NDArray[np.float64], exponent: int) -> IntArray:
+def rounded_matrix(S: NDArray[np.float64], exponent: int, slack: float = 0.0) -> IntArray:
     """``2**exponent S`` in whole numbers, with columns of almost the same length.
 
     At the optimum, what a small change of S does to the loss is of second order, but for the lengths of the columns:
@@ -24,6 +24,7 @@ def rounded_matrix(S: NDArray[np.float64], exponent: int) -> IntArray:
     Args:
         S (m, n): real.
         exponent: how many binary digits to keep, at least 1.
+        slack: how far from its own a squared length may be, as a share of the longest; moves beyond that are not made.
 
     Example:
         >>> rounded_matrix(np.array([[0.8, 0.4], [0.6, -0.7]]), 4)
@@ -33,10 +34,14 @@ def rounded_matrix(S: NDArray[np.float64], exponent: int) -> IntArray:
     wanted = np.ldexp(S, exponent)
     B = np.rint(wanted)
     target = (wanted * wanted).sum(axis=0)
+    allowed = slack * target.max()
     columns = np.arange(S.shape[1])
     for _ in range(_STEPS):
+        excess = (B[:, columns] ** 2).sum(axis=0) - target[columns]
+        columns, excess = columns[np.abs(excess) > allowed], excess[np.abs(excess) > allowed]
+        if not len(columns):
+            break
         part, goal = B[:, columns], wanted[:, columns]
-        excess = (part * part).sum(axis=0) - target[columns]
         # Moving an entry by one in direction d changes the squared length by 1 + 2 d B, the squared error by
         # 1 + 2 d (B - wanted).
         moves = []
@@ -52,12 +57,14 @@ def rounded_matrix(S: NDArray[np.float64], exponent: int) -> IntArray:
             break
         B[best % len(B), columns] += np.where(best < len(B), -1.0, 1.0)
     if len(B) <= _PAIR_ROWS:
-        _move_pairs(B, wanted, target)
+        _move_pairs(B, wanted, target, allowed)
     return B.astype(np.int64)
 
 
-def _move_pairs(B: NDArray[np.float64], wanted: NDArray[np.float64], target: FloatArray) -> None:
+def _move_pairs(B: NDArray[np.float64], wanted: NDArray[np.float64], target: FloatArray, allowed: float) -> None:
     """Move two entries of a column at once as long as it gains more in length than it loses in closeness.
+
+    Columns with a squared length within ``allowed`` of its target stay.
 
     Where all entries of a column are large, none can be moved alone without changing the length by too much.
     """
@@ -65,8 +72,11 @@ def _move_pairs(B: NDArray[np.float64], wanted: NDArray[np.float64], target: Flo
     direction = np.repeat([-1.0, 1.0], m)[:, None]
     same = np.tile(np.eye(m, dtype=bool), (2, 2))[:, :, None]
     for _ in range(_STEPS):
-        part, goal = np.tile(B[:, columns], (2, 1)), np.tile(wanted[:, columns], (2, 1))
         excess = (B[:, columns] ** 2).sum(axis=0) - target[columns]
+        columns, excess = columns[np.abs(excess) > allowed], excess[np.abs(excess) > allowed]
+        if not len(columns):
+            break
+        part, goal = np.tile(B[:, columns], (2, 1)), np.tile(wanted[:, columns], (2, 1))
         change = 1 + 2 * direction * part
         error = 1 + 2 * direction * (part - goal)
         left = np.abs(excess + change[:, None] + change) + error[:, None] + error

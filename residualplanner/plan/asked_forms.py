@@ -4,6 +4,7 @@ Reads: a workload.  Gives: AskedForms; a ResidualBasis, and a Basis of whole num
 Source: spec sections 4 and 5, eqs. (19), (31) and (36); docs/bases.md.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -159,27 +160,30 @@ def steps_for(values: int) -> int:
 
 
 def whole_basis(
-    forms: AskedForms, found: ResidualBasis, present: NDArray[np.float64], absent: NDArray[np.float64], family: str
+    forms: AskedForms,
+    S: FloatArray,
+    is_close: Callable[[NDArray[np.float64]], bool],
+    family: str,
+    slack: float = 0.0,
 ) -> Basis:
-    """The basis in whole numbers, with as few digits as lose little enough of ``p tr(V_t G G^T) + u^T V_s u``.
+    """The basis in whole numbers, with as few digits as ``is_close`` accepts.
 
     Args:
         forms: what is asked.
-        found: the basis in real numbers, (g-1, g).
-        present (g, g): V_t.
-        absent (g, g): V_s.
+        S (g-1, g): the basis in real numbers.
+        is_close: whether a matrix like ``S`` is as good; it may raise LinAlgError if it is no basis.
         family: the word for it in plans.
+        slack: how exact the lengths of columns are, see `rounded_matrix`.
 
     Raises:
         SolverError: no such matrix was found.
 
     Source: spec eq. (36).
     """
-    least = _objective(found.S, present, absent)
     for exponent in range(_FEWEST_DIGITS + len(forms.width).bit_length(), 30):
-        matrix = rounded_matrix(found.S, exponent)
+        matrix = rounded_matrix(S, exponent, slack)
         with suppress(np.linalg.LinAlgError, WorkloadError):
-            if _objective(np.ldexp(matrix, -exponent), present, absent) <= least * (1 + ROUNDING_LOSS):
+            if is_close(np.ldexp(matrix, -exponent)):
                 return integer_basis(matrix[:, forms.group], family)
     raise SolverError("no whole-number matrix comes close to the best residual basis; ask for bases='orthogonal'")
 
@@ -191,6 +195,10 @@ def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
     return inverse[:, 0], G @ G.T
 
 
-def _objective(S: NDArray[np.float64], present: NDArray[np.float64], absent: NDArray[np.float64]) -> float:
+def loss_of(S: NDArray[np.float64], present: NDArray[np.float64], absent: NDArray[np.float64]) -> float:
+    """``p tr(V_t G G^T) + u^T V_s u`` of a residual matrix (g-1, g).
+
+    Source: spec eq. (31).
+    """
     u, form = inverse_forms(S)
     return float((S * S).sum(axis=0).max() * (present * form).sum() + u @ absent @ u)

@@ -8,6 +8,7 @@ variance factors of each attribute, so its tangent lies above it: minimizing the
 one attribute, never raises the loss.  Attributes that are asked the same, in the same company, share one problem.
 """
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -25,7 +26,16 @@ from residualplanner.bases import (
     subtraction_basis,
     subtraction_numbers,
 )
-from residualplanner.plan.asked_forms import AskedForms, asked_forms, in_full, orthogonal_start, steps_for, whole_basis
+from residualplanner.plan.asked_forms import (
+    ROUNDING_LOSS,
+    AskedForms,
+    asked_forms,
+    in_full,
+    loss_of,
+    orthogonal_start,
+    steps_for,
+    whole_basis,
+)
 from residualplanner.plan.variances import variance_pieces
 from residualplanner.workload import Workload
 
@@ -148,6 +158,12 @@ class _Search:
         half = len(forms.kinds)
         return forms.weighted(weights[:half]), forms.weighted(weights[half:])
 
+    def _loses_little(self, attribute: int, found: ResidualBasis) -> Callable[[NDArray[np.float64]], bool]:
+        """Whether a matrix in place of ``found`` loses little enough of the attribute's share of the loss."""
+        tangent = self._tangent(attribute)
+        allowed = loss_of(found.S, *tangent) * (1 + ROUNDING_LOSS)
+        return lambda S: loss_of(S, *tangent) <= allowed
+
     def refined(self, asked: dict[int, AskedForms], option: str) -> "_Search":
         """The same for all values, where values were taken together: solved in full, and improved once if feasible."""
         if all(self.asked[attribute] is forms for attribute, forms in asked.items()):
@@ -169,7 +185,7 @@ class _Search:
             forms = self.asked[members[0]]
             is_near = option == "optimal" and len(forms.width) > _FULL_VALUES
             family = "near_optimal" if is_near else option
-            basis = whole_basis(forms, found, *self._tangent(members[0]), family)
+            basis = whole_basis(forms, found.S, self._loses_little(members[0], found), family)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)

@@ -30,7 +30,14 @@ from residualplanner.workload import Workload, workload_orbits
 #: How many weights there are at most: above it rows of a kind that are alike share one.
 _WEIGHTS = 300_000
 #: The search ends when the largest variance is within this fraction of the level of the weights.
-_ENOUGH = 1e-4
+_ENOUGH = 5e-5
+#: The power of the update: at first, and its limits; what it is multiplied by after a round that lowered the level, as
+#: where cells take turns, and after one that did not.
+_EXPONENT, _LEAST_EXPONENT, _MOST_EXPONENT = 1.0, 0.25, 4.0
+_DAMPING, _RECOVERY = 0.7, 1.1
+#: How much the variance factors of any row may rise because the basis is rounded, as a share of the largest row's;
+#: and how much of that may be due to the lengths of columns.  Exact lengths would take entries further from their own.
+_ROUNDING_LOSS, _SLACK = 1e-4, 1e-5
 #: Rounds, and steps for the basis of one attribute in each, up to a number of values; beyond the last the bases for the
 #: sum of variances are taken.
 _EFFORT = ((400, 150, 12), (2048, 14, 4))
@@ -70,8 +77,8 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
     if asked:
         with one_thread():
             search = _Search(workload, importance, asked)
-            noise = search.run()
-        for share, basis in enumerate(search.bases(noise)):
+            search.run()
+        for share, basis in enumerate(search.bases()):
             for attribute in np.flatnonzero(search.share == share).tolist():
                 bases[attribute] = basis
     return tuple(bases)
@@ -100,10 +107,9 @@ class _Search:
             count[group.queries].reshape(-1, *(1,) * len(group.widths)) * self._even(group) for group in self.groups
         ]
 
-    def run(self) -> FloatArray:
-        """Search; keep the bases of the least maximum seen, and return the last noise (orbits,)."""
-        best, least, highest, exponent = self.found, np.inf, 0.0, 1.0
-        noise = np.ones(len(self.pcost))
+    def run(self) -> None:
+        """Search; keep the bases of the least maximum seen."""
+        best, least, before, exponent = self.found, np.inf, 0.0, _EXPONENT
         values = max(len(forms.width) for forms in self.forms)
         for _ in range(next(rounds for limit, rounds, _ in _EFFORT if values <= limit)):
             total = sum(float(weights.sum()) for weights in self.weights)
@@ -119,22 +125,34 @@ class _Search:
                 best, least = list(self.found), largest
             if largest <= level * (1 + _ENOUGH):
                 break
-            exponent = max(exponent / 2, 0.25) if level < highest * (1 - 1e-9) else exponent
-            highest = max(highest, level)
+            # The first levels are too high, as bases do not follow at once: only the last one is a measure.
+            exponent *= _DAMPING if level < before * (1 - 1e-9) else _RECOVERY
+            exponent, before = min(max(exponent, _LEAST_EXPONENT), _MOST_EXPONENT), level
             self.weights = [
                 weights * (each / level) ** exponent for weights, each in zip(self.weights, variances, strict=True)
             ]
             self.found = self._improved(self._tangents(noise))
             self.factors = self._factors()
         self.found = best
-        return noise
 
-    def bases(self, noise: FloatArray) -> list[Basis]:
+    def bases(self) -> list[Basis]:
         """The basis of each share in whole numbers."""
-        return [
-            whole_basis(forms, found, *tangent, "optimal")
-            for forms, found, tangent in zip(self.forms, self.found, self._tangents(noise), strict=True)
-        ]
+        return [self._whole(forms, found.S) for forms, found in zip(self.forms, self.found, strict=True)]
+
+    def _whole(self, forms: AskedForms, S: FloatArray) -> Basis:
+        """No row's variance factors rise by much: a mean of them, which is flat at the optimum, would not tell."""
+        exact = self._all_factors(forms, S)
+        largest = exact.max(axis=1, keepdims=True)
+
+        def is_close(rounded: NDArray[np.float64]) -> bool:
+            return bool((self._all_factors(forms, rounded) <= exact + _ROUNDING_LOSS * largest).all())
+
+        return whole_basis(forms, S, is_close, "optimal", _SLACK)
+
+    def _all_factors(self, forms: AskedForms, S: NDArray[np.float64]) -> FloatArray:
+        """The factors s and p t of the rows of all kinds, (2, rows), where p is the cost factor."""
+        factors = [self._row_factors(forms, S, kind) for kind in forms.kinds]
+        return np.hstack(factors) * np.array([[1.0], [(S * S).sum(axis=0).max()]])
 
     def _improved(self, tangents: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[ResidualBasis]:
         """A few steps for each share; once for those that have the same problem and came as far."""
@@ -165,14 +183,14 @@ class _Search:
         for share, forms in enumerate(self.forms):
             for kind in forms.kinds:
                 axis_of[self.share == share, kind] = len(axes)
-                block = _alike_rows(self._row_factors(share, kind), limit)
+                block = _alike_rows(self._row_factors(forms, self.found[share].S, kind), limit)
                 axes.append(_Axis(share, kind, block, np.bincount(block).astype(np.float64)))
         return axes, axis_of
 
-    def _row_factors(self, share: int, kind: int) -> FloatArray:
-        """The variance factors s and t of every row, (2, rows), for the present basis."""
-        forms, asked = self.forms[share], self.workload.kinds[kind]
-        u, form = inverse_forms(self.found[share].S)
+    def _row_factors(self, forms: AskedForms, S: NDArray[np.float64], kind: int) -> FloatArray:
+        """The variance factors s and t of every row, (2, rows)."""
+        asked = self.workload.kinds[kind]
+        u, form = inverse_forms(S)
         spread = forms.spread
         return np.stack([asked.apply(spread @ u, 0) ** 2, asked.row_forms(spread @ (spread @ form).T)])
 
@@ -180,7 +198,8 @@ class _Search:
         """The mean variance factors of each block of rows, (axes, 2, blocks)."""
         factors = np.zeros((len(self.axes), 2, max(axis.width.size for axis in self.axes)))
         for place, axis in zip(factors, self.axes, strict=True):
-            for row, factor in zip(place, self._row_factors(axis.share, axis.kind), strict=True):
+            rows = self._row_factors(self.forms[axis.share], self.found[axis.share].S, axis.kind)
+            for row, factor in zip(place, rows, strict=True):
                 row[: axis.width.size] = np.bincount(axis.block, weights=factor) / axis.width
         return factors
 

@@ -43,7 +43,7 @@ def workloads(draw):
 def test_optimal_bases_are_never_worse_than_orthogonal_ones(workload):
     for loss in ("sum", MaxVariance()):
         ours, orthogonal = (select(workload, budget=ONE, loss=loss, bases=word) for word in ("optimal", "orthogonal"))
-        allowed = 1e-4 if loss == "sum" else 2e-3  # whole numbers; the search for the maximum ends there
+        allowed = 1e-4 if loss == "sum" else 3e-4  # whole numbers; the search for the maximum ends there
         assert ours.loss_value <= orthogonal.loss_value * (1 + allowed)
 
 
