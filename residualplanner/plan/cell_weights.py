@@ -128,6 +128,20 @@ def cell_groups(
             )
 
 
+def alike_rows(factors: FloatArray, limit: int) -> NDArray[np.int64]:
+    """Blocks of rows with similar ``factors`` (2, rows), at most ``limit``: halved by one factor, then the other."""
+    count = factors.shape[1]
+    if count <= limit:
+        return np.arange(count)
+    block = np.zeros(count, dtype=np.int64)
+    for depth in range(limit.bit_length() - 1):
+        order = np.lexsort((factors[1 - depth % 2], block))
+        start = np.searchsorted(block[order], block[order])
+        size = np.bincount(block)[block[order]]
+        block[order] = 2 * block[order] + (2 * (np.arange(count) - start) >= size)
+    return np.unique(block, return_inverse=True)[1]
+
+
 def _positions(
     closure: Closure, attributes: NDArray[np.int32], own: NDArray[np.bool_], member: NDArray[np.int64]
 ) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ from residualplanner.bases import (
 )
 from residualplanner.plan.asked_forms import AskedForms, asked_forms, inverse_forms, orthogonal_start, whole_basis
 from residualplanner.plan.basis_choice import choose_bases
-from residualplanner.plan.cell_weights import CellGroup, cell_groups
+from residualplanner.plan.cell_weights import CellGroup, alike_rows, cell_groups
 from residualplanner.workload import Workload, workload_orbits
 
 #: How many weights there are at most: above it rows of a kind that are alike share one.
@@ -35,7 +35,7 @@ _ENOUGH = 5e-5
 #: where cells take turns, and after one that did not.
 _EXPONENT, _LEAST_EXPONENT, _MOST_EXPONENT = 1.0, 0.25, 4.0
 _DAMPING, _RECOVERY = 0.7, 1.1
-#: How much the variance factors of any row may rise because the basis is rounded, as a share of the largest row's;
+#: How much the variance factors of any row may rise because the basis is rounded, as a share of the kind's largest;
 #: and how much of that may be due to the lengths of columns.  Exact lengths would take entries further from their own.
 _ROUNDING_LOSS, _SLACK = 1e-4, 1e-5
 #: Rounds, and steps for the basis of one attribute in each, up to a number of values; beyond the last the bases for the
@@ -137,22 +137,27 @@ class _Search:
 
     def bases(self) -> list[Basis]:
         """The basis of each share in whole numbers."""
-        return [self._whole(forms, found.S) for forms, found in zip(self.forms, self.found, strict=True)]
+        return [self._whole(share) for share in range(len(self.forms))]
 
-    def _whole(self, forms: AskedForms, S: FloatArray) -> Basis:
+    def _whole(self, share: int) -> Basis:
         """No row's variance factors rise by much: a mean of them, which is flat at the optimum, would not tell."""
-        exact = self._all_factors(forms, S)
-        largest = exact.max(axis=1, keepdims=True)
+        forms, S = self.forms[share], self.found[share].S
+        weighted = {axis for group in self.groups for axis in np.unique(group.axes).tolist()}
+        kinds = [axis.kind for number, axis in enumerate(self.axes) if axis.share == share and number in weighted]
+        exact = [self._scaled_factors(forms, S, kind) for kind in kinds]
+        limits = [factors + _ROUNDING_LOSS * factors.max(axis=1, keepdims=True) for factors in exact]
 
         def is_close(rounded: NDArray[np.float64]) -> bool:
-            return bool((self._all_factors(forms, rounded) <= exact + _ROUNDING_LOSS * largest).all())
+            found = (self._scaled_factors(forms, rounded, kind) for kind in kinds)
+            return all(bool((factors <= limit).all()) for factors, limit in zip(found, limits, strict=True))
 
         return whole_basis(forms, S, is_close, "optimal", _SLACK)
 
-    def _all_factors(self, forms: AskedForms, S: NDArray[np.float64]) -> FloatArray:
-        """The factors s and p t of the rows of all kinds, (2, rows), where p is the cost factor."""
-        factors = [self._row_factors(forms, S, kind) for kind in forms.kinds]
-        return np.hstack(factors) * np.array([[1.0], [(S * S).sum(axis=0).max()]])
+    def _scaled_factors(self, forms: AskedForms, S: NDArray[np.float64], kind: int) -> FloatArray:
+        """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
+        longest = float((S * S).sum(axis=0).max())
+        scaled: FloatArray = self._row_factors(forms, S, kind) * np.array([[1.0], [longest]])
+        return scaled
 
     def _improved(self, tangents: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[ResidualBasis]:
         """A few steps for each share; once for those that have the same problem and came as far."""
@@ -183,7 +188,7 @@ class _Search:
         for share, forms in enumerate(self.forms):
             for kind in forms.kinds:
                 axis_of[self.share == share, kind] = len(axes)
-                block = _alike_rows(self._row_factors(forms, self.found[share].S, kind), limit)
+                block = alike_rows(self._row_factors(forms, self.found[share].S, kind), limit)
                 axes.append(_Axis(share, kind, block, np.bincount(block).astype(np.float64)))
         return axes, axis_of
 
@@ -227,20 +232,6 @@ class _Search:
             absent, present = both / np.trace(both, axis1=1, axis2=2).sum()
             tangents.append((present, absent))
         return tangents
-
-
-def _alike_rows(factors: FloatArray, limit: int) -> NDArray[np.int64]:
-    """Blocks of rows with similar ``factors`` (2, rows), at most ``limit``: halved by one factor, then the other."""
-    count = factors.shape[1]
-    if count <= limit:
-        return np.arange(count)
-    block = np.zeros(count, dtype=np.int64)
-    for depth in range(limit.bit_length() - 1):
-        order = np.lexsort((factors[1 - depth % 2], block))
-        start = np.searchsorted(block[order], block[order])
-        size = np.bincount(block)[block[order]]
-        block[order] = 2 * block[order] + (2 * (np.arange(count) - start) >= size)
-    return np.unique(block, return_inverse=True)[1]
 
 
 def _weight_count(workload: Workload, rows: FloatArray) -> float:

@@ -6,8 +6,8 @@ import pytest
 
 from residualplanner.bases import rounded_matrix
 from residualplanner.domain import Domain
+from residualplanner.plan import MaxVariance, select
 from residualplanner.plan import joint_choice as joint
-from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.queries import Hierarchy, Identity, Prefix, Range
 from residualplanner.workload import Workload, marginals
@@ -98,3 +98,12 @@ def test_lengths_within_the_slack_are_left_alone(slack):
     assert (abs((matrix.astype(float) ** 2).sum(axis=0) - (wanted**2).sum(axis=0)) <= max(slack, 1e-6) * longest).all()
     if slack == 0.0:
         assert (matrix != nearest).any()
+
+
+def test_a_query_of_weight_0_has_no_say():
+    queries = [{"a": Prefix()}, {"a": Range()}]
+    domain = Domain({"a": 12})
+    alone = select(Workload(domain, queries[:1]), budget=ONE, loss="max")
+    beside = select(Workload(domain, queries), budget=ONE, loss=MaxVariance([1, 0]))
+    assert beside.loss_value == pytest.approx(alone.loss_value, rel=2e-4)
+    assert abs(beside.bases["a"].matrix).max() < 2 * abs(alone.bases["a"].matrix).max()
