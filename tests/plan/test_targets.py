@@ -59,8 +59,10 @@ def least_cost(case: Case, margins: dict[dense.Members, float], level: float) ->
     scale = 1 / (m / limits[:, None]).max(axis=0)
     unit = cvxpy.Variable(len(keep))
     rows = (m * scale) / limits[:, None]
-    problem = cvxpy.Problem(cvxpy.Minimize((p / scale) @ cvxpy.inv_pos(unit)), [rows @ unit <= 1])
-    return float(problem.solve(solver="CLARABEL"))
+    costs = p / scale
+    # The solver stops at differences of 1e-8, so the least should be about 1.
+    problem = cvxpy.Problem(cvxpy.Minimize((costs / costs.sum()) @ cvxpy.inv_pos(unit)), [rows @ unit <= 1])
+    return float(problem.solve(solver="CLARABEL")) * float(costs.sum())
 
 
 @settings(max_examples=40, deadline=None)
