@@ -321,13 +321,12 @@ def show_ledger(  # noqa: PLR0913
     as_json: Json = False,
 ) -> None:
     """Show what has been charged to a ledger; or begin one with --create."""
-    from residualplanner.cli.ledgers import begin_ledger, cost_of_text, say_ledger
-    from residualplanner.measurement import Ledger
+    from residualplanner.cli.ledgers import begin_ledger, cost_of_text, existing_ledger, say_ledger
 
     if name is None:
         if (budget, unlimited) != (None, None):
             raise typer.BadParameter("--budget and --unlimited belong to --create NAME")
-        opened = Ledger.open(path)
+        opened = existing_ledger(path)
     else:
         options = {"data_set": name, "neighbors": neighbors, "records_per_person": records_per_person}
         opened = begin_ledger(path, budget, unlimited, options)

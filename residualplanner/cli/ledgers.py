@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from residualplanner.cli.output import Output
+from residualplanner.cli.output import Output, command_text
 from residualplanner.cli.typed_budget import budget_of_text
 from residualplanner.errors import BudgetError
 from residualplanner.measurement import Ledger
@@ -53,7 +53,15 @@ def open_ledger(path: Path | None) -> Ledger | None:
         FileFormatError: it is damaged.
         OSError: it is not there, or cannot be read or locked.
     """
-    return None if path is None else Ledger.open(path)
+    return None if path is None else existing_ledger(path)
+
+
+def existing_ledger(path: Path) -> Ledger:
+    """The ledger in a file; errors as in `open_ledger`."""
+    if not path.exists():
+        making = command_text("ledger", path, "--create", "NAME", "--budget", "zcdp=1")
+        raise FileNotFoundError(f"there is no ledger {path}; begin one for all releases from these records: {making}")
+    return Ledger.open(path)
 
 
 def say_charge(ledger: Ledger | None, output: Output) -> None:

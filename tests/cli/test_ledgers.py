@@ -109,7 +109,10 @@ def test_a_torn_line_is_shown_and_settled(run, spec, records, ledger):
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (("absent",), "there is no ledger"),
+        (
+            ("absent",),
+            "there is no ledger absent; begin one for all releases from these records: residualplanner ledger ",
+        ),
         (("l", "--create", "census", "--budget", "zcdp=1"), "l is there already; open it"),
         (("new", "--create", "census"), "needs --budget such as zcdp=1, or --unlimited"),
         (("new", "--create", "census", "--budget", "zcdp=1", "--unlimited", "why"), "needs --budget such as"),
