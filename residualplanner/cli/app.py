@@ -273,6 +273,26 @@ def release(  # noqa: PLR0913
     run(asked, spec, data, folder, kept=kept, ledger=ledger, output=output)
 
 
+@app.command("compare")
+def compare_plans(
+    plans: Annotated[list[Path], typer.Argument(help="Two or more plans over one domain.", metavar="PLAN PLAN")],
+    path: Annotated[
+        Path | None, typer.Option("-o", "--output", help="A CSV file to write, of all tables.", metavar="CSV")
+    ] = None,
+    level: Level = 0.95,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Put plans side by side, without data: what they cost, and which tables each makes more accurate."""
+    for each in plans:
+        require_readable(each)
+    if path is not None:
+        require_free_file(path)
+    from residualplanner.cli.comparing import run_compare
+
+    run_compare(plans, path, level, Output(quiet, as_json))
+
+
 @app.command()
 def report(
     source: Annotated[
