@@ -13,7 +13,6 @@ import math
 
 import numpy as np
 from numpy.polynomial import Chebyshev
-from scipy.special import erfc, erfcinv
 
 from residualplanner._checks import FloatArray
 from residualplanner.plan.cells import AnswerShares, variances_of_cells
@@ -115,6 +114,8 @@ def _few_integrals(std_err: FloatArray, cells: FloatArray) -> FloatArray:
     largest make it 1.  Between them it falls from 1 to 0 in steps, each over a fixed part of its own t, so that equal
     ratios of t get equally many nodes.
     """
+    from scipy.special import erfc, erfcinv  # takes a tenth of the time to import the package
+
     total, widths = cells.sum(axis=1), math.sqrt(2) * std_err
     low = widths.min(axis=1) * erfcinv(-np.expm1(math.log(_LOW) / total))
     high = widths.max(axis=1) * erfcinv(_HIGH / total)
