@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from residualplanner._words import JOIN
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError, ResidualPlannerError
 from residualplanner.privacy import Budget, Neighbors
+from residualplanner.reconstruction import load_tables
 from residualplanner.reporting.shown_table import ShownTable, rows_to_show, with_margins
 from residualplanner.reporting.subject import NoiseTold, Subject
 from residualplanner.workload import Workload
@@ -168,14 +170,10 @@ def _table(
         level: the confidence level to tell.
         row: which query.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     name, order = str(index[row]["file"]), orders[row]
-    if not name.endswith((".csv", ".parquet")):
+    table = _workbook(folder, row) if name.endswith(".xlsx") else _saved(folder, name, index[row]["sha256"])
+    if table is None:
         return None
-    content = _content(folder, name, index[row]["sha256"])
-    table = _csv(content) if name.endswith(".csv") else pq.read_table(pa.BufferReader(content))
     columns = {name: place for place, name in enumerate(table.column_names) if place >= order}
     found = next((found for found in _QUANTITIES if found[0] in columns and found[1] in columns), None)
     if found is None:
@@ -189,3 +187,22 @@ def _table(
     labels = tuple(zip(*texts, strict=True)) if order else ((),)
     names = tuple(table.column_names[:order])
     return with_margins(names, labels, estimates[rows], std_errs, cells=len(estimates), level=level)
+
+
+def _saved(folder: Path, name: str, digest: str) -> Any:
+    """A table of a Parquet or CSV file as PyArrow has it; None if it is neither."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not name.endswith((".csv", ".parquet")):
+        return None
+    content = _content(folder, name, digest)
+    return _csv(content) if name.endswith(".csv") else pq.read_table(pa.BufferReader(content))
+
+
+def _workbook(folder: Path, row: int) -> Any:
+    """The table of a query, by its place in the workload, from a folder of workbooks."""
+    import pyarrow as pa
+
+    saved = load_tables(folder)
+    return pa.Table.from_pandas(saved[next(islice(saved, row, None))], preserve_index=False)
