@@ -110,7 +110,7 @@ class CheckedBits:
     def _ask(self, count: int) -> bytes | None:
         try:
             return self._source.read(count)
-        except (OSError, NotImplementedError):
+        except (OSError, NotImplementedError):  # the latter where the system has no source of random bytes
             return None  # the caller raises, outside this handler: the error then carries no context
 
 
