@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 TOTAL = "(total)"
 
 
-def error_table(  # noqa: PLR0913 - columns
+def error_table(
     workload: Workload,
-    numbers: ResidualNumbers,
-    noise_variance: FloatArray,
     *,
+    shares: FloatArray,
     average_variance: FloatArray,
     max_variance: FloatArray,
     mean_std_err: FloatArray,
@@ -47,7 +46,7 @@ def error_table(  # noqa: PLR0913 - columns
             "order": workload.orders,
             "cells": _whole(workload.cells),
             "weight": workload.weights,
-            "privacy_share": privacy_shares(workload, numbers, noise_variance),
+            "privacy_share": shares,
             "std_err": std_err,
             "max_std_err": np.sqrt(max_variance),
             "moe": factor * std_err,

@@ -15,37 +15,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner._whole import PathLike
-from residualplanner.bases import Basis, ResidualNumbers
+from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.plan.attributes import checked_bases, has_alike_cells, require_spanned, workload_numbers
-from residualplanner.plan.cells import every_answer, hull_answers, largest_cells, mean_std_errs
+from residualplanner.plan.accuracy import Accuracy, OneBasisAccuracy, TableAccuracy
+from residualplanner.plan.attributes import checked_bases, workload_numbers
+from residualplanner.plan.cost_by_set import cost_bound_by_set
 from residualplanner.plan.cost_estimate import CostEstimate, cost_estimate
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
-from residualplanner.plan.covariance import (
-    Axis,
-    cell_variances,
-    dense_covariance,
-    differing_variances,
-    quadratic_form,
-)
 from residualplanner.plan.error_table import error_table
 from residualplanner.plan.losses import Loss, MaxVariance, SumOfVariances, importance_of, read_loss
-from residualplanner.plan.max_abs_error import independent_mean_max, mean_max_bound, mean_max_bounds
+from residualplanner.plan.max_abs_error import mean_max_bound
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.svd_bound import svd_bound
 from residualplanner.plan.targets import Targets
-from residualplanner.plan.variances import average_variances
 from residualplanner.privacy import Budget, Neighbors
-from residualplanner.workload import Closure, QueryLike, Workload, read_query
+from residualplanner.workload import BasesBySet, Closure, QueryLike, Workload, read_query
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: Up to this many cells that differ, means over cells are taken cell by cell.
-_MEAN_LIMIT = 2**22
-#: Up to this many queries whose cells differ, bounds on their largest errors are taken from each table's own cells.
-_QUERY_LIMIT = 2**13
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,13 +51,15 @@ class Plan:
         status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
         neighbors: which data sets count as neighbors.
         basis_of_attribute (d,): the residual basis of each attribute; the subtraction basis for all if none is given.
+        bases_by_set: where an attribute has different bases in different sets: these.  ``basis_of_attribute`` then has
+            those of the sets of one attribute.
         targets: the margins of error that it was planned for, as an array with one for each query, if there are any.
 
     Raises:
         BudgetError: noise is missing, not positive or not finite, or costs more than the budget; records are replaced
             and the domain drops some.
         WorkloadError: bases are not one for each attribute and of its size, or do not span a kind of query asked;
-            targets do not fit the workload.
+            targets do not fit the workload; bases by set are not for the workload's closure, or records are replaced.
 
     Guarantees: ``pcost``, recomputed from the noise and rounded up, is at most the budget.
     Source: spec eqs. (8), (11), (12); paper Theorems 4.3 and 4.4.
@@ -84,11 +74,16 @@ class Plan:
     status: str
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
     basis_of_attribute: tuple[Basis, ...] = field(default=(), repr=False)
+    bases_by_set: BasesBySet | None = field(default=None, repr=False)
     targets: Targets | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         require_public_total(self.domain, self.neighbors)
-        object.__setattr__(self, "basis_of_attribute", checked_bases(self.domain, self.basis_of_attribute))
+        bases = self.basis_of_attribute
+        if self.bases_by_set is not None:
+            self._require_fitting(self.bases_by_set)
+            bases = self.bases_by_set.of_attributes(self.domain.sizes)
+        object.__setattr__(self, "basis_of_attribute", checked_bases(self.domain, bases))
         if self.targets is not None:
             object.__setattr__(self, "targets", self.targets.of(self.workload))
         noise = frozen(np.array(self.noise_array, dtype=np.float64))
@@ -132,22 +127,22 @@ class Plan:
         return dict(Counter(basis.family for basis in self.basis_of_attribute))
 
     @cached_property
-    def numbers(self) -> ResidualNumbers:
-        """What each attribute contributes to cost and variance."""
-        return workload_numbers(self.workload, self.basis_of_attribute)
-
-    @cached_property
     def pcost(self) -> float:
         """The privacy cost of this noise for these neighbors, rounded up; rho-zCDP holds with rho = pcost / 2.
 
-        Source: spec eqs. (8) and (37).
-        """
-        return cost_upper_bound(self.closure, self.numbers, self.noise_array, self.neighbors)
+        With bases by set it is a bound of the cost.
 
-    @cached_property
+        Source: spec eqs. (8) and (37); docs/mathematics.md, eq. (T4).
+        """
+        if self.bases_by_set is not None:
+            return cost_bound_by_set(self.bases_by_set, self.noise_array, self.neighbors)
+        numbers = workload_numbers(self.workload, self.basis_of_attribute)
+        return cost_upper_bound(self.closure, numbers, self.noise_array, self.neighbors)
+
+    @property
     def average_variances(self) -> FloatArray:
         """The variance of an average cell of every query of the workload, in its order, (q,), in counts squared."""
-        return frozen(average_variances(self.workload, self.numbers, self.noise_array))
+        return self._accuracy.average_variances
 
     @cached_property
     def rmse(self) -> float:
@@ -155,16 +150,13 @@ class Plan:
         share = self.workload.cells / self.workload.cells.sum()
         return math.sqrt(float(share @ self.average_variances))
 
-    @cached_property
+    @property
     def max_variances(self) -> FloatArray:
         """The largest cell variance of every query of the workload, in its order, (q,), in counts squared.
 
         Source: spec eqs. (23) and (26).
         """
-        if has_alike_cells(self.workload, self.basis_of_attribute):
-            return self.average_variances
-        answers = hull_answers(self.workload, self.basis_of_attribute, self.numbers.code)
-        return frozen(largest_cells(self.workload, self.closure, answers, self.noise_array)[0])
+        return self._accuracy.max_variances
 
     @property
     def max_variance(self) -> float:
@@ -209,7 +201,7 @@ class Plan:
 
         Source: spec eqs. (11) and (26); paper Theorems 4.4 and 7.2.
         """
-        return cell_variances(*self._table(query))
+        return self._table(query).variances()
 
     def covariance(self, query: QueryLike) -> NDArray[np.float64]:
         """The covariance of the cells of a query's table in C order, (cells, cells), in counts squared.
@@ -219,7 +211,7 @@ class Plan:
 
         Source: spec eqs. (12) and (26); paper Theorems 4.4 and 7.2.
         """
-        return dense_covariance(*self._table(query))
+        return self._table(query).covariance()
 
     def combination_variance(self, query: QueryLike, weights: ArrayLike) -> float:
         """The variance of a weighted sum of the cells of a query's table, in counts squared.
@@ -235,11 +227,10 @@ class Plan:
             matrices of each attribute; the covariance is not formed.
         Source: spec eqs. (12) and (26).
         """
-        axes, noise = self._table(query)
-        shape, array = tuple(axis.rows for axis in axes), np.asarray(weights, dtype=np.float64)
-        if array.shape != shape or not np.isfinite(array).all():
-            raise WorkloadError(f"weights must be finite, one for each cell: shape {shape}, got {array.shape}")
-        return quadratic_form(axes, array, noise)
+        table, array = self._table(query), np.asarray(weights, dtype=np.float64)
+        if array.shape != table.shape or not np.isfinite(array).all():
+            raise WorkloadError(f"weights must be finite, one for each cell: shape {table.shape}, got {array.shape}")
+        return table.combination_variance(array)
 
     def expected_max_abs_error(self, query: QueryLike) -> float:
         """At most how far off the worst cell of a query's table is, in the mean, in counts: a bound.
@@ -253,9 +244,9 @@ class Plan:
 
         Source: Sidak, J. Am. Stat. Assoc. 62 (1967), 626-633; spec eq. (26).
         """
-        axes, noise = self._table(query)
-        variances, counts = np.unique(differing_variances(axes, noise), return_counts=True)
-        alike = math.prod(float(axis.rows) for axis in axes) / counts.sum()
+        table = self._table(query)
+        variances, counts = np.unique(table.differing_variances(), return_counts=True)
+        alike = math.prod(map(float, table.shape)) / counts.sum()
         return mean_max_bound(np.sqrt(variances), counts * alike)
 
     def errors(self, level: float = 0.95) -> "pd.DataFrame":
@@ -280,12 +271,11 @@ class Plan:
         """
         return error_table(
             self.workload,
-            self.numbers,
-            self.noise_array,
+            shares=self._accuracy.privacy_shares,
             average_variance=self.average_variances,
             max_variance=self.max_variances,
-            mean_std_err=self._mean_std_errs,
-            max_abs_error=self._max_abs_errors,
+            mean_std_err=self._accuracy.mean_std_errs,
+            max_abs_error=self._accuracy.max_abs_errors,
             level=level,
             targets=self.targets,
         )
@@ -312,39 +302,27 @@ class Plan:
 
         save_plan(self, path)
 
-    @cached_property
-    def _mean_std_errs(self) -> FloatArray:
-        """The mean standard error of a cell of every query, (q,), or what bounds it if there are too many cells."""
-        if not has_alike_cells(self.workload, self.basis_of_attribute):
-            answers = every_answer(self.workload, self.basis_of_attribute, self.numbers.code)
-            if answers.cells(self.workload) <= _MEAN_LIMIT:
-                return mean_std_errs(self.workload, self.closure, answers, self.noise_array)
-        return np.sqrt(self.average_variances)
+    def _require_fitting(self, by_set: BasesBySet) -> None:
+        if len(by_set.closure) != len(self.closure) or not all(
+            np.array_equal(theirs, mine)
+            for theirs, mine in zip(by_set.closure.blocks, self.closure.blocks, strict=True)
+        ):
+            raise WorkloadError("bases by set must be for the sets of the workload's closure")
+        if self.neighbors.notion != "add-remove":
+            raise WorkloadError(
+                'bases by set are for neighbors="add-remove"; where records are replaced, plan with bases="optimal"'
+            )
 
     @cached_property
-    def _max_abs_errors(self) -> FloatArray:
-        """A bound on the mean of the largest error of every query, (q,), in counts."""
-        if not has_alike_cells(self.workload, self.basis_of_attribute):
-            answers = every_answer(self.workload, self.basis_of_attribute, self.numbers.code)
-            if answers.cells(self.workload) <= _MEAN_LIMIT and len(self.workload) <= _QUERY_LIMIT:
-                return mean_max_bounds(self.workload, self.closure, answers, self.noise_array)
-        return np.sqrt(self.max_variances) * independent_mean_max(self.workload.cells)
+    def _accuracy(self) -> Accuracy:
+        return OneBasisAccuracy(self.workload, self.basis_of_attribute, self.noise_array)
 
-    def _table(self, query: QueryLike) -> tuple[list[Axis], NDArray[np.float64]]:
-        """The attributes of a query's table, and sigma squared of all their subsets.
-
-        The noise has an axis for each attribute, (2, .., 2), index 1 where it is present; attributes of one value are
-        never measured, so they have only index 0.
-        """
+    def _table(self, query: QueryLike) -> TableAccuracy:
+        """Variances and covariances within the table of a query."""
         positions, kinds = read_query(self.domain, query)
-        rows = np.array([positions], dtype=np.int32)
-        if self.closure.positions_of(rows)[0] < 0:
+        if self.closure.positions_of(np.array([positions], dtype=np.int32))[0] < 0:
             names = tuple(self.domain.names[position] for position in positions)
             raise WorkloadError(
                 f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
             )
-        axes = [Axis(self.basis_of_attribute[i], kind) for i, kind in zip(positions, kinds, strict=True)]
-        for position, axis in zip(positions, axes, strict=True):
-            require_spanned(self.domain.names[position], axis.basis, axis.kind)
-        noise = self.noise_array[self.closure.subset_positions(rows)[0]].reshape((2,) * len(positions)).transpose()
-        return axes, noise[tuple(slice(0, min(axis.basis.size, 2)) for axis in axes)]
+        return self._accuracy.table(positions, kinds)

@@ -2,14 +2,21 @@
 
 from residualplanner.workload.asked import QueryLike, query_of, read_query
 from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
+from residualplanner.workload.bases_by_set import BasesBySet
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
-from residualplanner.workload.shape_groups import ShapeGroups, shape_groups, subtraction_cells
+from residualplanner.workload.shape_groups import (
+    ShapeGroups,
+    shape_groups,
+    shape_groups_by_set,
+    subtraction_cells,
+)
 from residualplanner.workload.symmetry import Orbits, workload_orbits
 from residualplanner.workload.workload import QueryBlock, Workload
 
 __all__ = [
     "AttributeSets",
+    "BasesBySet",
     "Closure",
     "Orbits",
     "QueryBlock",
@@ -22,6 +29,7 @@ __all__ = [
     "read_query",
     "row_numbers",
     "shape_groups",
+    "shape_groups_by_set",
     "subset_products",
     "subtraction_cells",
     "workload_orbits",

@@ -1,16 +1,17 @@
 """Sets of attributes grouped by the bases of their attributes, so that equal tables are worked on together."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import frozen
+from residualplanner._checks import IntArray, frozen
 from residualplanner.bases import Basis, basis_codes
 from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
+from residualplanner.workload.bases_by_set import BasesBySet
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -63,13 +64,32 @@ def shape_groups(sets: AttributeSets, bases: Sequence[Basis]) -> ShapeGroups:
         (((2,), (4,)), [1, 0, 1], [0, 0, 1])
     """
     distinct, code = _coded(bases)
+    return _grouped(sets, distinct, (code[block] for block in sets.blocks))
+
+
+def shape_groups_by_set(by_set: BasesBySet) -> ShapeGroups:
+    """Group the sets of a closure by the bases that their attributes have in them, in order.
+
+    Example:
+        >>> from residualplanner.bases import subtraction_basis
+        >>> from residualplanner.workload import downward_closure
+        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+        >>> groups = shape_groups_by_set(BasesBySet(closure, (subtraction_basis(4),), np.zeros(4), np.empty(0)))
+        >>> groups.shapes, groups.group.tolist()
+        (((), (4,), (4, 4)), [0, 1, 1, 2])
+    """
+    distinct, code = _coded(by_set.bases)
+    return _grouped(by_set.closure, distinct, (code[codes] for codes in by_set.codes()))
+
+
+def _grouped(sets: AttributeSets, distinct: Sequence[Basis], coded: Iterable[IntArray]) -> ShapeGroups:
+    """Group sets by the numbers among ``distinct`` that their attributes have, for each order (m_k, k)."""
     found: list[NDArray[np.int64]] = []
     group = np.empty(len(sets), dtype=np.int64)
     total = 0
-    for block, start in zip(sets.blocks, sets.offsets.tolist(), strict=False):
-        codes = code[block]
+    for codes, start in zip(coded, sets.offsets.tolist(), strict=False):
         numbers = row_numbers(codes)
-        group[start : start + len(block)] = numbers + total
+        group[start : start + len(codes)] = numbers + total
         found.append(codes[np.unique(numbers, return_index=True)[1]])
         total += len(found[-1])
     by_group = np.argsort(group, kind="stable")

@@ -23,8 +23,7 @@ from residualplanner import (
     select,
     zcdp,
 )
-from residualplanner.plan import max_abs_error
-from residualplanner.plan import plan as plan_module
+from residualplanner.plan import accuracy, max_abs_error
 from residualplanner.plan.max_abs_error import independent_mean_max, mean_max_bound
 
 KINDS = Workload(
@@ -146,7 +145,7 @@ def test_groups_of_deviations_only_raise_the_bound(monkeypatch, most):
 
 def test_where_there_are_too_many_cells_all_count_as_the_one_with_the_largest_variance(monkeypatch):
     own = select(KINDS, budget=zcdp(0.5)).errors()
-    monkeypatch.setattr(plan_module, "_MEAN_LIMIT", 3)
+    monkeypatch.setattr(accuracy, "MEAN_LIMIT", 3)
     coarse = select(KINDS, budget=zcdp(0.5)).errors()
     expected = coarse["max_std_err"] * independent_mean_max(coarse["cells"].to_numpy(dtype=float))
     np.testing.assert_allclose(coarse["expected_max_abs_error"], expected, rtol=1e-12)

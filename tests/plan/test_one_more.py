@@ -60,10 +60,12 @@ def test_the_same_budget_and_the_same_accuracy_are_what_planning_anew_says(probl
 
 def least_cost(plan, whole, added, moe) -> float:
     """By a convex solver: the least cost at which no query is worse than now, and the added ones are as asked."""
-    closure, numbers = whole.closure, select(whole, budget=pcost(1)).numbers
-    p = closure.products(numbers.pcost)
+    from residualplanner.plan.attributes import workload_numbers
     from residualplanner.plan.variances import variance_matrix
 
+    closure = whole.closure
+    numbers = workload_numbers(whole, select(whole, budget=pcost(1)).basis_of_attribute)
+    p = closure.products(numbers.pcost)
     known = {tuple(query) for query in plan.workload}
     limits = [largest(plan, query) if query in known else (moe / 1.959963984540054) ** 2 for query in whole]
     rows = variance_matrix(whole, closure, numbers).toarray() / np.array(limits)[:, None]
