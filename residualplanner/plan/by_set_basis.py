@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.plan.by_set_problem import OwnAxis
+from residualplanner.plan.by_set_terms import OwnAxis
 
 #: What nothing is asked of still gets basis vectors, so that all counts follow; they are this long.
 _UNASKED_LENGTH = 1e-3
@@ -37,6 +37,7 @@ class GroupBasis:
 
     @classmethod
     def of(cls, axis: OwnAxis, share: FloatArray, core: FloatArray) -> "GroupBasis":
+        """The basis with these coordinates."""
         inverse = np.linalg.inv(core)
         S = core @ (axis.Z.T - share[:, None])
         return cls(axis, share, core, inverse @ inverse.T, (S * S).sum(axis=0))
@@ -91,6 +92,7 @@ class Numbers:
 
     @classmethod
     def of(cls, bases: Sequence[GroupBasis]) -> "Numbers":
+        """From the basis of each group."""
         present, absent = [], []
         for basis in bases:
             grams, u = basis.axis.grams, np.concatenate([[1.0], basis.share])

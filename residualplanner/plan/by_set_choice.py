@@ -4,13 +4,12 @@ Reads: a workload, the importance of its queries, a basis for each attribute.  G
 Source: docs/mathematics.md, eqs. (T3) and (T4); spec eq. (36).
 """
 
-import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, IntArray
 from residualplanner._threads import one_thread
 from residualplanner.bases import Basis, integer_basis, rounded_matrix, subtraction_basis
 from residualplanner.errors import SolverError, WorkloadError
@@ -18,9 +17,10 @@ from residualplanner.plan.asked_forms import ROUNDING_LOSS
 from residualplanner.plan.by_set_basis import GroupBasis, Numbers
 from residualplanner.plan.by_set_problem import BySetProblem
 from residualplanner.plan.by_set_search import Family, Member, search
-from residualplanner.plan.cost_by_set import exact_cost_by_set
+from residualplanner.plan.cost_by_set import cost_bound_by_set
+from residualplanner.privacy import Neighbors
 from residualplanner.selection import NoiseChoice, Table, TableChoice, minimize_over_tables
-from residualplanner.workload import BasesBySet, Workload
+from residualplanner.workload import BasesBySet
 
 #: Messages are multiples of this, at privacy cost 1, so that exact fractions stay short.
 _QUANTUM = 2.0**-44
@@ -40,32 +40,27 @@ class ChoiceBySet:
     noise: NoiseChoice
 
 
-def choose_by_set(workload: Workload, importance: FloatArray, bases: tuple[Basis, ...]) -> ChoiceBySet | None:
-    """The best bases by set that are found for a sum of average variances; None if there can be only one basis each.
+def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Neighbors) -> ChoiceBySet:
+    """The best bases by set that are found for a sum of average variances, and the best noise for them.
 
     Args:
-        workload: the queries.
-        importance (q,): how much the variance of each query's average cell counts, at least 0.
+        problem: what there is to choose.
         bases (d,): where the search starts.
+        neighbors: of the notion "add-remove".
 
     Raises:
-        WorkloadError: it would be too large a search.
+        SolverError: the solver gave no usable noise, or no whole numbers come close to the bases.
     """
-    problem = BySetProblem.of(workload, importance)
-    if len(problem.attribute_of_group) == len(problem.axes):
-        return None
     family = Family(problem)
     with one_thread():
-        found = search(family, family.start(bases))
-        whole = _rounded(family, found)
-        return _with_noise(family, whole)
+        return _with_noise(family, _rounded(family, search(family, family.start(bases))), neighbors)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Whole:
     """Whole-number matrices (g-1, g), the exponents they are scaled by, and the member with these divided out."""
 
-    matrices: list[FloatArray]
+    matrices: list[IntArray]
     exponents: list[int]
     member: Member
 
@@ -98,7 +93,7 @@ def _with_bases(family: Family, member: Member, bases: list[GroupBasis]) -> Memb
     return replace(member, bases=tuple(bases), precision=member.precision * factors)
 
 
-def _with_noise(family: Family, whole: _Whole) -> ChoiceBySet:
+def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> ChoiceBySet:
     """The best noise for these bases, in units of the whole-number matrices."""
     problem, numbers = family.problem, Numbers.of(whole.member.bases)
     variances = family.variances(numbers).weights
@@ -113,19 +108,15 @@ def _with_noise(family: Family, whole: _Whole) -> ChoiceBySet:
     exponents = np.array([2 * sum(whole.exponents[g] for g in groups) for groups in problem.classes])
     noise = np.ldexp(1 / precision, exponents[problem.cost_class])
     by_set = _bases_by_set(family, whole, numbers, found, precision * problem.factor)
-    cost = float(exact_cost_by_set(by_set, 1 / noise))
-    loss = float((variances / precision).sum()) * cost
-    by_set = replace(by_set, messages=np.rint(by_set.messages / cost / _QUANTUM) * _QUANTUM)
-    return ChoiceBySet(by_set, NoiseChoice(noise * cost, loss, min(found.bound, loss), _STATUS))
+    choice = ChoiceBySet(by_set, NoiseChoice(noise, float((variances / precision).sum()), found.bound, _STATUS))
+    by_set, costing = spending(choice, 1.0, neighbors)
+    loss = choice.noise.loss * float(costing[0] / noise[0])
+    bound = min(found.bound * neighbors.cost_factor, loss)
+    return ChoiceBySet(by_set, NoiseChoice(costing, loss, bound, _STATUS))
 
 
 def _bases_by_set(family: Family, whole: _Whole, numbers: Numbers, found: TableChoice, cost: FloatArray) -> BasesBySet:
-    """Bases and messages of all places.
-
-    Args:
-        family, whole, numbers, found: the bases, and the noise of classes.
-        cost (m,): the precision of each set times the factor of its other attributes.
-    """
+    """Bases and messages of all places; ``cost`` (m,) is each set's precision times the factor of its others."""
     problem = family.problem
     workload, closure = problem.workload, problem.workload.closure
     own = [
@@ -158,13 +149,11 @@ def _messages(
     return [share * phi for phi in found.messages.get(number, [])]
 
 
-def spending(choice: ChoiceBySet, spent: float) -> tuple[BasesBySet, FloatArray]:
+def spending(choice: ChoiceBySet, spent: float, neighbors: Neighbors) -> tuple[BasesBySet, FloatArray]:
     """Bases and noise (m,) that cost ``spent`` at most, exactly, and hardly less."""
-    noise = choice.noise.noise_variance / spent
-    bases = choice.bases.scaled(spent)
-    for _ in range(20):
-        cost = exact_cost_by_set(bases, np.nextafter(1 / noise, math.inf))
-        if cost <= spent:
-            break
-        noise = noise * (1 + 2 * max(float(cost / spent) - 1, 2.0**-52))
+    factor = spent / cost_bound_by_set(choice.bases, choice.noise.noise_variance, neighbors)
+    with np.errstate(over="ignore", under="ignore"):
+        bases, noise = choice.bases.scaled(factor), choice.noise.noise_variance / factor
+        while (cost := cost_bound_by_set(bases, noise, neighbors)) > spent:
+            noise = noise * (1 + 2 * (cost / spent - 1))
     return bases, noise

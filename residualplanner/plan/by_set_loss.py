@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.plan.by_set_problem import LossTerms, Share, parts_of
+from residualplanner.plan.by_set_terms import LossTerms, Share, parts_of
 
 Table = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ class SetVariances:
     _terms: LossTerms
     _grams: dict[int, FloatArray]
     _present: FloatArray
-    _shares: FloatArray
+    _shares: list[FloatArray]
     _made: list[_Made]
     _formed: list[Table]
     _forms: FloatArray
@@ -78,21 +78,21 @@ class SetVariances:
         forms = np.concatenate([[1.0], absent, products])
         factors = np.append(present, 1.0)
         values = terms.weight * factors[terms.present].prod(axis=1)
-        weights = np.bincount(terms.set, values * forms[terms.form], sets)
+        weights = np.bincount(terms.set, values * forms[terms.form], sets).astype(np.float64)
         return cls(weights, terms, grams, factors, shares, made, formed, forms, values)
 
     def slopes(self, by_weights: FloatArray) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
         """From the slopes by the weights (m,) those by the present and absent factors, and, by the shares, by b."""
         terms = self._terms
         by_set = by_weights[terms.set]
-        by_form = np.bincount(terms.form, by_set * self._values, len(self._forms))
+        by_form = np.bincount(terms.form, by_set * self._values, len(self._forms)).astype(np.float64)
         by_present = np.zeros(len(self._present))
         common, taken = by_set * terms.weight * self._forms[terms.form], self._present[terms.present]
         for column in range(terms.present.shape[1]):
             others = np.delete(taken, column, axis=1).prod(axis=1)
             by_present += np.bincount(terms.present[:, column], common * others, len(by_present))
         factors = len(self._present) - 1
-        by_b = [np.zeros(len(b)) for b in self._shares]
+        by_b: list[FloatArray] = [np.zeros(len(b)) for b in self._shares]
         by_table = [np.zeros(made.table.shape) for made in self._made]
         for (number, _), formed, slope in zip(terms.forms, self._formed, by_form[1 + factors :].tolist(), strict=True):
             by_table[number] += 2 * slope * formed

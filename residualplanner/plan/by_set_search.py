@@ -94,8 +94,8 @@ class Family:
     def class_weights(self, weights: FloatArray) -> FloatArray:
         """The weight of the noise of each class, best divided among its sets: ``(sum sqrt(V_A f_A))**2``."""
         roots = np.sqrt(weights * self.problem.factor)
-        summed: FloatArray = np.bincount(self.problem.cost_class, roots, len(self.problem.classes)) ** 2
-        return summed
+        summed: FloatArray = np.bincount(self.problem.cost_class, roots, len(self.problem.classes)).astype(np.float64)
+        return summed * summed
 
     def value(self, member: Member) -> float:
         """The logarithm of loss times cost."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import DataError, WorkloadError
+from residualplanner.plan.by_set_problem import by_set_problem
 from residualplanner.plan.losses import ConvexLoss, Loss, SumOfVariances, read_loss
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload
@@ -82,7 +83,9 @@ class CostEstimate:
         )
 
 
-def cost_estimate(workload: Workload, *, loss: Loss = "sum", records: int | None = None) -> CostEstimate:
+def cost_estimate(
+    workload: Workload, *, loss: Loss = "sum", by_set: bool = False, records: int | None = None
+) -> CostEstimate:
     """Estimate what planning, measuring and writing a workload takes, before any of it.
 
     Time is within a factor of 3 of what it was on the machine of the benchmark, memory and disk within a factor of 2,
@@ -91,10 +94,11 @@ def cost_estimate(workload: Workload, *, loss: Loss = "sum", records: int | None
     Args:
         workload: the queries to publish.
         loss: what the plan is to make small, as for `select`.
+        by_set: whether bases are to be "optimal_by_set".
         records: about how many records there are, from public knowledge; by default the counting is left out.
 
     Raises:
-        WorkloadError: the closure is too large; ``loss`` is none.
+        WorkloadError: the closure is too large, or the search for bases by set; ``loss`` is none.
         DataError: ``records`` is not a number, or less than 0.
 
     Cost: that of the workload's closure.
@@ -120,6 +124,8 @@ def cost_estimate(workload: Workload, *, loss: Loss = "sum", records: int | None
     largest_count = float(closure.products(sizes).max())
     pairs = float((2.0**workload.orders).sum())
     bases = _basis_seconds(workload) * (1.0 if isinstance(asked, SumOfVariances) else _FOR_MAXIMUM)
+    if by_set and (problem := by_set_problem(workload, np.ones(len(workload)))) is not None:
+        bases += problem.size.seconds
     counting = 0.0 if records is None else records * float(_maximal_sets(workload)) * _COUNTING
     return CostEstimate(
         tables=len(workload),

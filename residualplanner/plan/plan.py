@@ -290,7 +290,7 @@ class Plan:
             DataError: ``records`` is not a number, or less than 0.
         """
         loss: Loss = "max" if self.loss.startswith(("maximum", "largest")) else "sum"
-        return cost_estimate(self.workload, loss=loss, records=records)
+        return cost_estimate(self.workload, loss=loss, by_set=self.bases_by_set is not None, records=records)
 
     def save(self, path: PathLike) -> None:
         """Write the plan to one file, whole or not at all; `load_plan` reads it.

@@ -14,6 +14,7 @@ from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.attributes import workload_numbers
 from residualplanner.plan.bases_asked import BY_SET, Bases, bases_for
 from residualplanner.plan.by_set_choice import ChoiceBySet, choose_by_set, spending
+from residualplanner.plan.by_set_problem import by_set_problem
 from residualplanner.plan.convex_noise import least_convex, least_cost
 from residualplanner.plan.cost_by_set import cost_bound_by_set
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
@@ -63,10 +64,10 @@ def select(
             from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
         bases: what is measured of attributes that are asked in other kinds than identity: "optimal" (spec section 5),
             "orthogonal" (the paper's section 7), "optimal_by_set" (an attribute may have other bases in other sets of
-            attributes; for sums, and for records that are added or removed), or a mapping from attribute name to a matrix S of shape (n-1, n) whose
-            rows are independent of one another and of a row of ones, such as ``plan.bases`` of another plan; attributes
-            that are not named get the optimal one.  Matrices of real numbers are rounded to whole-number multiples of
-            a power of 2, which costs less than 1e-4 of any variance.
+            attributes; for sums, and where records are added or removed), or a mapping from attribute name to a matrix
+            S of shape (n-1, n) whose rows are independent of one another and of a row of ones, such as ``plan.bases``
+            of another plan; attributes that are not named get the optimal one.  Matrices of real numbers are rounded
+            to whole-number multiples of a power of 2, which costs less than 1e-4 of any variance.
         gap: how close to the optimum is close enough, as a fraction; for "max", and where records are replaced for all
             built-in losses.
         neighbors: "add-remove": data sets are neighbors if one has a record more; "replace": if a record has other
@@ -81,7 +82,8 @@ def select(
             reaches ``at_most``; the budget is too small or large for floating point; ``neighbors`` is another notion;
             records are replaced, and an attribute drops some or there is nothing but their number to protect.
         WorkloadError: weights do not fit, or leave noise that no query limits; the closure is too large; ``bases`` is
-            another word, or a matrix does not fit its attribute or span the queries asked of it.
+            another word, or a matrix does not fit its attribute or span the queries asked of it; the search for bases
+            by set is too large, or they are asked for with another loss or where records are replaced.
         DomainError: ``bases`` names an attribute that is not in the domain.
         SolverError: the convex solver gave no usable answer.
 
@@ -109,6 +111,7 @@ def select(
     if is_by_set:
         _require_sum(asked, notion)
     importance = _importance(workload, asked)
+    problem = by_set_problem(workload, importance) if is_by_set else None
     given = bases_for(
         workload, basis_importance(importance) if isinstance(asked, Targets) else importance, bases, asked
     )
@@ -119,7 +122,7 @@ def select(
 
     choice = _unit_choice(frame, asked, importance, gap)
     is_margin = isinstance(asked, Targets)
-    by_set = choose_by_set(workload, importance, given) if is_by_set else None
+    by_set = None if problem is None else choose_by_set(problem, given, notion)
     if by_set is not None and by_set.noise.loss < choice.loss * (1 - _WORTH):
         return _plan_by_set(frame, by_set, at_most)
     spent = spendable(budget) if at_most is None else _needed(choice.loss, float(at_most), is_margin=is_margin)
@@ -210,11 +213,9 @@ def _require_sum(loss: LossObject, neighbors: Neighbors) -> None:
 
 def _plan_by_set(frame: _Frame, choice: ChoiceBySet, at_most: float | None) -> Plan:
     """The plan with these bases by set, which has their exact cost."""
-    factor = float(frame.neighbors.cost_factor)
-    loss = choice.noise.loss * factor
-    spent = spendable(frame.budget) if at_most is None else _needed(loss, float(at_most), is_margin=False)
-    bases, noise_variance = spending(choice, spent / factor)
-    return frame.plan(noise_variance, choice.noise, loss / spent, bases)
+    spent = spendable(frame.budget) if at_most is None else _needed(choice.noise.loss, float(at_most), is_margin=False)
+    bases, noise_variance = spending(choice, spent, frame.neighbors)
+    return frame.plan(noise_variance, choice.noise, choice.noise.loss / spent, bases)
 
 
 def _convex_plan(frame: _Frame, loss: ConvexLoss, at_most: float | None) -> Plan:

@@ -3,7 +3,8 @@
 from residualplanner.selection.choice import NoiseChoice
 from residualplanner.selection.convex import minimize_convex_loss, minimize_privacy_cost
 from residualplanner.selection.minimax import minimize_maximum_variance
-from residualplanner.selection.table_costs import Table, TableChoice, minimize_over_tables
+from residualplanner.selection.table_bound import Table
+from residualplanner.selection.table_costs import TableChoice, minimize_over_tables
 from residualplanner.selection.weighted_sum import minimize_weighted_variance
 
 __all__ = [

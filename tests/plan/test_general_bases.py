@@ -187,7 +187,7 @@ def again(plan: Plan, bases) -> Plan:
 @pytest.mark.parametrize(
     ("bases", "message"),
     [
-        ("best", r'bases must be "optimal", "orthogonal" or a mapping'),
+        ("best", r'bases must be "optimal", "optimal_by_set", "orthogonal" or a mapping'),
         (None, r"or a mapping from attribute names to matrices, got None"),
         ({"a": np.eye(3)}, r"the basis given for 'a' must have shape \(2, 3\): .* got \(3, 3\)"),
         ({"a": "words"}, "the basis given for 'a' must be a matrix of numbers"),
