@@ -1,0 +1,227 @@
+"""What the search for bases by set computes: loss and cost against explicit matrices, slopes against differences."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import residualplanner as rp
+from by_set_dense import cost_of, query_covariances, workload_queries
+from dense import product
+from residualplanner.errors import WorkloadError
+from residualplanner.plan.by_set_basis import GroupBasis, Numbers
+from residualplanner.plan.by_set_cost_slopes import Maxima
+from residualplanner.plan.by_set_problem import by_set_problem
+from residualplanner.plan.by_set_search import Family, Member, search
+from residualplanner.plan.by_set_size import SearchSize
+from residualplanner.plan.losses import importance_of
+
+PREFIX, RANGE, IDENTITY = rp.Prefix(), rp.Range(), rp.Identity()
+#: Of the three values that this tells apart, it asks one direction besides the total.
+FLAT = rp.Custom([[1, 1, 1, 1], [0, 0, 1, 2]])
+
+
+def workload(sizes, queries, weights=None):
+    domain = rp.Domain({f"a{number}": size for number, size in enumerate(sizes)})
+    named = [{f"a{number}": kind for number, kind in query.items()} for query in queries]
+    return rp.Workload(domain, named, weights=weights)
+
+
+def family_of(asked):
+    problem = by_set_problem(asked, importance_of(asked, "cells"))
+    return None if problem is None else Family(problem)
+
+
+def library(asked, family):
+    return family.start(rp.select(asked, budget=rp.pcost(1)).basis_of_attribute)
+
+
+TINY = workload((5, 4), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}], [1, 2, 1])
+THREE = workload(
+    (4, 3, 3),
+    [{0: PREFIX}, {0: IDENTITY, 1: PREFIX}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}, {1: RANGE, 2: PREFIX}],
+    [3, 1, 2, 0],
+)
+#: Attributes asked as identity only, of one value, with values that nothing tells apart, and with a direction unasked.
+ODD = workload(
+    (4, 3, 1, 2),
+    [{0: FLAT}, {0: FLAT, 1: PREFIX, 3: IDENTITY}, {1: IDENTITY, 2: PREFIX}, {1: PREFIX, 2: IDENTITY, 3: IDENTITY}],
+)
+
+
+@st.composite
+def workloads(draw):
+    """Random ones where some attribute may have different bases in different sets."""
+    sizes = tuple(draw(st.lists(st.integers(1, 4), min_size=2, max_size=3)))
+    queries = {}
+    for _ in range(draw(st.integers(2, 4))):
+        members = sorted(draw(st.sets(st.integers(0, len(sizes) - 1))))
+        choices = {i: [PREFIX, RANGE, IDENTITY] + [FLAT] * (sizes[i] == 4) for i in members}
+        query = {i: draw(st.sampled_from(choices[i])) for i in members}
+        queries[tuple(query.items())] = query
+    weights = draw(st.lists(st.floats(0.1, 10), min_size=len(queries), max_size=len(queries)))
+    return workload(sizes, list(queries.values()), weights)
+
+
+def random_member(family, seed):
+    """Random bases, precisions and messages."""
+    rng, problem = np.random.default_rng(seed), family.problem
+    bases = []
+    for group in range(len(problem.attribute_of_group)):
+        axis = problem.axis(group)
+        core = np.eye(axis.directions) + 0.3 * rng.normal(size=(axis.directions,) * 2)
+        bases.append(GroupBasis.of(axis, 0.3 * rng.normal(size=axis.directions), core))
+    messages = {c: [rng.normal(size=problem.axis(g).values) for g in groups] for c, groups in problem.joint}
+    return Member(tuple(bases), rng.lognormal(size=len(problem.classes)), messages)
+
+
+def explicit_rows(family, member):
+    """What each set measures with unit noise, over the whole domain; the precision of each set."""
+    problem, asked = family.problem, family.problem.workload
+    rows, place = [], 0
+    for members in asked.closure:
+        factors = {}
+        for i in members:
+            n, group = asked.domain.sizes[i], int(problem.group[place])
+            place += 1
+            if group < 0:
+                factors[i] = np.linalg.qr(np.eye(n)[:, 1:] - 1 / n)[0].T
+                continue
+            basis = member.bases[group]
+            coarse = basis.core @ (basis.axis.Z.T - basis.share[:, None])
+            factors[i] = coarse[:, basis.axis.forms.group]
+        sizes = enumerate(asked.domain.sizes)
+        rows.append(product(factors[i] if i in members else np.ones((1, n)) for i, n in sizes))
+    return rows
+
+
+@settings(max_examples=60)
+@given(asked=workloads(), seed=st.integers(0, 10**6))
+def test_the_weights_of_noise_are_those_of_explicit_matrices(asked, seed):
+    family = family_of(asked)
+    if family is None:
+        return
+    member, rng = random_member(family, seed), np.random.default_rng(seed)
+    precision = rng.lognormal(size=len(asked.closure))
+    covariances = query_covariances(asked, explicit_rows(family, member), precision)
+    expected = float(asked.weights @ [np.trace(found) for found in covariances])
+    found = family.variances(Numbers.of(member.bases)).weights
+    assert float(found @ (1 / precision)) == pytest.approx(expected, rel=1e-6)
+
+
+@settings(max_examples=60)
+@given(asked=workloads(), seed=st.integers(0, 10**6), sharpness=st.floats(1, 1e4))
+def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(asked, seed, sharpness):
+    family = family_of(asked)
+    if family is None:
+        return
+    problem, member = family.problem, random_member(family, seed)
+    numbers = Numbers.of(member.bases)
+    found, _ = family.cost(member, numbers, Maxima())
+    assert found == pytest.approx(bound_of(problem, member, numbers), rel=1e-9)
+    above, slopes = family.cost(member, numbers, Maxima(sharpness))
+    assert found <= above * (1 + 1e-12)
+    # Weighed by what counts, smooth maxima are below the maxima, and nearer than any that are above.
+    below, _ = family.cost(member, numbers, slopes.maxima(sharpness))
+    assert below <= found * (1 + 1e-12) <= above * (1 + 1e-11)
+    # Each class has as many sets as share its precision; any division of it has the same cost.
+    members = np.bincount(problem.cost_class, minlength=len(problem.classes))
+    precision = (member.precision / members)[problem.cost_class] / problem.factor
+    assert cost_of(explicit_rows(family, member), precision) <= found * (1 + 1e-9)
+
+
+def bound_of(problem, member, numbers):
+    """(T4), cell by cell."""
+    total, of_value = 0.0, {}
+    for number, groups in enumerate(problem.classes):
+        attributes = [int(problem.attribute_of_group[g]) for g in groups]
+        cells = []
+        for cell in itertools.product(*(range(problem.axes[i].values) for i in attributes)):
+            cost = float(member.precision[number]) * math.prod(
+                float(numbers.lengths[g][r]) for g, r in zip(groups, cell, strict=True)
+            )
+            if len(groups) == 1:
+                of_value[attributes[0], cell[0]] = of_value.get((attributes[0], cell[0]), 0.0) + cost
+            told = zip(member.messages.get(number, []), cell, strict=False)
+            cells.append(cost - sum(float(phi[r]) for phi, r in told))
+        if len(groups) > 1:
+            for i, phi in zip(attributes, member.messages[number], strict=True):
+                for r, told in enumerate(phi.tolist()):
+                    of_value[i, r] = of_value.get((i, r), 0.0) + told
+        total += max(cells) if len(groups) != 1 else 0.0
+    attributes = {i for i, _ in of_value}
+    return total + sum(max(value for (j, _), value in of_value.items() if j == i) for i in attributes)
+
+
+@pytest.mark.parametrize("asked", [TINY, THREE, ODD])
+@pytest.mark.parametrize("weighed", [False, True])
+def test_slopes_are_differences(asked, weighed):
+    family, rng = family_of(asked), np.random.default_rng(1)
+    point = family.point(library(asked, family))
+    point = point + 0.05 * rng.normal(size=point.size)
+    maxima = Maxima(30.0)
+    if weighed:
+        member = family.member(point)
+        maxima = family.cost(member, Numbers.of(member.bases), maxima)[1].maxima(30.0)
+    _, slope = family.value_and_slope(point, maxima)
+    for direction in rng.normal(size=(5, point.size)):
+        ahead, behind = (family.value_and_slope(point + step * direction, maxima)[0] for step in (1e-6, -1e-6))
+        assert slope @ direction == pytest.approx((ahead - behind) / 2e-6, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("asked", [TINY, THREE, ODD])
+def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(asked):
+    family = family_of(asked)
+    start = library(asked, family)
+    loss = rp.select(asked, budget=rp.pcost(1)).loss_value
+    assert family.value(start) == pytest.approx(math.log(loss), abs=1e-7)
+    assert family.cost(start, Numbers.of(start.bases), Maxima())[0] == pytest.approx(1, rel=1e-9)
+    again = family.member(family.point(start))
+    assert family.value(again) == pytest.approx(family.value(start), abs=1e-9)
+
+
+@pytest.mark.parametrize("asked", [TINY, THREE, ODD])
+def test_the_search_ends_no_higher_than_it_starts(asked):
+    family = family_of(asked)
+    start = library(asked, family)
+    assert family.value(search(family, start)) <= family.value(start)
+
+
+def test_places_share_a_basis_where_the_order_and_the_kinds_asked_above_are_the_same():
+    problem = by_set_problem(THREE, importance_of(THREE, "cells"))
+    places = [(members, i) for members in THREE.closure for i in members]
+    groups = dict(zip(places, problem.group.tolist(), strict=True))
+    # Attribute 2 is asked as identity with both others, and as prefix with 1 only, by a query of weight 0.
+    assert groups[(0, 2), 2] != groups[(1, 2), 2]
+    assert groups[(0, 2), 2] != groups[(0, 1, 2), 2]
+    same = [groups[place] for place in places if place[1] == 0 and len(place[0]) == 2]
+    assert len(set(same)) == 1
+    assert by_set_problem(workload((4, 3), [{0: PREFIX}, {1: RANGE}]), np.ones(2)) is None
+
+
+def test_attributes_of_identity_only_add_no_tables():
+    asked = workload((4, 5, 3), [{0: PREFIX}, {0: IDENTITY, 1: IDENTITY}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}])
+    problem = by_set_problem(asked, importance_of(asked, "cells"))
+    assert list(problem.axes) == [0]
+    assert problem.joint == []
+    assert problem.size.cells == 0
+
+
+def test_sizes_that_take_long_are_refused_before_they_are_made():
+    large = SearchSize(pairs=8, cells=2**22, directions=(29, 29), parts=3)
+    assert large.seconds > 60 > 10 > SearchSize(pairs=8, cells=10_000, directions=(99, 99), parts=3).seconds
+    with pytest.raises(WorkloadError, match=r"2 bases of up to 30 values, 4,194,304 cells in 3 tables.*\"optimal\""):
+        large.require_quick()
+    many = rp.marginals(rp.Domain({f"a{i}": 2 for i in range(40)}), up_to=4)
+    with pytest.raises(WorkloadError, match=r"1,544,481 pairs of a query and a part of it, the limit is 131,072"):
+        by_set_problem(many, importance_of(many, "cells"))
+    long = workload((400, 300), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
+    with pytest.raises(WorkloadError, match=r"4 bases of up to 400 values, 120,000 cells in 1 tables"):
+        by_set_problem(long, importance_of(long, "cells"))
+
+
+def test_the_dense_twin_asks_what_the_workload_asks():
+    assert [sorted(query) for query in workload_queries(TINY)] == [[0], [1], [0, 1]]
