@@ -178,7 +178,8 @@ def present_parts(basis: Basis, values: NDArray[np.float64], number: int) -> NDA
     With the subtraction basis, noise of covariance ``Sub Sub^T`` is taken as deviations from the mean.
     """
     if basis.G is None:
-        return values - values.mean(axis=number, keepdims=True)
+        deviations: NDArray[np.float64] = values - values.mean(axis=number, keepdims=True)
+        return deviations
     found: NDArray[np.float64] = np.moveaxis(np.moveaxis(values, number, -1) @ basis.G, -1, number)
     return found
 

@@ -119,12 +119,18 @@ class Plan:
 
     @property
     def bases(self) -> dict[str, Basis]:
-        """The residual basis of each attribute, by name: what is measured of it."""
+        """The residual basis of each attribute, by name: what is measured of it.
+
+        With bases by set: in the set of the attribute alone; `bases_by_set` has those of other sets.
+        """
         return dict(zip(self.domain.names, self.basis_of_attribute, strict=True))
 
     @property
     def basis_summary(self) -> dict[str, int]:
-        """How many attributes have a basis of each family, such as ``{"subtraction": 9, "optimal": 5}``."""
+        """How many attributes have a basis of each family, such as ``{"subtraction": 9, "optimal": 5}``.
+
+        The family "optimal_by_set" stands for bases that are found together, others in other sets.
+        """
         return dict(Counter(basis.family for basis in self.basis_of_attribute))
 
     @cached_property

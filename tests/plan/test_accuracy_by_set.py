@@ -239,6 +239,15 @@ def test_queries_of_one_sort_are_computed_together():
         assert found.max_variances[number] == pytest.approx(alone.max_variances[0], rel=1e-12)
 
 
+def test_average_variances_of_ranges_need_no_array_of_all_ranges(monkeypatch):
+    query = {"a": Range(), "b": Range(), "c": Identity()}
+    plan = plan_by_set(Workload(Domain({"a": 4, "b": 3, "c": 5}), [query, {"a": Prefix(), "b": Range()}]), 3)
+    means = [plan.variance(asked).mean() for asked in plan.workload]
+    monkeypatch.setattr(Range, "apply", None)
+    again = AccuracyBySet(plan.workload, plan.bases_by_set, plan.noise_array)
+    np.testing.assert_allclose(again.average_variances, means, rtol=1e-10)
+
+
 @given(plan=plans_by_set())
 def test_no_plan_is_below_the_bound_of_all_mechanisms(plan):
     assert plan.above_svd_bound() >= -1e-9
