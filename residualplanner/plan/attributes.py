@@ -27,9 +27,18 @@ def workload_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumb
     Raises:
         WorkloadError: a basis cannot answer a kind of query that is asked of its attribute.
     """
+    require_answered(workload, bases)
+    return residual_numbers(bases, workload.kinds, workload.asked)
+
+
+def require_answered(workload: Workload, bases: Sequence[Basis]) -> None:
+    """Refuse a workload with a kind of query that its attribute's basis cannot answer.
+
+    Raises:
+        WorkloadError: a basis cannot answer a kind of query that is asked of its attribute.
+    """
     for attribute, number in np.argwhere(workload.asked).tolist():
         require_spanned(workload.domain.names[attribute], bases[attribute], workload.kinds[number])
-    return residual_numbers(bases, workload.kinds, workload.asked)
 
 
 def has_alike_cells(workload: Workload, bases: Sequence[Basis]) -> bool:

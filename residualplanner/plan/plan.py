@@ -19,7 +19,8 @@ from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.accuracy import Accuracy, OneBasisAccuracy, TableAccuracy
-from residualplanner.plan.attributes import checked_bases, workload_numbers
+from residualplanner.plan.accuracy_by_set import AccuracyBySet
+from residualplanner.plan.attributes import checked_bases, require_answered, workload_numbers
 from residualplanner.plan.cost_by_set import cost_bound_by_set
 from residualplanner.plan.cost_estimate import CostEstimate, cost_estimate
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
@@ -135,6 +136,7 @@ class Plan:
         Source: spec eqs. (8) and (37); docs/mathematics.md, eq. (T4).
         """
         if self.bases_by_set is not None:
+            require_answered(self.workload, self.basis_of_attribute)
             return cost_bound_by_set(self.bases_by_set, self.noise_array, self.neighbors)
         numbers = workload_numbers(self.workload, self.basis_of_attribute)
         return cost_upper_bound(self.closure, numbers, self.noise_array, self.neighbors)
@@ -315,6 +317,8 @@ class Plan:
 
     @cached_property
     def _accuracy(self) -> Accuracy:
+        if self.bases_by_set is not None:
+            return AccuracyBySet(self.workload, self.bases_by_set, self.noise_array)
         return OneBasisAccuracy(self.workload, self.basis_of_attribute, self.noise_array)
 
     def _table(self, query: QueryLike) -> TableAccuracy:
