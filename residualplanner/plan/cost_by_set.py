@@ -91,7 +91,8 @@ def _common_denominator(by_set: BasesBySet, precision: FloatArray) -> int:
     told = by_set.messages[by_set.messages != 0]
     exponents = np.frexp(np.concatenate([precision, told]))[1] - _MANTISSA
     used = {basis.pcost.denominator for basis in by_set.bases}
-    return math.lcm(*used) ** len(by_set.closure.blocks) << max(0, -int(exponents.min()))
+    power: int = math.lcm(*used) ** len(by_set.closure.blocks)
+    return power << max(0, -int(exponents.min()))
 
 
 def _whole(number: float, common: int) -> int:
@@ -113,7 +114,8 @@ def _largest_rest(factor: int, axes: list[list[tuple[int, float]]], common: int)
         lengths = np.array([length for length, _ in axis], dtype=object)
         messages = np.array([_whole(message, common) for _, message in axis], dtype=object)
         wholes, less = wholes * lengths[taken], less + messages[taken]
-    return max((wholes - less).tolist())
+    largest: int = max((wholes - less).tolist())
+    return largest
 
 
 def _near_largest(factor: int, axes: list[list[tuple[int, float]]], common: int) -> IntArray:
