@@ -20,7 +20,7 @@ from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.accuracy import Accuracy, OneBasisAccuracy, TableAccuracy
 from residualplanner.plan.accuracy_by_set import AccuracyBySet
-from residualplanner.plan.attributes import checked_bases, require_answered, workload_numbers
+from residualplanner.plan.attributes import checked_bases, require_all_spanned, workload_numbers
 from residualplanner.plan.cost_by_set import cost_bound_by_set
 from residualplanner.plan.cost_estimate import CostEstimate, cost_estimate
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
@@ -85,6 +85,8 @@ class Plan:
             self._require_fitting(self.bases_by_set)
             bases = self.bases_by_set.of_attributes(self.domain.sizes)
         object.__setattr__(self, "basis_of_attribute", checked_bases(self.domain, bases))
+        if self.bases_by_set is not None:
+            require_all_spanned(self.workload, self.basis_of_attribute)
         if self.targets is not None:
             object.__setattr__(self, "targets", self.targets.of(self.workload))
         noise = frozen(np.array(self.noise_array, dtype=np.float64))
@@ -142,7 +144,6 @@ class Plan:
         Source: spec eqs. (8) and (37); docs/mathematics.md, eq. (T4).
         """
         if self.bases_by_set is not None:
-            require_answered(self.workload, self.basis_of_attribute)
             return cost_bound_by_set(self.bases_by_set, self.noise_array, self.neighbors)
         numbers = workload_numbers(self.workload, self.basis_of_attribute)
         return cost_upper_bound(self.closure, numbers, self.noise_array, self.neighbors)

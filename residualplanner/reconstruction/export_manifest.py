@@ -56,7 +56,7 @@ def manifest_bytes(
             "bases": {name: _measured(plan, attribute) for attribute, name in enumerate(plan.domain.names)},
         }
         | ({} if plan.targets is None else {"target_level": plan.targets.level}),
-        "noise": {name: value for name, value in noise_to_json(noise).items() if name != "seed"},
+        "noise": {name: value for name, value in noise_to_json(noise, plan).items() if name != "seed"},
         "tables": {"count": len(release), "format": file_format, "profile": profile, "conf_level": level},
         "files": dict(hashes),
     }
