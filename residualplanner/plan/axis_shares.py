@@ -8,21 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from residualplanner._checks import FloatArray
-from residualplanner.bases import Basis, average_shares, cell_covariances, cell_shares, is_alike
-from residualplanner.queries import Kind
+from residualplanner.bases import average_shares, cell_covariances, cell_shares, is_alike
+from residualplanner.plan.covariance import Axis
 
 
 @dataclass(frozen=True, eq=False)
-class AxisShares:
-    """An attribute of a table in one of its subsets.
-
-    Attributes:
-        basis: its basis there.
-        kind: what is asked of it.
-    """
-
-    basis: Basis
-    kind: Kind
+class AxisShares(Axis):
+    """An attribute of a table in one of its subsets, with its basis there."""
 
     @property
     def is_alike(self) -> bool:

@@ -14,7 +14,7 @@ from residualplanner.bases import Basis
 from residualplanner.workload import BasesBySet
 
 #: Cells whose term of (T4) is this close to the largest, relative to what the set costs, count as attaining it.
-TIE = 1e-6
+TIE = 1e-8
 
 
 def cost_parts(by_set: BasesBySet, noise_variance: FloatArray) -> FloatArray:

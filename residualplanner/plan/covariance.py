@@ -26,7 +26,7 @@ _CELL_LIMIT = 2**60
 _FORMED = 2**22
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Axis:
     """One attribute of a table.
 

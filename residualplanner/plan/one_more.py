@@ -17,7 +17,7 @@ from residualplanner.bases import spans_kind
 from residualplanner.errors import WorkloadError
 from residualplanner.plan.answered import answered_queries, plan_of_part, scaled_plan
 from residualplanner.plan.bases_asked import Bases
-from residualplanner.plan.losses import ConvexLoss, Loss, loss_of_words, read_loss
+from residualplanner.plan.losses import ConvexLoss, Loss, SumOfVariances, loss_of_words, read_loss
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.query_places import query_places
 from residualplanner.plan.select import select
@@ -134,14 +134,14 @@ def cost_of_more(
         neighbors=plan.neighbors.notion,
         records_per_person=plan.neighbors.records_per_person,
     )
-    same_budget = planned(budget=plan.budget, loss=asked, bases=_bases(plan))
+    same_budget = planned(budget=plan.budget, loss=asked, bases=_bases(plan, asked))
     if moe is None:
         factor = float((same_budget.max_variances[places] / plan.max_variances).max())
         same_accuracy = scaled_plan(same_budget, factor * _RESERVE)
     else:
         margins[places] = np.sqrt(plan.max_variances)
         targets = Targets(margins * normal_quantile(level), level)
-        plans = [planned(loss=targets, bases=bases) for bases in _all_bases(plan, whole)]
+        plans = [planned(loss=targets, bases=bases) for bases in _all_bases(plan, whole, targets)]
         same_accuracy = min(plans, key=lambda found: found.pcost)
     return CostOfMore(plan, same_budget, same_accuracy, _table(plan, same_budget, same_accuracy, new))
 
@@ -161,18 +161,20 @@ def _loss(plan: Plan, loss: Loss | None, std_errs: FloatArray, places: IntArray)
     return Targets(margins, plan.targets.level, plan.targets.others)
 
 
-def _bases(plan: Plan) -> Bases:
-    """How the plan's bases were asked for: given ones again, the others by the word."""
+def _bases(plan: Plan, loss: Loss) -> Bases:
+    """How the plan's bases were asked for: given ones again, the others by the word, if it is for this loss."""
     given = {name: basis for name, basis in plan.bases.items() if basis.family == "given"}
     if given:
         return given
+    if plan.bases_by_set is not None and isinstance(read_loss(loss), SumOfVariances):
+        return "optimal_by_set"
     return "orthogonal" if "orthogonal" in plan.basis_summary else "optimal"
 
 
-def _all_bases(plan: Plan, whole: Workload) -> list[Bases]:
+def _all_bases(plan: Plan, whole: Workload, targets: Targets) -> list[Bases]:
     """Bases chosen anew, and those of the plan where they can be kept: the cheaper ones are taken."""
     if set(plan.basis_summary) == {"subtraction"}:
-        return [_bases(plan)]
+        return [_bases(plan, targets)]
     asked = set(np.argwhere(plan.workload.asked)[:, 0].tolist())
     kept = {plan.domain.names[attribute]: plan.basis_of_attribute[attribute] for attribute in asked}
     is_spanned = all(
@@ -180,7 +182,8 @@ def _all_bases(plan: Plan, whole: Workload) -> list[Bases]:
         for attribute, kind in np.argwhere(whole.asked).tolist()
         if attribute in asked
     )
-    return [_bases(plan), kept] if is_spanned else [_bases(plan)]
+    anew = _bases(plan, targets)
+    return [anew, kept] if is_spanned else [anew]
 
 
 def _table(now: Plan, same_budget: Plan, same_accuracy: Plan, new: IntArray) -> "pd.DataFrame":
