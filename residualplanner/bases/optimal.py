@@ -139,7 +139,7 @@ class _Problem:
     def of(cls, present: NDArray[np.float64], absent: NDArray[np.float64] | None) -> "_Problem":
         n = len(present)
         V = np.zeros((n, n)) if absent is None else absent
-        Z, unasked = _asked_directions(present + V)
+        Z, unasked = asked_directions(present + V)
         least = _LEAST_WEIGHT * float(np.trace(present) + np.trace(V)) / n * (Z @ Z.T)
         values, vectors = linalg.eigh(Z.T @ (present + least) @ Z)
         roots = np.sqrt(np.maximum(values, values[-1] * 1e-14))
@@ -210,7 +210,7 @@ class _Problem:
         return self._share(v) - float(slope @ linalg.cho_solve(self.factor, slope, check_finite=False))
 
 
-def _asked_directions(form: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
+def asked_directions(form: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
     """Orthonormal columns (n, r) that sum to 0 and are asked about, and orthonormal rows (n-1-r, n) that are not."""
     Z = zero_sum_basis(len(form))
     values, vectors = linalg.eigh(Z.T @ form @ Z)

@@ -44,7 +44,8 @@ def answered_queries(plan: Plan, queries: Workload) -> IntArray:
 def plan_of_part(plan: Plan, part: Workload) -> Plan:
     """The same noise as a plan for other queries, all of which the plan must answer; it has no targets."""
     places = np.concatenate([plan.closure.positions_of(block) for block in part.closure.blocks])
-    return replace(plan, workload=part, noise_array=plan.noise_array[places], targets=None)
+    by_set = None if plan.bases_by_set is None else plan.bases_by_set.part(part.closure)
+    return replace(plan, workload=part, noise_array=plan.noise_array[places], bases_by_set=by_set, targets=None)
 
 
 def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> Plan:
@@ -66,7 +67,12 @@ def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> P
     """
     loss_value = plan.loss_value / (factor if plan.targets is None else math.sqrt(factor))
     noise_array = plan.noise_array / factor
+    by_set = None if plan.bases_by_set is None else plan.bases_by_set.scaled(factor)
     loose = replace(
-        plan, noise_array=noise_array, loss_value=loss_value, budget=pcost(Fraction(plan.pcost * factor) * 2)
+        plan,
+        noise_array=noise_array,
+        loss_value=loss_value,
+        bases_by_set=by_set,
+        budget=pcost(Fraction(plan.pcost * factor) * 2),
     )
     return replace(loose, budget=budget or pcost(math.nextafter(loose.pcost, math.inf)))

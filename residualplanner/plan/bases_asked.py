@@ -22,13 +22,16 @@ from residualplanner.plan.targets import Targets
 from residualplanner.workload import Workload
 
 #: What `select` accepts as bases.
-Bases = Literal["optimal", "orthogonal"] | Mapping[str, ArrayLike | Basis]
+Bases = Literal["optimal", "optimal_by_set", "orthogonal"] | Mapping[str, ArrayLike | Basis]
 
-_WORDS = ("optimal", "orthogonal")
+BY_SET = "optimal_by_set"
+_WORDS = ("optimal", BY_SET, "orthogonal")
 
 
 def bases_for(workload: Workload, importance: FloatArray, bases: Bases, loss: LossObject) -> tuple[Basis, ...]:
     """The basis of every attribute, (d,): those that are given, and the best ones for the loss elsewhere.
+
+    Where bases by set are asked for, these are what the search for them starts from.
 
     Args:
         workload: the queries.
@@ -69,7 +72,8 @@ def read_bases(domain: Domain, bases: Bases) -> str | dict[str, Basis]:
         return bases
     if not isinstance(bases, Mapping):
         raise WorkloadError(
-            f'bases must be "optimal", "orthogonal" or a mapping from attribute names to matrices, got {bases!r}'
+            'bases must be "optimal", "optimal_by_set", "orthogonal" or a mapping from attribute names to matrices, '
+            f"got {bases!r}"
         )
     for name in bases:
         domain.positions((name,))

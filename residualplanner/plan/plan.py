@@ -19,6 +19,7 @@ from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.accuracy import Accuracy, OneBasisAccuracy, TableAccuracy
+from residualplanner.plan.accuracy_by_set import AccuracyBySet
 from residualplanner.plan.attributes import checked_bases, require_all_spanned, workload_numbers
 from residualplanner.plan.cost_by_set import cost_bound_by_set
 from residualplanner.plan.cost_estimate import CostEstimate, cost_estimate
@@ -317,6 +318,8 @@ class Plan:
 
     @cached_property
     def _accuracy(self) -> Accuracy:
+        if self.bases_by_set is not None:
+            return AccuracyBySet(self.workload, self.bases_by_set, self.noise_array)
         return OneBasisAccuracy(self.workload, self.basis_of_attribute, self.noise_array)
 
     def _table(self, query: QueryLike) -> TableAccuracy:

@@ -12,8 +12,10 @@ from residualplanner._checks import FloatArray, require_positive
 from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.attributes import workload_numbers
-from residualplanner.plan.bases_asked import Bases, bases_for
+from residualplanner.plan.bases_asked import BY_SET, Bases, bases_for
+from residualplanner.plan.by_set_choice import ChoiceBySet, choose_by_set, spending
 from residualplanner.plan.convex_noise import least_convex, least_cost
+from residualplanner.plan.cost_by_set import cost_bound_by_set
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
 from residualplanner.plan.losses import (
     ConvexLoss,
@@ -31,10 +33,12 @@ from residualplanner.plan.targets import Targets, basis_importance
 from residualplanner.plan.unit_noise import least_maximum, least_sum
 from residualplanner.privacy import Budget, Neighbors, Notion, pcost
 from residualplanner.selection import NoiseChoice
-from residualplanner.workload import Workload
+from residualplanner.workload import BasesBySet, Workload
 
 #: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.
 _RESERVE = 1 + 1e-11
+#: Bases by set are taken where they make a loss smaller by this fraction.
+_WORTH = 1e-6
 
 
 def select(
@@ -58,7 +62,8 @@ def select(
             `Targets` (margins of error that tables are to have: the largest one relative to its target), or a function
             from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
         bases: what is measured of attributes that are asked in other kinds than identity: "optimal" (spec section 5),
-            "orthogonal" (the paper's section 7), or a mapping from attribute name to a matrix S of shape (n-1, n) whose
+            "orthogonal" (the paper's section 7), "optimal_by_set" (an attribute may have other bases in other sets of
+            attributes; for sums, and for records that are added or removed), or a mapping from attribute name to a matrix S of shape (n-1, n) whose
             rows are independent of one another and of a row of ones, such as ``plan.bases`` of another plan; attributes
             that are not named get the optimal one.  Matrices of real numbers are rounded to whole-number multiples of
             a power of 2, which costs less than 1e-4 of any variance.
@@ -100,6 +105,9 @@ def select(
     if notion.notion == "replace" and len(workload.closure) == 1:
         raise BudgetError("when records are replaced their number is public: this workload has nothing to protect")
     asked, gap = read_loss(loss), require_positive("gap", gap)
+    is_by_set = isinstance(bases, str) and bases == BY_SET
+    if is_by_set:
+        _require_sum(asked, notion)
     importance = _importance(workload, asked)
     given = bases_for(
         workload, basis_importance(importance) if isinstance(asked, Targets) else importance, bases, asked
@@ -111,6 +119,9 @@ def select(
 
     choice = _unit_choice(frame, asked, importance, gap)
     is_margin = isinstance(asked, Targets)
+    by_set = choose_by_set(workload, importance, given) if is_by_set else None
+    if by_set is not None and by_set.noise.loss < choice.loss * (1 - _WORTH):
+        return _plan_by_set(frame, by_set, at_most)
     spent = spendable(budget) if at_most is None else _needed(choice.loss, float(at_most), is_margin=is_margin)
     with np.errstate(over="ignore", under="ignore"):
         noise_variance = choice.noise_variance / spent
@@ -136,26 +147,32 @@ class _Frame:
         if not np.isfinite(costs).all():
             raise WorkloadError("the bases have entries too large for queries of so many attributes; divide them")
 
-    def plan(self, noise_variance: FloatArray, choice: NoiseChoice, loss_value: float) -> Plan:
+    def plan(
+        self, noise_variance: FloatArray, choice: NoiseChoice, loss_value: float, by_set: BasesBySet | None = None
+    ) -> Plan:
         """The plan with this noise; without a budget, one that covers it."""
         if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
             raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
         return Plan(
             workload=self.workload,
             noise_array=noise_variance,
-            budget=self.budget or self._least_budget(noise_variance),
+            budget=self.budget or self._least_budget(noise_variance, by_set),
             loss=describe_loss(self.loss),
             loss_value=loss_value,
             gap=choice.gap,
             status=choice.status,
             neighbors=self.neighbors,
             basis_of_attribute=self.bases,
+            bases_by_set=by_set,
             targets=self.loss if isinstance(self.loss, Targets) else None,
         )
 
-    def _least_budget(self, noise_variance: FloatArray) -> Budget:
+    def _least_budget(self, noise_variance: FloatArray, by_set: BasesBySet | None) -> Budget:
         """A budget that covers this noise; a float more, as a budget reads the decimal spelling where that is less."""
-        cost = cost_upper_bound(self.workload.closure, self.numbers, noise_variance, self.neighbors)
+        if by_set is not None:
+            cost = cost_bound_by_set(by_set, noise_variance, self.neighbors)
+        else:
+            cost = cost_upper_bound(self.workload.closure, self.numbers, noise_variance, self.neighbors)
         return pcost(math.nextafter(cost, math.inf))
 
 
@@ -176,6 +193,28 @@ def _unit_choice(
     if isinstance(loss, MaxVariance):
         return least_maximum(workload, frame.bases, numbers, importance, neighbors, gap=gap)
     return least_largest_ratio(workload, frame.bases, numbers, importance, neighbors, others=loss.others, gap=gap)
+
+
+def _require_sum(loss: LossObject, neighbors: Neighbors) -> None:
+    """Refuse bases by set for what they are not searched for."""
+    if not isinstance(loss, SumOfVariances):
+        raise WorkloadError(
+            'bases="optimal_by_set" is for the losses "sum" and SumOfVariances(...), '
+            f'not for the {describe_loss(loss)}; use bases="optimal"'
+        )
+    if neighbors.notion != "add-remove":
+        raise WorkloadError(
+            'bases="optimal_by_set" is for neighbors="add-remove"; where records are replaced, use bases="optimal"'
+        )
+
+
+def _plan_by_set(frame: _Frame, choice: ChoiceBySet, at_most: float | None) -> Plan:
+    """The plan with these bases by set, which has their exact cost."""
+    factor = float(frame.neighbors.cost_factor)
+    loss = choice.noise.loss * factor
+    spent = spendable(frame.budget) if at_most is None else _needed(loss, float(at_most), is_margin=False)
+    bases, noise_variance = spending(choice, spent / factor)
+    return frame.plan(noise_variance, choice.noise, loss / spent, bases)
 
 
 def _convex_plan(frame: _Frame, loss: ConvexLoss, at_most: float | None) -> Plan:

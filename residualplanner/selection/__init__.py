@@ -3,12 +3,16 @@
 from residualplanner.selection.choice import NoiseChoice
 from residualplanner.selection.convex import minimize_convex_loss, minimize_privacy_cost
 from residualplanner.selection.minimax import minimize_maximum_variance
+from residualplanner.selection.table_costs import Table, TableChoice, minimize_over_tables
 from residualplanner.selection.weighted_sum import minimize_weighted_variance
 
 __all__ = [
     "NoiseChoice",
+    "Table",
+    "TableChoice",
     "minimize_convex_loss",
     "minimize_maximum_variance",
+    "minimize_over_tables",
     "minimize_privacy_cost",
     "minimize_weighted_variance",
 ]

@@ -5,7 +5,7 @@ Source: docs/mathematics.md, eqs. (T1) to (T4).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -117,6 +117,10 @@ class BasesBySet:
         kept = np.concatenate(places)
         messages = np.concatenate([np.empty(0), *(self.messages_at(place) for place in kept.tolist())])
         return BasesBySet(closure, self.bases, self.of_place[kept], messages)
+
+    def scaled(self, factor: float) -> "BasesBySet":
+        """The same for precisions that are ``factor`` times as large: messages are in units of the cost."""
+        return replace(self, messages=self.messages * factor)
 
     def _require_alike_places(self) -> None:
         """The bases of an attribute must be for one size and answer the same queries."""

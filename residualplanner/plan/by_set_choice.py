@@ -1,0 +1,172 @@
+"""Bases by set in whole numbers for a sum of variances, with the best noise for them and a proof of that.
+
+Reads: a workload, the importance of its queries, a basis for each attribute.  Gives: ChoiceBySet.
+Source: docs/mathematics.md, eqs. (T3) and (T4); spec eq. (36).
+"""
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from residualplanner._checks import FloatArray
+from residualplanner._threads import one_thread
+from residualplanner.bases import Basis, integer_basis, rounded_matrix, subtraction_basis
+from residualplanner.errors import SolverError, WorkloadError
+from residualplanner.plan.asked_forms import ROUNDING_LOSS
+from residualplanner.plan.by_set_basis import GroupBasis, Numbers
+from residualplanner.plan.by_set_problem import BySetProblem
+from residualplanner.plan.by_set_search import Family, Member, search
+from residualplanner.plan.cost_by_set import exact_cost_by_set
+from residualplanner.selection import NoiseChoice, Table, TableChoice, minimize_over_tables
+from residualplanner.workload import BasesBySet, Workload
+
+#: Messages are multiples of this, at privacy cost 1, so that exact fractions stay short.
+_QUANTUM = 2.0**-44
+#: The sharpness at which rounded bases are compared with real ones.
+_SHARPNESS = 1e4
+_STATUS = "bases by set from a local search; noise certified for them"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ChoiceBySet:
+    """Bases by set, and the best noise for them at privacy cost 1.
+
+    Attributes:
+        bases: with messages that prove the cost.
+        noise: the noise variances of all sets, with the bound for these bases.
+    """
+
+    bases: BasesBySet
+    noise: NoiseChoice
+
+
+def choose_by_set(workload: Workload, importance: FloatArray, bases: tuple[Basis, ...]) -> ChoiceBySet | None:
+    """The best bases by set that are found for a sum of average variances; None if there can be only one basis each.
+
+    Args:
+        workload: the queries.
+        importance (q,): how much the variance of each query's average cell counts, at least 0.
+        bases (d,): where the search starts.
+
+    Raises:
+        WorkloadError: it would be too large a search.
+    """
+    problem = BySetProblem.of(workload, importance)
+    if len(problem.attribute_of_group) == len(problem.axes):
+        return None
+    family = Family(problem)
+    with one_thread():
+        found = search(family, family.start(bases))
+        whole = _rounded(family, found)
+        return _with_noise(family, whole)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Whole:
+    """Whole-number matrices (g-1, g), the exponents they are scaled by, and the member with these divided out."""
+
+    matrices: list[FloatArray]
+    exponents: list[int]
+    member: Member
+
+
+def _rounded(family: Family, found: Member) -> _Whole:
+    """The bases in whole numbers, with as few digits as lose little enough."""
+    real = [GroupBasis.from_matrix(basis.axis, basis.matrix()) for basis in found.bases]
+    before = _with_bases(family, found, real)
+    allowed = family.value(before, _SHARPNESS) + ROUNDING_LOSS
+    for digits in range(1, 30):
+        exponents = [digits + len(basis.lengths).bit_length() for basis in real]
+        matrices = [rounded_matrix(basis.matrix(), e) for basis, e in zip(real, exponents, strict=True)]
+        with suppress(np.linalg.LinAlgError, WorkloadError):
+            bases = [
+                GroupBasis.from_matrix(basis.axis, np.ldexp(matrix, -e))
+                for basis, matrix, e in zip(real, matrices, exponents, strict=True)
+            ]
+            member = replace(before, bases=tuple(bases))
+            if family.value(member, _SHARPNESS) <= allowed:
+                for matrix in matrices:
+                    integer_basis(matrix, "optimal_by_set")
+                return _Whole(matrices, exponents, family.scaled(member))
+    raise SolverError("no whole-number matrices come close to the bases by set; ask for bases='optimal'")
+
+
+def _with_bases(family: Family, member: Member, bases: list[GroupBasis]) -> Member:
+    """The same with bases of another scale: precisions make up for it."""
+    scale = np.array([mine.lengths.max() / new.lengths.max() for mine, new in zip(member.bases, bases, strict=True)])
+    factors = np.array([scale[list(groups)].prod() for groups in family.problem.classes])
+    return replace(member, bases=tuple(bases), precision=member.precision * factors)
+
+
+def _with_noise(family: Family, whole: _Whole) -> ChoiceBySet:
+    """The best noise for these bases, in units of the whole-number matrices."""
+    problem, numbers = family.problem, Numbers.of(whole.member.bases)
+    variances = family.variances(numbers).weights
+    tables = [
+        Table(tuple(family.attribute[group] for group in groups), tuple(numbers.lengths[group] for group in groups))
+        for groups in problem.classes
+    ]
+    found = minimize_over_tables(family.class_weights(variances), tables, whole.member.precision, whole.member.messages)
+    roots = np.sqrt(variances / problem.factor)
+    share = roots / np.bincount(problem.cost_class, roots * problem.factor, len(tables))[problem.cost_class]
+    precision = found.precision[problem.cost_class] * share
+    exponents = np.array([2 * sum(whole.exponents[g] for g in groups) for groups in problem.classes])
+    noise = np.ldexp(1 / precision, exponents[problem.cost_class])
+    by_set = _bases_by_set(family, whole, numbers, found, precision * problem.factor)
+    cost = float(exact_cost_by_set(by_set, 1 / noise))
+    loss = float((variances / precision).sum()) * cost
+    by_set = replace(by_set, messages=np.rint(by_set.messages / cost / _QUANTUM) * _QUANTUM)
+    return ChoiceBySet(by_set, NoiseChoice(noise * cost, loss, min(found.bound, loss), _STATUS))
+
+
+def _bases_by_set(family: Family, whole: _Whole, numbers: Numbers, found: TableChoice, cost: FloatArray) -> BasesBySet:
+    """Bases and messages of all places.
+
+    Args:
+        family, whole, numbers, found: the bases, and the noise of classes.
+        cost (m,): the precision of each set times the factor of its other attributes.
+    """
+    problem = family.problem
+    workload, closure = problem.workload, problem.workload.closure
+    own = [
+        integer_basis(matrix[:, problem.axis(group).forms.group], "optimal_by_set")
+        for group, matrix in enumerate(whole.matrices)
+    ]
+    plain = sorted({i for i in range(len(workload.domain)) if i not in problem.axes and not closure.trivial[i]})
+    others = {i: len(own) + at for at, i in enumerate(plain)}
+    bases = (*own, *(subtraction_basis(workload.domain.sizes[i]) for i in plain))
+    of_place, messages, place = problem.group.copy(), [np.empty(0)], 0
+    for number, members in enumerate(closure):
+        groups = problem.classes[problem.cost_class[number]]
+        phis = iter(_messages(found, int(problem.cost_class[number]), groups, numbers, float(cost[number])))
+        for i in members:
+            if i not in problem.axes:
+                of_place[place] = others[i]
+            elif len(members) > 1:
+                messages.append(next(phis)[problem.axes[i].forms.group])
+            place += 1
+    return BasesBySet(closure, bases, of_place, np.rint(np.concatenate(messages) / _QUANTUM) * _QUANTUM)
+
+
+def _messages(
+    found: TableChoice, number: int, groups: tuple[int, ...], numbers: Numbers, cost: float
+) -> list[FloatArray]:
+    """The messages of a set: its share of those of its class; all of the cost, where it is of one own attribute."""
+    if len(groups) == 1:
+        return [cost * numbers.lengths[groups[0]]]
+    share = cost / float(found.precision[number])
+    return [share * phi for phi in found.messages.get(number, [])]
+
+
+def spending(choice: ChoiceBySet, spent: float) -> tuple[BasesBySet, FloatArray]:
+    """Bases and noise (m,) that cost ``spent`` at most, exactly, and hardly less."""
+    noise = choice.noise.noise_variance / spent
+    bases = choice.bases.scaled(spent)
+    for _ in range(20):
+        cost = exact_cost_by_set(bases, np.nextafter(1 / noise, math.inf))
+        if cost <= spent:
+            break
+        noise = noise * (1 + 2 * max(float(cost / spent) - 1, 2.0**-52))
+    return bases, noise
