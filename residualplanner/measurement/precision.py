@@ -89,7 +89,7 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
         precision.
 
     Cost: about a second for a million sets.
-    Source: spec eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, and eq. (37); docs/mathematics.md, eq. (T4);
+    Source: spec eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, and eq. (37); spec eq. (T4);
         paper Theorem 5.1.
     """
     if plan.bases_by_set is not None:

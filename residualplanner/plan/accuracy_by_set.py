@@ -1,7 +1,7 @@
 """How accurate a plan's queries are, where attributes have bases by set.
 
 Reads: a workload, bases by set, noise variances.  Gives: arrays, one entry per query; variances within one table.
-Source: docs/mathematics.md, eqs. (T2) to (T4).
+Source: spec eqs. (T2) to (T4).
 """
 
 import math
@@ -52,7 +52,7 @@ class AccuracyBySet:
 
     @cached_property
     def average_variances(self) -> FloatArray:
-        """As `Accuracy`.  Source: docs/mathematics.md, eq. (T3)."""
+        """As `Accuracy`.  Source: spec eq. (T3)."""
         variances = np.empty(len(self.workload))
         for numbers, sets, taken in self.pieces():
             variances[numbers] = np.einsum("qs,qs->q", taken, self.noise[sets])
@@ -60,7 +60,7 @@ class AccuracyBySet:
 
     @cached_property
     def max_variances(self) -> FloatArray:
-        """As `Accuracy`: of all cells of a table.  Source: docs/mathematics.md, eq. (T3)."""
+        """As `Accuracy`: of all cells of a table.  Source: spec eq. (T3)."""
         largest = np.zeros(len(self.workload))
         for group in self.groups:
             noise = self.noise[group.sets(self.by_set.closure)]
@@ -94,7 +94,7 @@ class AccuracyBySet:
     def pieces(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
         """For runs of queries: which they are (m,), their sets, and what an average cell takes of their noise, (m, s).
 
-        Source: docs/mathematics.md, eq. (T3).
+        Source: spec eq. (T3).
         """
         for group in self.groups:
             sets = group.sets(self.by_set.closure)
@@ -139,7 +139,7 @@ class TableBySet:
         return self.shares.shape
 
     def variances(self) -> NDArray[np.float64]:
-        """As `TableAccuracy`.  Source: docs/mathematics.md, eq. (T3)."""
+        """As `TableAccuracy`.  Source: spec eq. (T3)."""
         return in_full(self.differing_variances(), self.shape)
 
     def differing_variances(self) -> NDArray[np.float64]:
@@ -147,9 +147,9 @@ class TableBySet:
         return self.shares.differing_variances(self.noise)
 
     def covariance(self) -> NDArray[np.float64]:
-        """As `TableAccuracy`.  Source: docs/mathematics.md, eq. (T3)."""
+        """As `TableAccuracy`.  Source: spec eq. (T3)."""
         return self.shares.covariance(self.noise)
 
     def combination_variance(self, weights: NDArray[np.float64]) -> float:
-        """As `TableAccuracy`.  Source: docs/mathematics.md, eq. (T3)."""
+        """As `TableAccuracy`.  Source: spec eq. (T3)."""
         return self.shares.combination_variance(weights, self.noise)

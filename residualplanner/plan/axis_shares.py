@@ -1,7 +1,7 @@
 """What the answers to one kind of query take of the noise with one basis, kept once it is known.
 
 Reads: a basis, a kind of query.  Gives: AxisShares.
-Source: docs/mathematics.md, eq. (T3).
+Source: spec eq. (T3).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """A bound of the privacy cost, in exact arithmetic, where attributes have bases of their own by set.
 
 Reads: bases by set, precisions.  Gives: fractions, and floats that are no less.
-Source: docs/mathematics.md, eq. (T4).
+Source: spec eq. (T4).
 """
 
 import math
@@ -30,7 +30,7 @@ def exact_cost_by_set(by_set: BasesBySet, precision: FloatArray) -> Fraction:
 
     Cost: one pass over the tables of the closure in floating point, where equal entries count once and attributes with
         the subtraction basis not at all, and about 50 microseconds a set.
-    Source: docs/mathematics.md, eq. (T4).
+    Source: spec eq. (T4).
 
     Example:
         >>> from residualplanner.bases import integer_basis

@@ -1,7 +1,7 @@
 """What each set contributes to the bound (T4) of the privacy cost, where attributes have bases by set.
 
 Reads: bases by set, noise variances.  Gives: an array, one entry per set.
-Source: docs/mathematics.md, eq. (T4).
+Source: spec eq. (T4).
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ def cost_parts(by_set: BasesBySet, noise_variance: FloatArray) -> FloatArray:
         by_set: the bases and the messages.
         noise_variance (m,): sigma squared of every set.
 
-    Source: docs/mathematics.md, eq. (T4).
+    Source: spec eq. (T4).
 
     Example:
         >>> from residualplanner.bases import integer_basis

@@ -135,7 +135,7 @@ class Plan:
 
         With bases by set it is a bound of the cost.
 
-        Source: spec eqs. (8) and (37); docs/mathematics.md, eq. (T4).
+        Source: spec eqs. (8) and (37); spec eq. (T4).
         """
         if self.bases_by_set is not None:
             return cost_bound_by_set(self.bases_by_set, self.noise_array, self.neighbors)

@@ -1,7 +1,7 @@
 """How what is measured of a set of attributes spreads over the other attributes of a table, with bases by set.
 
 Reads: for each set, what each attribute's total is spread by.  Gives: tables.
-Source: docs/mathematics.md, eq. (T2).
+Source: spec eq. (T2).
 
 A subset of a table's attributes is told by its bits: bit i stands for the attribute of axis i.  Arrays have an axis for
 each attribute of the table, of length 1 where the attribute makes no difference.
@@ -28,7 +28,7 @@ def rest_tables(origins: Mapping[tuple[int, int], _Array], start: _Array) -> dic
     An attribute that is spread alike in all sets is a factor: ``h_{A,B}`` is its u times ``h_{A without it, B}``.
 
     Cost: ``4**k`` products of tables at most, for k attributes that are not spread alike in all sets.
-    Source: docs/mathematics.md, eq. (T2).
+    Source: spec eq. (T2).
 
     Example:
         >>> origins = {(1, 0): [[1.0], [0]], (3, 0): [[0.5], [0.5]], (2, 1): [[1.0, 0]], (3, 1): [[0.5, 0.5]]}

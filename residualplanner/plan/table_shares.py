@@ -1,7 +1,7 @@
 """What a table takes of the noise of each set, where attributes have bases by set: its mean, cells, combinations.
 
 Reads: the kinds of query of a table's attributes, and their bases in each subset.  Gives: TableShares.
-Source: docs/mathematics.md, eqs. (T2) and (T3).
+Source: spec eqs. (T2) and (T3).
 
 A subset of a table's attributes is told by its bits: bit i stands for the attribute of axis i.  Arrays have an axis for
 each attribute of the table, of length 1 where the attribute makes no difference: an array is not about it, or all its
@@ -89,7 +89,7 @@ class TableShares:
 
         Attributes with more answers than values are taken by their Gram matrices: nothing has an entry for each answer.
 
-        Source: docs/mathematics.md, eq. (T3).
+        Source: spec eq. (T3).
         """
         grams = {
             axis: kind.gram(size) / kind.rows(size)
@@ -102,7 +102,7 @@ class TableShares:
     def of_cells(self) -> Iterator[_Array]:
         """What cells take of the noise of each subset: those that differ, some of them at a time, (s, cells).
 
-        Source: docs/mathematics.md, eq. (T3).
+        Source: spec eq. (T3).
         """
         for part in _parts(self.differing, max(1, CHUNK // len(self.subsets))):
             lengths = [piece.stop - piece.start for piece in part]
@@ -114,7 +114,7 @@ class TableShares:
         Raises:
             WorkloadError: there are too many.
 
-        Source: docs/mathematics.md, eq. (T3).
+        Source: spec eq. (T3).
         """
         require_few_cells(self.shape, self.differing)
         total = np.zeros(self.differing)
@@ -128,7 +128,7 @@ class TableShares:
         Raises:
             WorkloadError: the matrix would have more than 2**28 entries.
 
-        Source: docs/mathematics.md, eq. (T3).
+        Source: spec eq. (T3).
         """
         cells, order = math.prod(self.shape), len(self.shape)
         require_small_covariance(cells)
@@ -148,7 +148,7 @@ class TableShares:
 
         The weights are taken through the transposes of each basic matrix and of what multiplies the noise of each set.
 
-        Source: docs/mathematics.md, eq. (T3).
+        Source: spec eq. (T3).
         """
         for axis, (kind, size) in enumerate(zip(self.kinds, self.sizes, strict=True)):
             weights = weights_by_value(kind, size, weights, axis)
