@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dense
 from plans_by_set import measured, plan_by_set, plans_by_set, sample_workload, strategy
-from replayed_measuring import after_noise, before_noise, integers_of, noise_frozen, replay
+from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_frozen, replay
 from residualplanner._archive import content_hash, read_archive, write_archive
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.measurement import discrete, load_measurement, measure, require_measurable
@@ -70,23 +70,13 @@ def test_answers_of_every_set_are_those_of_its_own_bases_exactly(plan, records, 
 @given(plan=plans_by_set())
 @settings(max_examples=50, deadline=None)
 def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
-    asked = []
-
-    def flat(scales, sizes, _source):
-        asked.extend(zip(scales.numerators, scales.denominators, np.asarray(sizes).tolist(), strict=True))
-        return np.zeros(int(np.sum(sizes)), dtype=np.int64)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(discrete, "THREADS", 10**6)
-        patch.setattr(discrete, "draw_flat", flat)
-        measure(plan, np.zeros((1, len(plan.domain)), dtype=np.int64))
     expected, precision = [], precision_of(plan.noise_array).tolist()
     for number in np.concatenate(groups_of_plan(plan).members).tolist():
         bases = bases_in(plan, plan.closure[number])
         sizes = [basis.size for basis in bases if basis.matrix is None]
         draws = math.prod(basis.size if basis.matrix is None else basis.answers for basis in bases)
         expected += [Fraction(math.prod(sizes)) ** 2 / Fraction(precision[number])] * draws
-    assert [Fraction(a, b) for a, b, size in asked for _ in range(size)] == expected
+    assert drawn_scales(plan) == expected
 
 
 @given(plan=plans_by_set())
