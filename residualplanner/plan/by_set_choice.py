@@ -24,8 +24,6 @@ from residualplanner.workload import BasesBySet, Workload
 
 #: Messages are multiples of this, at privacy cost 1, so that exact fractions stay short.
 _QUANTUM = 2.0**-44
-#: The sharpness at which rounded bases are compared with real ones.
-_SHARPNESS = 1e4
 _STATUS = "bases by set from a local search; noise certified for them"
 
 
@@ -76,7 +74,7 @@ def _rounded(family: Family, found: Member) -> _Whole:
     """The bases in whole numbers, with as few digits as lose little enough."""
     real = [GroupBasis.from_matrix(basis.axis, basis.matrix()) for basis in found.bases]
     before = _with_bases(family, found, real)
-    allowed = family.value(before, _SHARPNESS) + ROUNDING_LOSS
+    allowed = family.value(before) + ROUNDING_LOSS
     for digits in range(1, 30):
         exponents = [digits + len(basis.lengths).bit_length() for basis in real]
         matrices = [rounded_matrix(basis.matrix(), e) for basis, e in zip(real, exponents, strict=True)]
@@ -86,7 +84,7 @@ def _rounded(family: Family, found: Member) -> _Whole:
                 for basis, matrix, e in zip(real, matrices, exponents, strict=True)
             ]
             member = replace(before, bases=tuple(bases))
-            if family.value(member, _SHARPNESS) <= allowed:
+            if family.value(member) <= allowed:
                 for matrix in matrices:
                     integer_basis(matrix, "optimal_by_set")
                 return _Whole(matrices, exponents, family.scaled(member))

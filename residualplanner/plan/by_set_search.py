@@ -9,6 +9,7 @@ search is.
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,12 +18,17 @@ from scipy import optimize
 from residualplanner._checks import FloatArray
 from residualplanner.bases import Basis
 from residualplanner.plan.by_set_basis import GroupBasis, Numbers
-from residualplanner.plan.by_set_cost_slopes import cost_and_slopes
+from residualplanner.plan.by_set_cost_slopes import CostSlopes, Maxima, cost_and_slopes
 from residualplanner.plan.by_set_loss import SetVariances
 from residualplanner.plan.by_set_problem import BySetProblem
 
-#: The sharpness of the maxima in the cost, at privacy cost 1, and how many steps are taken at most at each.
-SCHEDULE = ((30.0, 150), (100.0, 150), (300.0, 150), (1e3, 150), (3e3, 150), (1e4, 150))
+#: The maxima in the cost are smooth at first: sharpness at privacy cost 1, and steps at most at each.
+_SCHEDULE = ((30.0, 60), (100.0, 60), (300.0, 60), (1000.0, 60))
+#: Then what counts in them gets weights, for so many rounds of so many steps at most, until two rounds bring less than
+#: this fraction together.
+_ROUNDS, _STEPS, _PROGRESS = 12, 60, 1e-5
+#: What a point counts where there is no value, as far from any that has one.
+_NOWHERE = 1e6
 #: Present factors are at least this share of the absent ones, so that no set is without a limit for its noise.
 _LEAST = 2.0**-60
 
@@ -91,20 +97,18 @@ class Family:
         summed: FloatArray = np.bincount(self.problem.cost_class, roots, len(self.problem.classes)) ** 2
         return summed
 
-    def value(self, member: Member, sharpness: float | None = None) -> float:
+    def value(self, member: Member) -> float:
         """The logarithm of loss times cost."""
         numbers = Numbers.of(member.bases)
         loss = float((self.class_weights(self.variances(numbers).weights) / member.precision).sum())
-        return math.log(loss) + math.log(self.cost(member, numbers, sharpness))
+        return math.log(loss) + math.log(self.cost(member, numbers, Maxima())[0])
 
-    def cost(self, member: Member, numbers: Numbers, sharpness: float | None = None) -> float:
-        """The right side of (T4), with maxima or smooth ones."""
-        problem = self.problem
-        return cost_and_slopes(
-            problem.classes, self.attribute, member.precision, numbers.lengths, member.messages, sharpness
-        )[0]
+    def cost(self, member: Member, numbers: Numbers, maxima: Maxima) -> tuple[float, CostSlopes]:
+        """The right side of (T4), and its slopes."""
+        classes, lengths = self.problem.classes, numbers.lengths
+        return cost_and_slopes(classes, self.attribute, member.precision, lengths, member.messages, maxima)
 
-    def value_and_slope(self, point: FloatArray, sharpness: float) -> tuple[float, FloatArray]:
+    def value_and_slope(self, point: FloatArray, maxima: Maxima) -> tuple[float, FloatArray]:
         """The logarithm of loss times cost at a point, and its slope."""
         problem, member = self.problem, self.member(point)
         numbers = Numbers.of(member.bases)
@@ -113,9 +117,7 @@ class Family:
         loss = float((by_class / member.precision).sum())
         roots = np.sqrt(by_class)[problem.cost_class] * np.sqrt(problem.factor / found.weights)
         by_present, by_absent, by_b = found.slopes(roots / (member.precision[problem.cost_class] * loss))
-        cost, slopes = cost_and_slopes(
-            problem.classes, self.attribute, member.precision, numbers.lengths, member.messages, sharpness
-        )
+        cost, slopes = self.cost(member, numbers, maxima)
         parts: list[FloatArray] = []
         start = 0
         for group, basis in enumerate(member.bases):
@@ -142,22 +144,43 @@ class Family:
 
     def scaled(self, member: Member) -> Member:
         """The same with privacy cost 1."""
-        cost = self.cost(member, Numbers.of(member.bases))
+        cost, _ = self.cost(member, Numbers.of(member.bases), Maxima())
         messages = {number: [phi / cost for phi in phis] for number, phis in member.messages.items()}
         return replace(member, precision=member.precision / cost, messages=messages)
 
 
-def search(family: Family, start: Member, schedule: Sequence[tuple[float, int]] = SCHEDULE) -> Member:
-    """The member at the end of the search."""
-    here = start
-    for sharpness, steps in schedule:
-        found = optimize.minimize(
-            family.value_and_slope,
-            family.point(here),
-            args=(sharpness,),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": steps, "maxcor": 20, "ftol": 1e-11, "gtol": 1e-9},
-        )
-        here = family.scaled(family.member(found.x))
-    return here
+def search(family: Family, start: Member) -> Member:
+    """The best member that a search from ``start`` comes by, or ``start`` itself."""
+    here, found = start, []
+    for sharpness, steps in _SCHEDULE:
+        here = _descended(family, here, Maxima(sharpness), steps)
+        found.append((family.value(here), here))
+    maxima = Maxima(sharpness)
+    for _ in range(_ROUNDS):
+        maxima = family.cost(here, Numbers.of(here.bases), maxima)[1].maxima(sharpness)
+        here = _descended(family, here, maxima, _STEPS)
+        found.append((family.value(here), here))
+        values = [value for value, _ in found]
+        if min(values[:-2]) - min(values) < _PROGRESS:
+            break
+    return min([(family.value(start), start), *found], key=lambda pair: pair[0])[1]
+
+
+def _descended(family: Family, start: Member, maxima: Maxima, steps: int) -> Member:
+    """The member of cost 1 that so many steps down the slope lead to."""
+
+    def value_and_slope(point: FloatArray) -> tuple[float, FloatArray]:
+        with np.errstate(all="ignore"), suppress(ValueError, OverflowError, np.linalg.LinAlgError):
+            value, slope = family.value_and_slope(point, maxima)
+            if math.isfinite(value) and np.isfinite(slope).all():
+                return value, slope
+        return _NOWHERE, np.zeros(len(point))  # a step that is far too long
+
+    found = optimize.minimize(
+        value_and_slope,
+        family.point(start),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-9},
+    )
+    return family.scaled(family.member(found.x))

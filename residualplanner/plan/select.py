@@ -37,8 +37,8 @@ from residualplanner.workload import BasesBySet, Workload
 
 #: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.
 _RESERVE = 1 + 1e-11
-#: Bases by set are taken where they make a loss smaller by this fraction.
-_WORTH = 1e-6
+#: Bases by set are taken where they make a loss smaller by this fraction; plans without are simpler.
+_WORTH = 1e-4
 
 
 def select(
