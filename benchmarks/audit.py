@@ -31,6 +31,7 @@ from benchmarks.auditing import (
     expected_epsilon,
     gaussian_epsilon,
     likelihood_scores,
+    plan_by_set,
     released_tables,
     table_cells,
     table_scores,
@@ -64,6 +65,7 @@ def plans() -> dict[str, rp.Plan]:
         "sum of variances": rp.select(rp.marginals(PAIR, up_to=2), budget=rp.zcdp("0.5")),
         "maximum variance": rp.select(rp.marginals(TRIPLE, up_to=2), budget=rp.zcdp("0.5"), loss="max"),
         "weights": rp.select(rp.Workload(PAIR, [("a",), ("a", "b")], weights=[25, 0.5]), budget=rp.zcdp("0.5")),
+        "bases by set": plan_by_set(),
     }
 
 

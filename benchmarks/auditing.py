@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
+from residualplanner.bases import Basis, integer_basis
+from residualplanner.domain import Domain
 from residualplanner.kron import tables_of_residuals
 from residualplanner.measurement import measure
 from residualplanner.measurement.answers import IntegerAnswers
@@ -33,8 +35,10 @@ from residualplanner.measurement.discrete_gaussian import ByteSource, InsecureTe
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.precision import precision_of
 from residualplanner.plan import Plan
+from residualplanner.privacy import zcdp
+from residualplanner.queries import Prefix
 from residualplanner.reconstruction import reconstruct
-from residualplanner.workload import ShapeGroups
+from residualplanner.workload import BasesBySet, ShapeGroups, Workload
 
 Scores = NDArray[np.float64]
 
@@ -186,9 +190,8 @@ def likelihood_scores(experiment: Experiment, table: NDArray[np.int64], runs: in
     groups = _groups(experiment)
     weights, shift, power = [], 0.0, 0.0
     changed = experiment.neighbor - experiment.table
-    for shape, numbers in zip(groups.shapes, groups.members, strict=True):
-        inverse = product([np.linalg.inv(subtraction(n) @ subtraction(n).T) for n in shape])
-        strategy = product([subtraction(n) for n in shape])
+    for bases, numbers in zip(groups.bases, groups.members, strict=True):
+        strategy, inverse = explicit(bases)
         change = [strategy @ v.ravel() for v in _marginals(experiment, changed, numbers)]
         # The adversary knows the noise that the plan says, whatever the mechanism really draws.
         weight = [
@@ -263,13 +266,46 @@ def claimed_power(experiment: Experiment) -> float:
     """Mu squared of the adversary who believes the plan's noise, for the change that is really made."""
     total, changed = 0.0, experiment.neighbor - experiment.table
     groups = _groups(experiment)
-    for shape, numbers in zip(groups.shapes, groups.members, strict=True):
-        inverse = product([np.linalg.inv(subtraction(n) @ subtraction(n).T) for n in shape])
-        strategy = product([subtraction(n) for n in shape])
+    for bases, numbers in zip(groups.bases, groups.members, strict=True):
+        strategy, inverse = explicit(bases)
         for number, v in zip(numbers, _marginals(experiment, changed, numbers), strict=True):
             part = strategy @ v.ravel()
             total += float(part @ inverse @ part) / experiment.plan.noise_variance.array[number]
     return total
+
+
+def explicit(bases: Sequence[Basis]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What is measured of a table with these bases, and the inverse of the covariance at unit noise."""
+    measured, inverse = [], []
+    for basis in bases:
+        if basis.matrix is None:
+            measured.append(subtraction(basis.size))
+            inverse.append(np.linalg.inv(measured[-1] @ measured[-1].T))
+        else:
+            measured.append(basis.matrix.astype(float))
+            inverse.append(np.eye(basis.answers))
+    return product(measured), product(inverse)
+
+
+def plan_by_set() -> Plan:
+    """A plan of rho 1/2 with other bases for two attributes alone than for the pair.
+
+    A record of the second values costs most, and by (T4) with these messages that is all it can cost: 9 times the
+    noise's precision.  Without messages it would be 11.
+    """
+    asked = Workload(Domain({"a": 2, "b": 2}), [{"a": Prefix(), "b": Prefix()}])
+    bases = (integer_basis([[1, -2]], "given"), integer_basis([[1, 0]], "given"))
+    messages = np.array([1, -1, 1, -1]) / 9
+    return Plan(
+        workload=asked,
+        noise_array=np.array([9.0, 9.0, 9.0, 4.5]) * (1 + 1e-12),
+        budget=zcdp("0.5"),
+        loss="by hand",
+        loss_value=0.0,
+        gap=math.inf,
+        status="by hand",
+        bases_by_set=BasesBySet(asked.closure, bases, np.array([0, 0, 1, 1]), messages),
+    )
 
 
 def subtraction(size: int) -> NDArray[np.float64]:

@@ -37,10 +37,11 @@ from residualplanner.plan import (
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
-from residualplanner.workload import Workload, marginals
+from residualplanner.workload import BasesBySet, Workload, marginals
 
 __all__ = [
     "Attribute",
+    "BasesBySet",
     "Basis",
     "Bins",
     "Budget",

@@ -33,6 +33,16 @@ def rounded_up(number: float | Fraction) -> str:
     return text if is_above else f"{(math.floor(number / step) + 1) * step:.4g}"
 
 
+def family_text(family: str) -> str:
+    """What a family of bases is called in sentences.
+
+    Example:
+        >>> family_text("optimal_by_set"), family_text("subtraction")
+        ('optimal by set', 'subtraction')
+    """
+    return family.replace("_", " ")
+
+
 def table_text(query: str, kinds: str) -> str:
     """A query's attributes, with their kinds where these are not the identity.
 

@@ -118,6 +118,22 @@ def as_mapping(query: object) -> dict[str, object]:
     return dict(query) if isinstance(query, dict) else dict.fromkeys(query, Identity())
 
 
+def require_summaries(plan: Plan, cells: list[np.ndarray], rtol: float) -> None:
+    """What a plan tells of all its tables is what the variances of each table's ``cells`` say."""
+    every = np.concatenate(cells)
+    np.testing.assert_allclose(plan.average_variances, [found.mean() for found in cells], rtol=rtol)
+    np.testing.assert_allclose(plan.max_variances, [found.max() for found in cells], rtol=rtol)
+    np.testing.assert_allclose(plan.max_variance, every.max(), rtol=rtol)
+    np.testing.assert_allclose(plan.rmse, math.sqrt(every.mean()), rtol=rtol)
+    table = plan.errors()
+    np.testing.assert_allclose(table["std_err"], [math.sqrt(found.mean()) for found in cells], rtol=rtol)
+    np.testing.assert_allclose(table["max_std_err"], [math.sqrt(found.max()) for found in cells], rtol=rtol)
+    mean = [math.sqrt(2 / math.pi) * np.sqrt(np.maximum(found, 0)).mean() for found in cells]
+    np.testing.assert_allclose(table["expected_abs_error"], mean, rtol=1e-6)
+    np.testing.assert_array_equal(table["cells"], [len(found) for found in cells])
+    np.testing.assert_allclose(table["privacy_share"].sum(), 1)
+
+
 def small_matrix(data_draw, rows: int, columns: int, largest: int) -> np.ndarray:
     entry = st.integers(-largest, largest)
     row = st.lists(entry, min_size=columns, max_size=columns)

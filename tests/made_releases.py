@@ -13,3 +13,12 @@ def any_release(plan, seed=1):
     groups = groups_of_plan(plan)
     values = np.random.default_rng(seed).normal(size=residual_count(groups))
     return reconstruct(Measurement(plan, ResidualAnswers(groups, values), NoiseRecord(seed=seed)))
+
+
+def answers_of(release):
+    """The residual answers of every set, flat."""
+    found = release.measurement.residuals
+    return {
+        members: found.block(found.groups.group[number])[found.groups.row[number]].ravel()
+        for number, members in enumerate(release.plan.closure)
+    }

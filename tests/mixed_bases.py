@@ -130,12 +130,12 @@ def table_covariance(case: MixedCase, members: Members, kinds: Sequence[Kind]) -
     return np.asarray(total)
 
 
-def random_matrix(size: int, rows: int, seed: int, *, most: int = 9) -> NDArray[np.int64]:
-    """Whole numbers whose rows, with a row of ones, are far from dependent."""
-    chance = np.random.default_rng(seed)
+def random_matrix(size: int, rows: int, seed: int, *, most: int = 9, is_basis: bool = True) -> NDArray[np.int64]:
+    """Whole numbers whose rows, with a row of ones where they are a basis, are far from dependent."""
+    chance, ones = np.random.default_rng(seed), np.ones((1 if is_basis else 0, size))
     while True:
         B = chance.integers(-most, most, (rows, size), endpoint=True)
-        if np.linalg.cond(np.vstack([np.ones(size), B / max(1, np.abs(B).max())])) < 100:
+        if np.linalg.cond(np.vstack([ones, B / max(1, np.abs(B).max())])) < 100:
             return B
 
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from residualplanner.bases import Basis
-from residualplanner.measurement import Measurement
+from residualplanner.measurement import Measurement, measure
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement.measure import measure_with_bits
@@ -41,6 +43,22 @@ def noise_frozen(monkeypatch: Any) -> None:
     monkeypatch.setattr(mechanism, "THREADS", 10**6)  # fewer batches than threads are drawn in order
     monkeypatch.setattr(mechanism, "draw_flat", flat)
     monkeypatch.setattr(mechanism, "draw_arrays", arrays)
+
+
+def drawn_scales(plan: Plan) -> list[Fraction]:
+    """Gamma squared of every draw that measuring makes, in the order of the work."""
+    asked: list[Fraction] = []
+
+    def flat(scales: Any, sizes: Any, _source: Any) -> NDArray[Any]:
+        for numerator, denominator, size in zip(scales.numerators, scales.denominators, sizes, strict=True):
+            asked.extend([Fraction(numerator, denominator)] * int(size))
+        return np.zeros(int(np.sum(sizes)), dtype=np.int64)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mechanism, "THREADS", 10**6)
+        patch.setattr(mechanism, "draw_flat", flat)
+        measure(plan, np.zeros((1, len(plan.domain)), dtype=np.int64))
+    return asked
 
 
 class CountedBits(InsecureTestBits):

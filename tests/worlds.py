@@ -23,9 +23,10 @@ from dense import product, subtraction
 from mixed_bases import basis_of, random_kind, random_matrix
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.plan import Plan, select
+from residualplanner.plan.cost_by_set import cost_bound_by_set
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Prefix
-from residualplanner.workload import Workload
+from residualplanner.workload import BasesBySet, Workload
 
 Entry = tuple[Any, int | None]
 Record = tuple[Entry, ...]
@@ -92,7 +93,11 @@ def worlds(draw: random.Random) -> World:
     notion = "add-remove" if is_droppy or not has_values else draw.choice(["add-remove", "replace", "replace"])
     budget, loss = pcost(draw.choice([0.01, 0.3, 1, 5])), draw.choice(["sum", "sum", "sum", "max"])
     plan = select(workload, budget=budget, loss=loss, neighbors=notion, records_per_person=draw.choice([1, 1, 1, 3]))
-    return World(tuple(columns), _with_other_bases(draw, plan) if draw.random() < 0.5 else plan)
+    if draw.random() < 0.5:
+        plan = _with_other_bases(draw, plan)
+        if notion == "add-remove" and draw.random() < 0.7:
+            plan = _with_bases_by_set(draw, plan)
+    return World(tuple(columns), plan)
 
 
 def _with_other_bases(draw: random.Random, plan: Plan) -> Plan:
@@ -120,6 +125,26 @@ def _with_other_bases(draw: random.Random, plan: Plan) -> Plan:
         noise_array=plan.noise_array * more,
         basis_of_attribute=bases,
     )
+
+
+def _with_bases_by_set(draw: random.Random, plan: Plan) -> Plan:
+    """The same with one of three bases in each place, which answer the same queries, and random messages."""
+    chance, bases = np.random.default_rng(draw.randrange(10**6)), []
+    for basis in plan.basis_of_attribute:
+        bases += [basis] * 3
+        for other in (1, 2) if basis.matrix is not None else ():
+            mixed = random_matrix(basis.answers, basis.answers, draw.randrange(99), most=2, is_basis=False)
+            bases[-other] = basis_of(basis.size, mixed @ basis.matrix)
+    places = [attribute for members in plan.closure for attribute in members]
+    of_place = 3 * np.array(places, dtype=np.int64) + chance.integers(0, 3, len(places))
+    orders = np.repeat(plan.closure.orders, plan.closure.orders)
+    lengths = np.array([0 if basis.matrix is None else basis.size for basis in bases])[of_place] * (orders > 1)
+    by_set = BasesBySet(
+        plan.closure, tuple(bases), of_place, chance.normal(size=lengths.sum()) / plan.noise_array.max()
+    )
+    factor = cost_bound_by_set(by_set, plan.noise_array, plan.neighbors) / plan.budget.pcost * 1.001
+    by_set = replace(by_set, messages=by_set.messages / factor)
+    return replace(plan, noise_array=plan.noise_array * factor, bases_by_set=by_set)
 
 
 def _codes(name: str, size: int, draw: random.Random) -> Column:
@@ -174,7 +199,7 @@ def neighbors(draw: random.Random, world: World, records: Sequence[Record], *, m
 
 def residual_change(plan: Plan, members: Sequence[int], neighbor: Neighbor) -> np.ndarray:
     """By what the residual answers of a set differ: ``(kron S) e_r`` for each record gained, less each one lost."""
-    rows = [_rows(plan, i) for i in members]
+    rows = [_rows(plan, members, i) for i in members]
     change = np.zeros([len(matrix) for matrix in rows])
     for sign, changed in ((1, neighbor.gained), (-1, neighbor.lost)):
         for record in changed:
@@ -184,9 +209,10 @@ def residual_change(plan: Plan, members: Sequence[int], neighbor: Neighbor) -> n
     return change
 
 
-def _rows(plan: Plan, position: int) -> np.ndarray:
-    """What is measured of one attribute, S of eq. (24)."""
-    basis = plan.basis_of_attribute[position]
+def _rows(plan: Plan, members: Sequence[int], position: int) -> np.ndarray:
+    """What is measured of one attribute in a set, S of eq. (24)."""
+    by_set = plan.bases_by_set
+    basis = plan.basis_of_attribute[position] if by_set is None else by_set.basis(members, position)
     return _subtraction(basis.size) if basis.matrix is None else basis.matrix
 
 

@@ -81,7 +81,7 @@ def name_equations(app: "Sphinx", document: nodes.document) -> None:
             continue
         block["ids"].append(f"equation-{tag}")
         if page == SPEC:
-            app.env.domains.standard_domain.anonlabels[f"spec-{tag}"] = (page, f"equation-{tag}")
+            app.env.domains.standard_domain.anonlabels[f"spec-{tag}".lower()] = (page, f"equation-{tag}")
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:

@@ -31,7 +31,8 @@ class Basis:
     Attributes:
         size: n.
         family: how the basis was found: "subtraction", "orthogonal", "optimal", "near_optimal" (from a problem with
-            neighboring values taken together, a few steps in full), "given".
+            neighboring values taken together, a few steps in full), "optimal_by_set" (for some of the sets that the
+            attribute is in), "given".
         matrix (m, n): B, int64; None for the subtraction basis.
         u (n,): the first part of the pseudo-inverse; None for the subtraction basis, for which closed forms serve.
         G (n, m): the second part, likewise.

@@ -17,7 +17,7 @@ from residualplanner.cli.ledgers import above
 from residualplanner.cli.output import command_text
 from residualplanner.errors import FileFormatError
 from residualplanner.measurement import Ledger
-from residualplanner.plan import Plan, plan_hash
+from residualplanner.plan import Plan, plan_hash, plan_to_archive
 
 #: Bytes of a measurement's file besides its numbers: names of arrays, labels of attributes.
 _HEADER = 2**16
@@ -53,9 +53,9 @@ def reconstructing(measurement: Path, folder: Path) -> str:
 def measurement_bytes(plan: Plan) -> int:
     """About how many bytes the file of a measurement of a plan has: its answers, and the plan."""
     answers = np.array([basis.answers for basis in plan.basis_of_attribute], dtype=np.float64)
-    queries = sum(block.attributes.nbytes * 2 + block.weights.nbytes for block in plan.workload.blocks)
+    arrays = sum(array.nbytes for array in plan_to_archive(plan)[1].values())
     labels = sum(40 * attribute.size for attribute in plan.domain.attributes if attribute.labels or attribute.bins)
-    return int(8 * plan.closure.products(answers).sum() + 8 * len(plan.closure) + queries + labels + _HEADER)
+    return int(8 * plan.closure.products(answers).sum() + arrays + labels + _HEADER)
 
 
 def require_space(path: Path, size: int) -> None:

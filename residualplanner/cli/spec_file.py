@@ -149,10 +149,10 @@ class SpecFile(SpecTable):
         0.01, description="With targets: the share of the cost for tables that would be left without a limit."
     )
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
-    bases: Literal["optimal", "orthogonal"] = Field(
+    bases: Literal["optimal", "optimal_by_set", "orthogonal"] = Field(
         "optimal",
-        description="What is measured of attributes with kinds of query: what suits them best, or the best of what is "
-        "orthogonal to the total.",
+        description="What is measured of attributes with kinds of query: what suits them best; the same, which may be "
+        "something else in other sets of attributes; or the best of what is orthogonal to the total.",
     )
     neighbors: Literal["add-remove", "replace"] = Field(
         "add-remove",

@@ -40,7 +40,10 @@ budget = { zcdp = "0.5" }
 # { sum = "equal" } to let every table count the same however many cells it has ("sqrt" is between the two).
 loss = "sum"
 
-# Of attributes with kinds of query (see below) sums are measured that suit what is asked best.  For comparison:
+# Of attributes with kinds of query (see below) sums are measured that suit what is asked best.  Sums that may be others
+# in other tables can be more accurate where tables ask an attribute in different kinds; to plan them takes longer:
+# bases = "optimal_by_set"
+# For comparison:
 # bases = "orthogonal"
 
 # One record more or less must not show ("replace": a record with other values, the number of records being public).

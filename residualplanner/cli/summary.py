@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._words import number_text, rounded_up, table_text
+from residualplanner._words import family_text, number_text, rounded_up, table_text
 from residualplanner.cli.output import Output, command_text
 from residualplanner.cli.sizes import say_sizes
 from residualplanner.measurement import Measurement
@@ -149,7 +149,8 @@ def bases_text(plan: Plan) -> str:
     for position in np.flatnonzero(plan.workload.asked.any(axis=1)).tolist():
         families.setdefault(plan.basis_of_attribute[position].family, []).append(plan.domain.names[position])
     return "; ".join(
-        f"{family} for {', '.join(names[:_NAMED])}" + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
+        f"{family_text(family)} for {', '.join(names[:_NAMED])}"
+        + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
         for family, names in sorted(families.items())
     )
 

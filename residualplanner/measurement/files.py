@@ -17,16 +17,16 @@ from residualplanner.measurement.ledger_lines import TEXT_LIMIT
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord, fraction_text, package_versions
 from residualplanner.measurement.precision import (
-    PRECISION_RULE,
     measured_cost,
     precision_of,
+    precision_rule,
     require_affordable,
 )
 from residualplanner.measurement.wide_integers import wide_from_words, wide_to_words
 from residualplanner.plan import Plan, plan_from_archive, plan_to_archive
 from residualplanner.workload import ShapeGroups
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 _FIELDS = {"plan", "plan_sha256", "noise"}
 _PLAN = "plan/"
@@ -41,7 +41,7 @@ def save_measurement(measurement: Measurement, path: PathLike) -> None:
     header = {
         "plan": plan,
         "plan_sha256": content_hash(plan, plan_arrays),
-        "noise": noise_to_json(measurement.noise),
+        "noise": noise_to_json(measurement.noise, measurement.plan),
     }
     arrays = {_PLAN + name: array for name, array in plan_arrays.items()}
     residuals = measurement.residuals
@@ -76,8 +76,8 @@ def load_measurement(path: PathLike) -> Measurement:
     return Measurement(plan, _answers(groups_of_plan(plan), arrays, noise), noise)
 
 
-def noise_to_json(noise: NoiseRecord) -> dict[str, Any]:
-    """All that is said of the noise, as JSON values."""
+def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
+    """All that is said of the noise that a plan was measured with, as JSON values."""
     cost = None if noise.pcost is None else fraction_text(noise.pcost)
     return {
         "kind": noise.kind,
@@ -85,7 +85,7 @@ def noise_to_json(noise: NoiseRecord) -> dict[str, Any]:
         "source": noise.source,
         "seed": noise.seed,
         "pcost": cost,
-        "precision": None if cost is None else PRECISION_RULE,
+        "precision": None if cost is None else precision_rule(plan),
         "neighbors": noise.neighbors,
         "unlimited_because": noise.unlimited_because,
         "guarantee": noise.guarantee,
@@ -103,7 +103,7 @@ def _answers(groups: ShapeGroups, arrays: Mapping[str, Any], noise: NoiseRecord)
 
 def _noise(told: object, plan: Plan) -> NoiseRecord:
     """The record of how the noise was drawn, if every word of it is true of the plan."""
-    if not isinstance(told, Mapping) or set(told) != set(noise_to_json(NoiseRecord())):
+    if not isinstance(told, Mapping) or set(told) != set(noise_to_json(NoiseRecord(), plan)):
         raise FileFormatError("a measurement must say of what kind its noise is, and where it came from")
     kind, seed, source = told["kind"], told["seed"], told["source"]
     if seed is not None and (type(seed) is not int or seed < 0):
@@ -127,7 +127,7 @@ def _noise(told: object, plan: Plan) -> NoiseRecord:
     if not isinstance(reason, str) or len(reason) > TEXT_LIMIT or not reason.isprintable():
         raise FileFormatError("the reason why a ledger has no budget must be a short text, or empty")
     record = NoiseRecord(kind, seed, source, cost, plan.neighbors.words, _versions(told["package_versions"]), reason)
-    if dict(told) != noise_to_json(record):
+    if dict(told) != noise_to_json(record, plan):
         raise FileFormatError("what a measurement says about its noise contradicts itself; measure again")
     return record
 

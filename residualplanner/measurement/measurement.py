@@ -9,7 +9,7 @@ from residualplanner._whole import PathLike
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.plan import Plan
-from residualplanner.workload import ShapeGroups, shape_groups
+from residualplanner.workload import ShapeGroups, shape_groups, shape_groups_by_set
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,5 +41,7 @@ class Measurement:
 
 
 def groups_of_plan(plan: Plan) -> ShapeGroups:
-    """The sets of a plan's closure by the bases of their attributes."""
+    """The sets of a plan's closure by the bases that their attributes are measured with in them."""
+    if plan.bases_by_set is not None:
+        return shape_groups_by_set(plan.bases_by_set)
     return shape_groups(plan.closure, plan.basis_of_attribute)

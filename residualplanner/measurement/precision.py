@@ -10,14 +10,27 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.errors import BudgetError
-from residualplanner.plan import Plan
+from residualplanner.plan import Plan, exact_cost_by_set
 from residualplanner.workload import ShapeGroups, shape_groups
 
-#: How the exact noise follows from a plan, for those who want to compute its cost themselves.
-PRECISION_RULE = (
+_NOISE_RULE = (
     "w = nextafter(1 / noise_variance, 0) in float64, read as an exact fraction; "
-    "gamma**2 = (product of n)**2 / w over attributes with the subtraction basis; pcost = sum of w * product of p; "
+    "gamma**2 = (product of n)**2 / w over attributes with the subtraction basis; "
+)
+#: How the exact noise follows from a plan, for those who want to compute its cost themselves.
+PRECISION_RULE = _NOISE_RULE + (
+    "pcost = sum of w * product of p; "
     "p = (n - 1) / n for the subtraction basis, else the largest squared length of a column of the basis matrix"
+)
+#: The same for plans with bases by set, where what is computed is a bound of the cost.
+PRECISION_RULE_BY_SET = _NOISE_RULE + (
+    "pcost = records_per_person**2 times a bound, the sum of three parts: w of the set of no attributes; "
+    "for each set of one attribute, the maximum over its values of c + all messages of that value in larger sets; "
+    "for each larger set, the maximum over its cells of c - the messages of the cell's values in that set; "
+    "c of a set at a cell = w * product over its attributes of (n - 1) / n for the subtraction basis, else of the "
+    "squared length of the value's column of the basis matrix that the attribute has in that set; "
+    "messages are the plan's own, float64 read as exact fractions, one for each value of each attribute with a matrix "
+    "in each set of two attributes or more; any messages give a bound, as they cancel for every record"
 )
 _HALF = 27
 
@@ -58,6 +71,11 @@ def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
     return divisor * divisor * denominator, numerator
 
 
+def precision_rule(plan: Plan) -> str:
+    """How the exact noise of a plan and its cost are computed, in words: what `precision_of` and `measured_cost` do."""
+    return PRECISION_RULE if plan.bases_by_set is None else PRECISION_RULE_BY_SET
+
+
 def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
     """The exact privacy cost of measuring every set of a plan's closure with noise of this precision.
 
@@ -66,12 +84,16 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
         precision (m,): of every set of the closure, in its order.
 
     Returns:
-        The exact cost; where records are replaced the plan's own, rounded up: it is that of ``1 / noise_variance``,
-        which no precision exceeds, and costs grow with every precision.
+        The exact cost, or with bases by set the exact value of its bound; where records are replaced the plan's own,
+        rounded up: it is that of ``1 / noise_variance``, which no precision exceeds, and costs grow with every
+        precision.
 
     Cost: about a second for a million sets.
-    Source: spec eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, and eq. (37); paper Theorem 5.1.
+    Source: spec eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, and eq. (37); spec eq. (T4);
+        paper Theorem 5.1.
     """
+    if plan.bases_by_set is not None:
+        return exact_cost_by_set(plan.bases_by_set, precision) * plan.neighbors.cost_factor
     if plan.neighbors.notion == "replace":
         return Fraction(plan.pcost)
     groups = shape_groups(plan.closure, plan.basis_of_attribute)

@@ -4,7 +4,7 @@ Reads: a workload, bases, noise variances.  Gives: arrays, one entry per query; 
 Source: spec eqs. (11), (12) and (26); paper Theorems 4.3, 4.4 and 7.2.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -12,10 +12,17 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, frozen
+from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.plan.attributes import has_alike_cells, require_spanned, workload_numbers
-from residualplanner.plan.cells import AnswerShares, every_answer, hull_answers, largest_cells, mean_std_errs
+from residualplanner.plan.cells import (
+    AnswerShares,
+    every_answer,
+    hull_answers,
+    largest_cells,
+    mean_std_errs,
+    variances_of_cells,
+)
 from residualplanner.plan.covariance import (
     Axis,
     cell_variances,
@@ -25,7 +32,7 @@ from residualplanner.plan.covariance import (
 )
 from residualplanner.plan.error_table import privacy_shares
 from residualplanner.plan.max_abs_error import independent_mean_max, mean_max_bounds
-from residualplanner.plan.variances import average_variances
+from residualplanner.plan.variances import average_variances, variance_pieces
 from residualplanner.queries import Kind
 from residualplanner.workload import Workload
 
@@ -123,7 +130,7 @@ class OneBasisAccuracy:
         """As `Accuracy`; what bounds a mean is the root of the average variance."""
         answers = self._every_answer()
         if answers is not None and answers.cells(self.workload) <= MEAN_LIMIT:
-            return mean_std_errs(self.workload, self.workload.closure, answers, self.noise)
+            return mean_std_errs(len(self.workload), self._variances_of_cells(answers))
         return np.sqrt(self.average_variances)
 
     @cached_property
@@ -131,13 +138,15 @@ class OneBasisAccuracy:
         """As `Accuracy`."""
         answers = self._every_answer()
         if answers is not None and answers.cells(self.workload) <= MEAN_LIMIT and len(self.workload) <= QUERY_LIMIT:
-            return mean_max_bounds(self.workload, self.workload.closure, answers, self.noise)
+            return mean_max_bounds(self.workload.cells, self._variances_of_cells(answers))
         return np.sqrt(self.max_variances) * independent_mean_max(self.workload.cells)
 
     @property
     def privacy_shares(self) -> FloatArray:
         """As `Accuracy`."""
-        return privacy_shares(self.workload, self.numbers, self.noise)
+        workload, numbers = self.workload, self.numbers
+        cost = workload.closure.products(numbers.pcost) / self.noise
+        return privacy_shares(workload, cost, lambda: variance_pieces(workload, workload.closure, numbers))
 
     def table(self, positions: Sequence[int], kinds: Sequence[Kind]) -> "OneBasisTable":
         """As `Accuracy`."""
@@ -148,6 +157,9 @@ class OneBasisAccuracy:
         rows = np.array([positions], dtype=np.int32)
         noise = self.noise[closure.subset_positions(rows)[0]].reshape((2,) * len(axes)).transpose()
         return OneBasisTable(axes, noise[tuple(slice(0, min(axis.basis.size, 2)) for axis in axes)])
+
+    def _variances_of_cells(self, answers: AnswerShares) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
+        return variances_of_cells(self.workload, self.workload.closure, answers, self.noise)
 
     def _every_answer(self) -> AnswerShares | None:
         """What all answers take of the noise; None if all cells of each query are alike."""

@@ -27,8 +27,7 @@ def workload_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumb
     Raises:
         WorkloadError: a basis cannot answer a kind of query that is asked of its attribute.
     """
-    for attribute, number in np.argwhere(workload.asked).tolist():
-        require_spanned(workload.domain.names[attribute], bases[attribute], workload.kinds[number])
+    require_all_spanned(workload, bases)
     return residual_numbers(bases, workload.kinds, workload.asked)
 
 
@@ -36,6 +35,16 @@ def has_alike_cells(workload: Workload, bases: Sequence[Basis]) -> bool:
     """Whether all cells of each query have one variance, by symmetry: identity queries on subtraction bases."""
     pairs = np.argwhere(workload.asked).tolist()
     return all(is_alike(bases[attribute], workload.kinds[number]) for attribute, number in pairs)
+
+
+def require_all_spanned(workload: Workload, bases: Sequence[Basis]) -> None:
+    """Refuse bases (d,) of which one cannot answer a kind of query that is asked of its attribute.
+
+    Raises:
+        WorkloadError: the rows of a query are no combinations of what is measured.
+    """
+    for attribute, number in np.argwhere(workload.asked).tolist():
+        require_spanned(workload.domain.names[attribute], bases[attribute], workload.kinds[number])
 
 
 def require_spanned(name: str, basis: Basis, kind: Kind) -> None:

@@ -1,7 +1,7 @@
 """Bases by set in whole numbers for a sum of variances, with the best noise for them and a proof of that.
 
 Reads: a workload, the importance of its queries, a basis for each attribute.  Gives: ChoiceBySet.
-Source: docs/mathematics.md, eqs. (T3) and (T4); spec eq. (36).
+Source: spec eqs. (T3), (T4) and (36).
 """
 
 from contextlib import suppress

@@ -1,7 +1,7 @@
 """The sum of variances with bases by set as a list of terms, with every distinct table once.
 
 Reads: a workload, the importance of its queries, the groups of places.  Gives: OwnAxis, LossTerms.
-Source: docs/mathematics.md, eqs. (T2) and (T3).
+Source: spec eqs. (T2) and (T3).
 """
 
 import itertools

@@ -4,7 +4,7 @@ Reads: a workload, bases, noise variances.  Gives: arrays, one entry per query.
 Source: spec eqs. (23) and (26).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,10 +91,15 @@ def largest_cells(
     return largest, place
 
 
-def mean_std_errs(workload: Workload, closure: Closure, shares: AnswerShares, noise_variance: FloatArray) -> FloatArray:
-    """The mean over the cells of every query of the root of their variance, (q,); ``shares`` are of every answer."""
-    means = np.empty(len(workload))
-    for numbers, variances in variances_of_cells(workload, closure, shares, noise_variance):
+def mean_std_errs(count: int, cells: Iterable[tuple[IntArray, NDArray[np.float64]]]) -> FloatArray:
+    """The mean over the cells of every query of the root of their variance, (q,).
+
+    Args:
+        count: how many queries there are.
+        cells: runs of queries, their numbers (m,), and the variances of their cells that differ (m, cells).
+    """
+    means = np.empty(count)
+    for numbers, variances in cells:
         means[numbers] = np.sqrt(variances).mean(axis=1)
     return means
 

@@ -26,7 +26,7 @@ _CELL_LIMIT = 2**60
 _FORMED = 2**22
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Axis:
     """One attribute of a table.
 
@@ -62,16 +62,13 @@ def cell_variances(axes: Sequence[Axis], noise: NDArray[np.float64]) -> NDArray[
         [1.5, 1.5]
     """
     shape = tuple(axis.rows for axis in axes)
-    if math.prod(shape) >= _CELL_LIMIT:
-        raise _too_large(axes)
-    return np.broadcast_to(differing_variances(axes, noise), shape)
+    return in_full(differing_variances(axes, noise), shape)
 
 
 def differing_variances(axes: Sequence[Axis], noise: NDArray[np.float64]) -> NDArray[np.float64]:
     """As `cell_variances`, but an axis along which all cells are alike has one entry, (h_1, .., h_k)."""
     shares = [cell_shares(axis.basis, axis.kind) for axis in axes]
-    if math.prod(len(present) for present, _ in shares) > _ENTRY_LIMIT:
-        raise _too_large(axes)
+    require_few_cells(tuple(axis.rows for axis in axes), tuple(len(present) for present, _ in shares))
     for present, absent in shares:
         # The first axis left is the attribute's; its cells become the last one.
         noise = np.tensordot(noise, np.stack([absent, present])[: len(noise)], axes=(0, 0))
@@ -96,10 +93,7 @@ def dense_covariance(axes: Sequence[Axis], noise: NDArray[np.float64]) -> NDArra
         [[1.5, 0.5], [0.5, 1.5]]
     """
     cells = math.prod(axis.rows for axis in axes)
-    if cells**2 > _ENTRY_LIMIT:
-        raise WorkloadError(
-            f"too large: the covariance of {cells:,} cells; ask for the variance of a combination instead"
-        )
+    require_small_covariance(cells)
     if not axes:
         return noise.reshape(1, 1).copy()
     first, *others = axes
@@ -130,41 +124,75 @@ def quadratic_form(axes: Sequence[Axis], weights: NDArray[np.float64], noise: ND
     """
     parts, spread = weights, noise
     for number, axis in enumerate(axes):
-        absent, present = _taken(axis, _by_value(axis, parts, number), number)
-        if noise.shape[number] == 1:
-            parts = absent
-        else:
-            parts = np.concatenate([absent, present], axis=number)
+        values = weights_by_value(axis.kind, axis.basis.size, parts, number)
+        parts = _absent_parts(axis.basis, values, number)
+        if noise.shape[number] > 1:
+            present = present_parts(axis.basis, values, number)
+            parts = np.concatenate([parts, present], axis=number)
             spread = np.repeat(spread, [1, present.shape[number]], axis=number)
     return float((spread * parts**2).sum())
 
 
-def _taken(axis: Axis, values: NDArray[np.float64], number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What weights on values take of the noise along one axis: where absent, one entry, and where present.
+def weights_by_value(kind: Kind, size: int, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """Weights on values that amount to weights on answers: the basic matrix's transpose along one axis.
 
-    With the subtraction basis, noise of covariance ``Sub Sub^T`` is taken as deviations from the mean.
+    Args:
+        kind: of the attribute of that axis.
+        size: how many values it has.
+        weights (.., q, ..): on answers.
+        number: of the axis.
     """
-    u, G = axis.basis.u, axis.basis.G
-    if u is None or G is None:
-        mean = values.mean(axis=number, keepdims=True)
-        return mean, values - mean
-    last = np.moveaxis(values, number, -1)
-    return np.moveaxis((last @ u)[..., None], -1, number), np.moveaxis(last @ G, -1, number)
-
-
-def _by_value(axis: Axis, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """Weights on values that amount to weights on answers: the basic matrix's transpose along one axis."""
-    if isinstance(axis.kind, Identity):
+    if isinstance(kind, Identity):
         return weights
-    each_value = np.eye(axis.basis.size)
+    each_value = np.eye(size)
     last = np.moveaxis(weights, number, -1)
-    step = max(1, _FORMED // axis.rows)
-    columns = [
-        last @ axis.kind.apply(each_value[:, first : first + step], 0) for first in range(0, axis.basis.size, step)
-    ]
+    step = max(1, _FORMED // kind.rows(size))
+    columns = [last @ kind.apply(each_value[:, first : first + step], 0) for first in range(0, size, step)]
     return np.moveaxis(np.concatenate(columns, axis=-1), -1, number)
 
 
-def _too_large(axes: Sequence[Axis]) -> WorkloadError:
-    cells = math.prod(axis.rows for axis in axes)
+def in_full(variances: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """The variances (h_1, .., h_k) of cells that differ as those of all cells (q_1, .., q_k), read-only."""
+    if math.prod(shape) >= _CELL_LIMIT:
+        raise _too_large(shape)
+    return np.broadcast_to(variances, shape)
+
+
+def require_few_cells(shape: tuple[int, ...], differing: tuple[int, ...]) -> None:
+    """Raise WorkloadError where too many cells of a table differ."""
+    if math.prod(differing) > _ENTRY_LIMIT:
+        raise _too_large(shape)
+
+
+def require_small_covariance(cells: int) -> None:
+    """Raise WorkloadError where the covariance of so many cells is too large."""
+    if cells**2 > _ENTRY_LIMIT:
+        raise WorkloadError(
+            f"too large: the covariance of {cells:,} cells; ask for the variance of a combination instead"
+        )
+
+
+def present_parts(basis: Basis, values: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """What weights on values take of the noise where the attribute of one axis is present, along that axis.
+
+    With the subtraction basis, noise of covariance ``Sub Sub^T`` is taken as deviations from the mean.
+    """
+    if basis.G is None:
+        deviations: NDArray[np.float64] = values - values.mean(axis=number, keepdims=True)
+        return deviations
+    found: NDArray[np.float64] = np.moveaxis(np.moveaxis(values, number, -1) @ basis.G, -1, number)
+    return found
+
+
+def _absent_parts(basis: Basis, values: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """The same where it is absent: one entry."""
+    if basis.u is None:
+        mean: NDArray[np.float64] = values.mean(axis=number, keepdims=True)
+        return mean
+    found: NDArray[np.float64] = np.expand_dims(np.moveaxis(values, number, -1) @ basis.u, number)
+    return found
+
+
+def _too_large(shape: tuple[int, ...]) -> WorkloadError:
+    cells = math.prod(shape)
     return WorkloadError(f"too large: a table of {cells:,} cells; errors() has its std_err and max_std_err")

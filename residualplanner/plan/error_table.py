@@ -4,6 +4,7 @@ pandas' and PyArrow's home in this layer; both are imported when the table is as
 """
 
 import math
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,8 @@ import numpy as np
 from residualplanner._checks import FloatArray
 from residualplanner._normal import normal_quantile
 from residualplanner._words import JOIN
-from residualplanner.bases import ResidualNumbers
 from residualplanner.plan.targets import Targets
-from residualplanner.plan.variances import variance_pieces, variance_weights
+from residualplanner.plan.variances import Piece, noise_weights
 from residualplanner.workload import Workload, row_numbers
 
 if TYPE_CHECKING:
@@ -62,20 +62,24 @@ def error_table(
     return table
 
 
-def privacy_shares(workload: Workload, numbers: ResidualNumbers, noise_variance: FloatArray) -> FloatArray:
+def privacy_shares(workload: Workload, cost: FloatArray, pieces: Callable[[], Iterable[Piece]]) -> FloatArray:
     """The share of the privacy cost that each query accounts for, (q,); they add up to 1.
 
     The cost of each base mechanism is split over the queries that use it, in proportion to what they take of its noise,
     summed over their cells and times their weight; if a query has weight 0, all weights are left out, since noise that
     only such queries use would have nobody to be charged to.
+
+    Args:
+        workload: the queries.
+        cost (m,): of every set of the closure.
+        pieces: gives the queries and what an average cell takes of the noise of their sets.
     """
     importance = workload.weights * workload.cells
     if not (importance > 0).all():
         importance = workload.cells
-    used = variance_weights(workload, numbers, importance)
-    per_use = workload.closure.products(numbers.pcost) / noise_variance / used
+    per_use = cost / noise_weights(pieces(), importance, len(cost))
     shares = np.empty(len(workload))
-    for queries, positions, taken in variance_pieces(workload, workload.closure, numbers):
+    for queries, positions, taken in pieces():
         shares[queries] = importance[queries] * np.einsum("qs,qs->q", taken, per_use[positions])
     total: FloatArray = shares / shares.sum()
     return total

@@ -10,13 +10,12 @@ sqrt 2)) dt``: what independent errors with these standard deviations have.
 """
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.polynomial import Chebyshev
 
-from residualplanner._checks import FloatArray
-from residualplanner.plan.cells import AnswerShares, variances_of_cells
-from residualplanner.workload import Closure, Workload
+from residualplanner._checks import FloatArray, IntArray
 
 #: How many standard deviations of one table are told apart: those of more are taken in groups, as their largest.
 DEVIATIONS = 2048
@@ -67,15 +66,18 @@ def mean_max_bound(std_err: FloatArray, cells: FloatArray) -> float:
     return float(_integrals(*_in_groups(std_err[None], cells[None], DEVIATIONS))[0])
 
 
-def mean_max_bounds(
-    workload: Workload, closure: Closure, shares: AnswerShares, noise_variance: FloatArray
-) -> FloatArray:
-    """The bound for every query, from its own cells, (q,); ``shares`` are of every answer."""
-    bounds, most = np.empty(len(workload)), min(DEVIATIONS, max(FEWEST, ALL_DEVIATIONS // len(workload)))
-    for numbers, variance in variances_of_cells(workload, closure, shares, noise_variance):
-        each = workload.cells[numbers] / variance.shape[1]
-        cells = np.broadcast_to(each[:, None], variance.shape)
-        bounds[numbers] = _integrals(*_in_groups(np.sort(np.sqrt(variance), axis=1), cells, most))
+def mean_max_bounds(cells: FloatArray, differing: Iterable[tuple[IntArray, FloatArray]]) -> FloatArray:
+    """The bound for every query, from its own cells, (q,).
+
+    Args:
+        cells (q,): how many every query has.
+        differing: runs of queries, their numbers (m,), and the variances of their cells that differ (m, h); each is
+            that of equally many.
+    """
+    bounds, most = np.empty(len(cells)), min(DEVIATIONS, max(FEWEST, ALL_DEVIATIONS // len(cells)))
+    for numbers, variance in differing:
+        each = np.broadcast_to((cells[numbers] / variance.shape[1])[:, None], variance.shape)
+        bounds[numbers] = _integrals(*_in_groups(np.sort(np.sqrt(variance), axis=1), each, most))
     return bounds
 
 

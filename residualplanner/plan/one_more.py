@@ -162,7 +162,7 @@ def _loss(plan: Plan, loss: Loss | None, std_errs: FloatArray, places: IntArray)
 
 
 def _bases(plan: Plan, loss: Loss) -> Bases:
-    """How the plan's bases were asked for: given ones again, the others by the word; by set only for sums."""
+    """How the plan's bases were asked for: given ones again, the others by the word, if it is for this loss."""
     given = {name: basis for name, basis in plan.bases.items() if basis.family == "given"}
     if given:
         return given
@@ -171,10 +171,10 @@ def _bases(plan: Plan, loss: Loss) -> Bases:
     return "orthogonal" if "orthogonal" in plan.basis_summary else "optimal"
 
 
-def _all_bases(plan: Plan, whole: Workload, loss: Loss) -> list[Bases]:
+def _all_bases(plan: Plan, whole: Workload, targets: Targets) -> list[Bases]:
     """Bases chosen anew, and those of the plan where they can be kept: the cheaper ones are taken."""
-    if set(plan.basis_summary) == {"subtraction"} or plan.bases_by_set is not None:
-        return [_bases(plan, loss)]
+    if set(plan.basis_summary) == {"subtraction"}:
+        return [_bases(plan, targets)]
     asked = set(np.argwhere(plan.workload.asked)[:, 0].tolist())
     kept = {plan.domain.names[attribute]: plan.basis_of_attribute[attribute] for attribute in asked}
     is_spanned = all(
@@ -182,7 +182,8 @@ def _all_bases(plan: Plan, whole: Workload, loss: Loss) -> list[Bases]:
         for attribute, kind in np.argwhere(whole.asked).tolist()
         if attribute in asked
     )
-    return [_bases(plan, loss), kept] if is_spanned else [_bases(plan, loss)]
+    anew = _bases(plan, targets)
+    return [anew, kept] if is_spanned else [anew]
 
 
 def _table(now: Plan, same_budget: Plan, same_accuracy: Plan, new: IntArray) -> "pd.DataFrame":

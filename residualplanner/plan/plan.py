@@ -19,7 +19,8 @@ from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.accuracy import Accuracy, OneBasisAccuracy, TableAccuracy
-from residualplanner.plan.attributes import checked_bases, workload_numbers
+from residualplanner.plan.accuracy_by_set import AccuracyBySet
+from residualplanner.plan.attributes import checked_bases, require_all_spanned, workload_numbers
 from residualplanner.plan.cost_by_set import cost_bound_by_set
 from residualplanner.plan.cost_estimate import CostEstimate, cost_estimate
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
@@ -84,6 +85,8 @@ class Plan:
             self._require_fitting(self.bases_by_set)
             bases = self.bases_by_set.of_attributes(self.domain.sizes)
         object.__setattr__(self, "basis_of_attribute", checked_bases(self.domain, bases))
+        if self.bases_by_set is not None:
+            require_all_spanned(self.workload, self.basis_of_attribute)
         if self.targets is not None:
             object.__setattr__(self, "targets", self.targets.of(self.workload))
         noise = frozen(np.array(self.noise_array, dtype=np.float64))
@@ -118,12 +121,18 @@ class Plan:
 
     @property
     def bases(self) -> dict[str, Basis]:
-        """The residual basis of each attribute, by name: what is measured of it."""
+        """The residual basis of each attribute, by name: what is measured of it.
+
+        With bases by set: in the set of the attribute alone; `bases_by_set` has those of other sets.
+        """
         return dict(zip(self.domain.names, self.basis_of_attribute, strict=True))
 
     @property
     def basis_summary(self) -> dict[str, int]:
-        """How many attributes have a basis of each family, such as ``{"subtraction": 9, "optimal": 5}``."""
+        """How many attributes have a basis of each family, such as ``{"subtraction": 9, "optimal": 5}``.
+
+        The family "optimal_by_set" stands for bases that are found together, others in other sets.
+        """
         return dict(Counter(basis.family for basis in self.basis_of_attribute))
 
     @cached_property
@@ -132,7 +141,7 @@ class Plan:
 
         With bases by set it is a bound of the cost.
 
-        Source: spec eqs. (8) and (37); docs/mathematics.md, eq. (T4).
+        Source: spec eqs. (8) and (37); spec eq. (T4).
         """
         if self.bases_by_set is not None:
             return cost_bound_by_set(self.bases_by_set, self.noise_array, self.neighbors)
@@ -315,6 +324,8 @@ class Plan:
 
     @cached_property
     def _accuracy(self) -> Accuracy:
+        if self.bases_by_set is not None:
+            return AccuracyBySet(self.workload, self.bases_by_set, self.noise_array)
         return OneBasisAccuracy(self.workload, self.basis_of_attribute, self.noise_array)
 
     def _table(self, query: QueryLike) -> TableAccuracy:

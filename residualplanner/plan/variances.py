@@ -4,23 +4,25 @@ Reads: a workload, the numbers of its attributes, noise variances.  Gives: array
 Source: spec eqs. (11) and (14); paper Theorem 4.4.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, IntArray
 from residualplanner.bases import ResidualNumbers
 from residualplanner.workload import Closure, Workload, subset_products
 
 #: How many (query, subset) pairs are worked on at a time.
 _CHUNK = 2**19
 
+#: Some queries, their sets, and what an average cell takes of the noise of each, (m, s) both.
+Piece = tuple[slice | IntArray, IntArray, FloatArray]
+
 
 def variance_pieces(
     workload: Workload, closure: Closure, numbers: ResidualNumbers
-) -> Iterator[tuple[slice, NDArray[np.int64], FloatArray]]:
+) -> Iterator[tuple[slice, IntArray, FloatArray]]:
     """For runs of queries: which they are, the closure sets within each and their coefficients, both (m, 2**k).
 
     Source: spec eq. (11): the variance of an average cell of Q is ``sum_A m_{Q,A} sigma_A**2``.
@@ -56,10 +58,18 @@ def variance_weights(workload: Workload, numbers: ResidualNumbers, importance: F
 
     Source: spec eq. (14).
     """
-    weights = np.zeros(len(workload.closure))
-    for queries, positions, coefficients in variance_pieces(workload, workload.closure, numbers):
+    return noise_weights(variance_pieces(workload, workload.closure, numbers), importance, len(workload.closure))
+
+
+def noise_weights(pieces: Iterable[Piece], importance: FloatArray, count: int) -> FloatArray:
+    """The weight of the noise of each of ``count`` sets in a sum of variances weighted by ``importance`` (q,), (m,).
+
+    Source: spec eq. (14).
+    """
+    weights = np.zeros(count)
+    for queries, positions, coefficients in pieces:
         taken = coefficients * importance[queries, None]
-        weights += np.bincount(positions.ravel(), weights=taken.ravel(), minlength=len(weights))
+        weights += np.bincount(positions.ravel(), weights=taken.ravel(), minlength=count)
     return weights
 
 

@@ -7,14 +7,14 @@ import json
 import math
 import platform
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 
 from residualplanner._version import __version__
 from residualplanner.measurement import noise_to_json
-from residualplanner.plan import plan_hash
+from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import kind_to_json
 
 if TYPE_CHECKING:
@@ -53,14 +53,20 @@ def manifest_bytes(
             "gap": plan.gap if math.isfinite(plan.gap) else None,
             "status": plan.status,
             "kinds": [kind_to_json(kind) for kind in plan.workload.kinds],
-            "bases": {
-                name: {"family": basis.family, "answers": basis.answers, "pcost": str(basis.pcost)}
-                for name, basis in zip(plan.domain.names, plan.basis_of_attribute, strict=True)
-            },
+            "bases": {name: _measured(plan, attribute) for attribute, name in enumerate(plan.domain.names)},
         }
         | ({} if plan.targets is None else {"target_level": plan.targets.level}),
-        "noise": {name: value for name, value in noise_to_json(noise).items() if name != "seed"},
+        "noise": {name: value for name, value in noise_to_json(noise, plan).items() if name != "seed"},
         "tables": {"count": len(release), "format": file_format, "profile": profile, "conf_level": level},
         "files": dict(hashes),
     }
     return json.dumps(manifest, allow_nan=False, indent=2).encode("ascii") + b"\n"
+
+
+def _measured(plan: Plan, attribute: int) -> dict[str, Any]:
+    """The basis of an attribute: its family, answers and cost; or how many bases it has, where sets have their own."""
+    basis, by_set = plan.basis_of_attribute[attribute], plan.bases_by_set
+    told = {"family": basis.family, "answers": basis.answers}
+    if by_set is None or basis.matrix is None:
+        return told | {"pcost": str(basis.pcost)}
+    return told | {"bases": len(np.unique(by_set.of_place[by_set.attribute_of_place == attribute]))}

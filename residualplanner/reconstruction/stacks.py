@@ -17,6 +17,7 @@ from residualplanner.kron import AxisMap, ProductMap, Scratch, tables_of_residua
 from residualplanner.measurement import BATCH_CELLS, Measurement
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.rebuilding import rebuilding_map
+from residualplanner.reconstruction.reference_answers import reference_answers
 from residualplanner.workload import row_numbers
 
 #: How many maps are kept for the next tables of the same bases and kinds.
@@ -42,7 +43,7 @@ class Rebuilder:
 
     def __init__(self, measurement: Measurement) -> None:
         self._closure = measurement.plan.closure
-        self._residuals = measurement.residuals
+        self._residuals = reference_answers(measurement)
         self._bases = measurement.plan.basis_of_attribute
         self._codes = basis_codes(self._bases)
         # Kept with the rebuilder, not with the module: maps hold the matrices of one plan's bases.

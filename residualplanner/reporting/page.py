@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from residualplanner._version import __version__
-from residualplanner._words import number_text, rounded_up
+from residualplanner._words import family_text, number_text, rounded_up
 from residualplanner.domain import Attribute
 from residualplanner.reporting.drawing import inline_svg, missing_extra
 from residualplanner.reporting.estimates import Estimates
@@ -157,8 +157,10 @@ def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
 def _bases(subject: Subject) -> str:
     """How many attributes are measured by a basis of each family."""
     families = [family for _, family in subject.bases]
-    told = [f"{family} for {count_text(families.count(family), 'attribute')}" for family in sorted(set(families))]
-    return ", ".join(told)
+    return ", ".join(
+        f"{family_text(family)} for {count_text(families.count(family), 'attribute')}"
+        for family in sorted(set(families))
+    )
 
 
 def _optimality(subject: Subject) -> str:

@@ -64,7 +64,7 @@ class Subject:
         loss, loss_value, gap, status: what was made small, how small, how near to the best, how it was found.
         bases: attribute name and family of its basis.
         plan_sha256: the hash of the plan.
-        workload: the queries, where they are known as such.
+        workload: the queries, where they are known as such, and other plans with the same bases are cheap.
         basis_of_attribute: the bases of the plan, where they are known.
         target_level: the confidence level of the targets in the error table, if it has any.
         noise: how the noise of a release was drawn; None for a plan.
@@ -126,7 +126,7 @@ def subject_of_plan(plan: Plan, name: str, *, level: float) -> Subject:
         status=plan.status,
         bases=tuple((name, basis.family) for name, basis in plan.bases.items()),
         plan_sha256=plan_hash(plan),
-        workload=plan.workload,
+        workload=plan.workload if plan.bases_by_set is None else None,
         basis_of_attribute=plan.bases,
         target_level=level if plan.targets is None else plan.targets.level,
     )

@@ -1,7 +1,7 @@
 """Bases that an attribute has in one set of attributes, and others in others: the wider family.
 
 Reads: a closure, bases.  Gives: BasesBySet.
-Source: docs/mathematics.md, eqs. (T1) to (T4).
+Source: spec eqs. (T1) to (T4).
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ class BasesBySet:
             attribute are of different sizes or of different rows; some of them are the subtraction basis, and others
             are not.
 
-    Source: docs/mathematics.md, eq. (T4).
+    Source: spec eq. (T4).
 
     Example:
         >>> from residualplanner.bases import integer_basis

@@ -1,7 +1,9 @@
 """The commands on a spec that asks for prefixes, ranges and groups: what they say, what they write."""
 
 import csv
+import json
 import re
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,8 @@ from residualplanner.cli.starting_spec import spec_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import load_measurement
-from residualplanner.plan import load_plan, select
+from residualplanner.measurement.precision import PRECISION_RULE_BY_SET
+from residualplanner.plan import load_plan, plan_hash, select
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import reconstruct
@@ -55,6 +58,63 @@ def test_plan_writes_the_plan_of_select_with_these_bases(run, kinds, folder, wor
     assert "(closed form); no noise of this cost does better with these bases" in result.stdout
 
 
+#: Ages and grades are asked in two kinds, each in tables of its own: for that bases by set are better.
+MIXED = """\
+budget = { zcdp = "0.5" }
+bases = "optimal_by_set"
+[domain]
+age = 8
+grade = 6
+sex = ["F", "M"]
+[[workload]]
+queries = [["age", "grade"], ["age", "sex"], { age = "prefix" }, { grade = "prefix" }]
+[output]
+format = "csv"
+profile = "gls"
+"""
+
+
+@pytest.fixture
+def mixed(folder):
+    (folder / "mixed.toml").write_text(MIXED)
+    draw = np.random.default_rng(1)
+    frame = pd.DataFrame({"age": draw.integers(0, 8, 90), "grade": draw.integers(0, 6, 90), "sex": ["F", "M"] * 45})
+    frame.to_csv(folder / "mixed.csv", index=False)
+    return folder / "mixed.toml"
+
+
+def test_bases_by_set_are_planned_measured_and_released(run, mixed, folder):
+    """The plan is that of select, and both ways to its tables write the same files."""
+    result = run("plan", mixed)
+    assert result.exit_code == 0, result.output
+    plan = load_plan(folder / "mixed.plan")
+    expected = select(plan.workload, budget=zcdp("0.5"), bases="optimal_by_set")
+    assert plan.bases_by_set is not None
+    np.testing.assert_array_equal(plan.noise_array, expected.noise_array)
+    assert plan.loss_value < 0.97 * select(plan.workload, budget=zcdp("0.5")).loss_value
+    assert run("release", mixed, folder / "mixed.csv", "-o", "out").exit_code == 0
+    assert run("measure", folder / "mixed.plan", folder / "mixed.csv", "-o", "measured").exit_code == 0
+    assert run("reconstruct", "measured", "-o", "again", "--format", "csv").exit_code == 0
+    for name in ("out", "again"):
+        manifest = json.loads((folder / name / "manifest.json").read_text())
+        assert manifest["noise"]["precision"] == PRECISION_RULE_BY_SET
+        assert Fraction(manifest["noise"]["pcost"]) <= Fraction(plan.pcost) <= 1
+        assert manifest["plan"]["sha256"] == plan_hash(plan)
+    assert load_plan(folder / "out" / "release.plan").pcost == plan.pcost
+    noise = pd.read_csv(folder / "out" / "noise.csv")["noise_variance"]
+    np.testing.assert_array_equal(noise, plan.noise_array)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"), [('loss = "max"', "not for the maximum variance"), ('neighbors = "replace"', "are replaced")]
+)
+def test_bases_by_set_are_refused_where_they_are_not_searched_for(run, mixed, line, reason):
+    mixed.write_text(f"{line}\n{MIXED}")
+    result = run("plan", mixed)
+    assert result.exit_code == 2
+    assert reason in " ".join(result.stderr.split())
+
+
 def test_bases_are_optimal_unless_the_spec_says_otherwise(run, kinds):
     assert read_spec(kinds).bases == "optimal"
     assert "Bases       optimal for" in run("plan", kinds).stdout
@@ -71,18 +131,19 @@ def test_other_bases_are_refused_with_the_words_there_are(run, spec):
     spec.write_text(f'bases = "best"\n{spec.read_text()}')
     result = run("plan", spec)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "spec.toml: bases: expected 'optimal' or 'orthogonal', got 'best'" in result.stderr
+    assert "spec.toml: bases: expected 'optimal', 'optimal_by_set' or 'orthogonal', got 'best'" in result.stderr
 
 
 def test_the_schema_knows_the_bases():
-    assert spec_schema()["properties"]["bases"]["enum"] == ["optimal", "orthogonal"]
+    assert spec_schema()["properties"]["bases"]["enum"] == ["optimal", "optimal_by_set", "orthogonal"]
 
 
-def test_what_a_starting_spec_says_of_bases_may_be_used_as_it_stands(tmp_path):
+@pytest.mark.parametrize("word", ["optimal_by_set", "orthogonal"])
+def test_what_a_starting_spec_says_of_bases_may_be_used_as_it_stands(tmp_path, word):
     text = spec_text(Domain({"age": 3}), up_to=1)
-    assert text.count('\n# bases = "orthogonal"\n') == 1
-    (tmp_path / "spec.toml").write_text(text.replace('# bases = "orthogonal"', 'bases = "orthogonal"'))
-    assert read_spec(tmp_path / "spec.toml").bases == "orthogonal"
+    assert text.count(f'\n# bases = "{word}"\n') == 1
+    (tmp_path / "spec.toml").write_text(text.replace(f'# bases = "{word}"', f'bases = "{word}"'))
+    assert read_spec(tmp_path / "spec.toml").bases == word
 
 
 def test_the_error_table_tells_kinds_and_the_worst_cell(run, kinds, folder):

@@ -5,14 +5,19 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from residualplanner import reconstruction
 from residualplanner.cli import paid, steps
-from residualplanner.measurement import Ledger, Measurement, load_measurement
-from residualplanner.plan import load_plan
+from residualplanner.domain import Domain
+from residualplanner.measurement import Ledger, Measurement, load_measurement, measure
+from residualplanner.plan import load_plan, select
+from residualplanner.privacy import zcdp
+from residualplanner.queries import Prefix
 from residualplanner.reconstruction import reconstruct
+from residualplanner.workload import Workload
 
 
 def failing(error):
@@ -168,6 +173,13 @@ def test_the_space_set_aside_is_what_a_measurement_takes(run, spec, records, fol
         assert run("measure", f"{name}.p", data, "-o", f"{name}.m").exit_code == 0
         taken, expected = (folder / f"{name}.m").stat().st_size, paid.measurement_bytes(load_plan(f"{name}.p"))
         assert taken <= expected <= 1.5 * taken + 2**17
+
+
+def test_the_matrices_of_bases_take_space_in_a_measurement_too(tmp_path):
+    plan = select(Workload(Domain({"a": 200}), [{"a": Prefix()}]), budget=zcdp("0.5"))
+    measure(plan, np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "m")
+    taken = (tmp_path / "m").stat().st_size
+    assert 2**18 < taken <= paid.measurement_bytes(plan) <= taken + 2**17
 
 
 @pytest.mark.parametrize("code", [95, 22, 38])

@@ -19,7 +19,7 @@ from mixed_bases import (
     random_kind,
     random_matrix,
 )
-from replayed_measuring import integers_of, noise_frozen, replay
+from replayed_measuring import drawn_scales, integers_of, noise_frozen, replay
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement import measure
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits
@@ -197,16 +197,6 @@ def test_int64_is_chosen_by_entries_and_scales(axes, precision, records, fits):
 @settings(max_examples=100)
 def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(case):
     """Gamma squared is the noise variance times the squared sizes of the subtraction axes, and of no others."""
-    asked = []
-
-    def flat(scales, sizes, _source):
-        asked.extend(zip(scales.numerators, scales.denominators, np.asarray(sizes).tolist(), strict=True))
-        return np.zeros(int(np.sum(sizes)), dtype=np.int64)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mechanism, "THREADS", 10**6)
-        patch.setattr(mechanism, "draw_flat", flat)
-        measure(case.plan, np.zeros((1, len(case.sizes)), dtype=np.int64))
     expected = []
     precision = precision_of(case.plan.noise_array).tolist()
     for number in np.concatenate(groups_of_plan(case.plan).members).tolist():
@@ -214,7 +204,7 @@ def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(case):
         sizes = [case.sizes[i] for i in members if case.matrices[i] is None]
         shape = [case.sizes[i] if case.matrices[i] is None else len(case.matrices[i]) for i in members]
         expected += [Fraction(math.prod(sizes)) ** 2 / Fraction(precision[number])] * math.prod(shape)
-    assert [Fraction(a, b) for a, b, size in asked for _ in range(size)] == expected
+    assert drawn_scales(case.plan) == expected
 
 
 @given(case=mixed_cases())

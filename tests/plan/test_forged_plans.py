@@ -80,24 +80,24 @@ def test_every_field_of_the_container_is_needed(tmp_path, field):
     with pytest.raises(FileFormatError):
         load_plan(write(tmp_path / "more", {**whole, f"{field}_too": 1}, members))
     for other in OTHERS:
-        if field == "package_version" or (field == "version" and other is not True and other == 3):
+        if field == "package_version" or (field == "version" and other is not True and other == 4):
             continue
         with pytest.raises(FileFormatError):
             load_plan(write(tmp_path / "other", {**whole, field: other}, members))
 
 
-@pytest.mark.parametrize("version", [4, 17, 10**9])
+@pytest.mark.parametrize("version", [5, 17, 10**9])
 def test_a_newer_version_says_so(tmp_path, version):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
     with pytest.raises(
-        FileFormatError, match=f"written by a newer version \\(format {version}, this reads 3\\); upgrade"
+        FileFormatError, match=f"written by a newer version \\(format {version}, this reads 4\\); upgrade"
     ):
         load_plan(write(tmp_path / "newer", {**whole, "version": version}, members))
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_versions_before_bases_and_before_targets_are_no_longer_read(tmp_path, version):
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_versions_before_bases_targets_and_bases_by_set_are_no_longer_read(tmp_path, version):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
     with pytest.raises(FileFormatError, match=f"format {version} is no longer read; write the file again"):

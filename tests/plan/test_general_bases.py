@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
-from general_cases import General, as_mapping, general_cases, kind_of, kinds_of
+from general_cases import General, as_mapping, general_cases, kind_of, kinds_of, require_summaries
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
@@ -77,18 +77,7 @@ def test_any_kind_may_be_asked_of_any_part_of_a_query_planned_for_or_not(case, s
 def test_summaries_are_those_of_all_cells_of_the_least_squares_tables(case, seed):
     plan = case.plan(seed)
     cells = [np.diag(covariance_by_least_squares(case, plan, as_mapping(query))) for query in plan.workload]
-    every = np.concatenate(cells)
-    np.testing.assert_allclose(plan.average_variances, [found.mean() for found in cells], rtol=1e-8)
-    np.testing.assert_allclose(plan.max_variances, [found.max() for found in cells], rtol=1e-8)
-    assert plan.max_variance == pytest.approx(every.max(), rel=1e-8)
-    assert plan.rmse == pytest.approx(math.sqrt(every.mean()), rel=1e-8)
-    table = plan.errors()
-    np.testing.assert_allclose(table["std_err"], [math.sqrt(found.mean()) for found in cells], rtol=1e-8)
-    np.testing.assert_allclose(table["max_std_err"], [math.sqrt(found.max()) for found in cells], rtol=1e-8)
-    mean = [math.sqrt(2 / math.pi) * np.sqrt(np.maximum(found, 0)).mean() for found in cells]
-    np.testing.assert_allclose(table["expected_abs_error"], mean, rtol=1e-6)
-    np.testing.assert_array_equal(table["cells"], [len(found) for found in cells])
-    assert table["privacy_share"].sum() == pytest.approx(1)
+    require_summaries(plan, cells, 1e-8)
 
 
 @pytest.mark.parametrize("limit", [1, 10**9])

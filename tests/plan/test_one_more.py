@@ -172,3 +172,27 @@ def test_a_plan_for_a_function_is_refused():
     plan = select(SINGLES, budget=zcdp(1), loss=cvxpy.max)
     with pytest.raises(WorkloadError, match="does not tell its loss"):
         cost_of_more(plan, PAIRS)
+
+
+def by_set_plan():
+    domain = Domain({"a": 6, "b": 4})
+    return select(
+        Workload(domain, [{"a": Prefix()}, {"b": Prefix()}, ("a", "b")]), budget=zcdp("0.5"), bases="optimal_by_set"
+    )
+
+
+def test_with_bases_by_set_the_same_budget_is_planned_with_such_bases():
+    plan, more = by_set_plan(), [{"a": Range()}]
+    cost = cost_of_more(plan, more)
+    again = select(plan.workload + Workload(plan.domain, more), budget=zcdp("0.5"), bases="optimal_by_set")
+    assert cost.same_budget.bases_by_set is not None
+    assert cost.same_budget.rmse == pytest.approx(again.rmse, rel=1e-9)
+    assert (cost.queries["same_accuracy"] <= cost.queries["now"] * (1 + 1e-9))[~cost.queries["is_new"]].all()
+
+
+def test_a_loss_or_targets_that_bases_by_set_are_not_for_are_planned_with_one_basis():
+    plan = by_set_plan()
+    cost = cost_of_more(plan, [{"a": Range()}], loss="max", moe=5)
+    assert cost.same_budget.bases_by_set is None
+    assert cost.same_accuracy.bases_by_set is None
+    assert (cost.queries["same_accuracy"] <= cost.queries["now"] * (1 + 1e-6))[~cost.queries["is_new"]].all()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
-from made_releases import any_release
+from made_releases import answers_of, any_release
 from mixed_bases import (
     IDENTITY,
     MixedCase,
@@ -28,15 +28,6 @@ from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.queries import Custom, Prefix, Range
 from residualplanner.reconstruction import reconstruct
 from residualplanner.reconstruction import release as release_module
-
-
-def answers_of(release):
-    """The residual answers of every set, flat."""
-    found = release.measurement.residuals
-    return {
-        members: found.block(found.groups.group[number])[found.groups.row[number]].ravel()
-        for number, members in enumerate(release.plan.closure)
-    }
 
 
 def asked_of(case):

@@ -23,11 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from plans_by_set import plan_by_set
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import DataError, ResidualPlannerError
 from residualplanner.measurement import measure
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
+from residualplanner.queries import Prefix
 from residualplanner.reconstruction import reconstruct
 from residualplanner.workload import marginals
 
@@ -45,7 +47,7 @@ FORMS = (
 
 
 def plan_of(rule: str):
-    """A plan whose schema declares what becomes of bad values: ``error``, ``drop``, or another label."""
+    """A plan whose schema declares what becomes of bad values: ``error``, ``drop`` (with bases by set), or a label."""
     rules = {} if rule == "error" else {"unknown": rule, "missing": rule}
     numeric = {} if rule == "error" else {"unknown": "drop", "missing": "drop"}
     domain = Domain(
@@ -55,6 +57,8 @@ def plan_of(rule: str):
             "amount": Attribute("amount", bins=Bins([0, 10, 1e15]), **numeric),
         }
     )
+    if rule == "drop":
+        return plan_by_set(marginals(domain, up_to=2, kinds={"code": Prefix(), "amount": Prefix()}), 3)
     return select(marginals(domain, up_to=2), budget=pcost(1))
 
 

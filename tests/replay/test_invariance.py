@@ -22,12 +22,14 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from plans_by_set import plan_by_set
 from residualplanner.cli.app import app
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError
 from residualplanner.measurement import measure
 from residualplanner.plan import select
 from residualplanner.privacy import zcdp
+from residualplanner.queries import Prefix
 from residualplanner.reconstruction import reconstruct
 from residualplanner.workload import marginals
 from watching import FrozenRandomness, Seen, content, run, watched
@@ -43,6 +45,7 @@ DOMAIN = Domain(
 PLANS = {
     "two-way": select(marginals(DOMAIN, up_to=2), budget=zcdp("0.5")),
     "all": select(marginals(DOMAIN, order=4), budget=zcdp("0.5"), loss="max"),
+    "by set": plan_by_set(marginals(DOMAIN, up_to=2, kinds={"age": Prefix(), "region": Prefix()}), 3),
 }
 #: Words that would tell when, where, or from how many records something was made.
 TELLING = re.compile(r"time|date|host|user|path|record_?count|n_?records|rows|duration|count_of|mtime", re.IGNORECASE)

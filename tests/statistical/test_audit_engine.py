@@ -22,6 +22,7 @@ from benchmarks.auditing import (
     epsilon_at_least,
     expected_epsilon,
     gaussian_epsilon,
+    plan_by_set,
 )
 from residualplanner.domain import Domain
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits
@@ -38,6 +39,7 @@ PLANS = {
     "sum": select(marginals(PAIR, up_to=2), budget=zcdp("0.5")),
     "max": select(marginals(TRIPLE, up_to=2), budget=zcdp("0.5"), loss="max"),
     "weights": select(Workload(PAIR, [("a",), ("a", "b")], weights=[25, 0.5]), budget=zcdp("0.5")),
+    "by set": plan_by_set(),
     "less noise": select(marginals(TRIPLE, order=2), budget=zcdp(1)),
 }
 
@@ -57,7 +59,9 @@ def discrete_claim(plan) -> float:
     return plan.budget.epsilon(DELTA, noise="discrete")
 
 
-@pytest.mark.parametrize(("name", "runs"), [("sum", MANY), ("max", SOME), ("weights", SOME), ("less noise", SOME)])
+@pytest.mark.parametrize(
+    ("name", "runs"), [("sum", MANY), ("max", SOME), ("weights", SOME), ("less noise", SOME), ("by set", SOME)]
+)
 def test_the_best_adversary_achieves_the_claim_and_no_more(name, runs):
     found = audit_likelihood(experiment(name), runs, bits(name))
     mu = math.sqrt(2 * float(PLANS[name].budget.rho))
@@ -113,6 +117,7 @@ FAULTS = {
     "a table measured twice": lambda: experiment("sum").measuring_twice(3),
     "a record that weighs 2": lambda: experiment("sum", times=2),
     "one record replaced, called added": replaced,
+    "noise 10% low with bases by set": lambda: experiment("by set").with_deviation(0.9),
 }
 
 

@@ -1,0 +1,152 @@
+"""Answers of bases by set, as if every attribute had been measured with one basis in all sets.
+
+Reads: a measurement.  Gives: residual answers that tables are rebuilt from as from those of any plan.
+
+The basis R of an attribute in the set of it alone is its *reference*.  What the reference bases would ask of a set's
+table is a linear function of the set's own answers and of what they would ask of its subsets, for all bases of an
+attribute answer the same queries.
+Source: spec eq. (T1).
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray, frozen
+from residualplanner.bases import Basis, basis_codes
+from residualplanner.kron import ProductMap, keeping, matrix_map
+from residualplanner.measurement import BATCH_CELLS, IntegerAnswers, Measurement, ResidualAnswers
+from residualplanner.plan import Plan
+from residualplanner.workload import ShapeGroups, shape_groups
+
+
+def reference_answers(measurement: Measurement) -> IntegerAnswers | ResidualAnswers:
+    """What the reference bases would have answered: the answers themselves if the plan has no bases by set.
+
+    With ``r_A = (kron R) v_A``, and ``w_A`` the answers of the set A, which was measured with bases ``[u | G]``::
+
+        r_A = (kron R G) w_A + sum_D (-1)**(|D| + 1) (kron over D of R u) x r_{A without D}
+
+    over the sets D of one or more attributes of A whose basis in A is not the reference: of all others ``R u`` is 0.
+
+    Guarantees: exact up to rounding; whole numbers of any size are rounded to floats once.
+    Cost: O(cells * n) for each attribute of a set whose basis is not the reference, and a float for each answer.
+    Source: spec eq. (T1), with R applied to both sides.
+    """
+    plan, told = measurement.plan, measurement.residuals
+    if plan.bases_by_set is None:
+        return told
+    found = _Found(plan)
+    for sets in _alike(told.groups, found.groups):
+        own, reference = int(told.groups.group[sets[0]]), int(found.groups.group[sets[0]])
+        changes = _changes(told.groups.bases[own], found.groups.bases[reference])
+        maps = _answer_map(told.groups.bases[own], changes)
+        stored, divisor, rows = told.stored(own), told.divisor(own), told.groups.row[sets]
+        step = max(1, BATCH_CELLS // math.prod(told.groups.answer_shapes[own]))
+        for first, last in pairwise([*range(0, len(sets), step), len(sets)]):
+            part = sets[first:last]
+            answers = np.true_divide(stored[rows[first:last]], divisor).astype(np.float64, copy=False)
+            if changes:
+                answers = maps.apply(answers)
+                lower = found.lower(part)
+                for number, axis in enumerate(changes):
+                    answers += changes[axis].u * _spread(lower, changes, 1 << axis, [*changes][number + 1 :])
+            found.put(part, answers)
+    return found.answers()
+
+
+class _Change(NamedTuple):
+    """What becomes of an axis whose basis ``[u | G]`` is not the reference R.
+
+    Attributes:
+        G (m, m): R G.
+        u (m, 1, .., 1): R u, with the axis in its place in a stack of tables.
+    """
+
+    G: FloatArray
+    u: FloatArray
+
+
+def _changes(own: Sequence[Basis], reference: Sequence[Basis]) -> dict[int, _Change]:
+    """For each axis, counted from 0, whose basis is not the reference: what becomes of it."""
+    codes, found = basis_codes([*own, *reference]), {}
+    for axis in np.flatnonzero(codes[: len(own)] != codes[len(own) :]).tolist():
+        R, basis = reference[axis].matrix, own[axis]
+        assert R is not None
+        assert basis.G is not None
+        share = R @ basis.absent_vector()
+        found[axis] = _Change(R @ basis.G, share.reshape(-1, *(1,) * (len(own) - axis - 1)))
+    return found
+
+
+def _answer_map(own: Sequence[Basis], changes: Mapping[int, _Change]) -> ProductMap:
+    """R G along the axes whose basis is not the reference."""
+    return ProductMap(
+        [matrix_map(changes[axis].G) if axis in changes else keeping(basis.answers) for axis, basis in enumerate(own)]
+    )
+
+
+def _spread(
+    lower: Callable[[int], FloatArray], changes: Mapping[int, _Change], left_out: int, axes: Sequence[int]
+) -> FloatArray:
+    """The answers of sets without some attributes, less what those without more say along ``axes``.
+
+    ``(kron over the axes of I - R u 1^T) r``, where the sums along an axis are the answers without it.
+
+    Args:
+        lower: of sets without attributes, the bits of a number, gives their answers, with one entry on their axes.
+        changes: by axis.
+        left_out: which attributes are left out.
+        axes: others, each of which changes.
+    """
+    if not axes:
+        return lower(left_out)
+    axis, others = axes[0], axes[1:]
+    said = _spread(lower, changes, left_out | 1 << axis, others)
+    return _spread(lower, changes, left_out, others) - changes[axis].u * said
+
+
+class _Found:
+    """The answers of the reference bases, as far as they are known; sets of fewer attributes come first."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._closure = plan.closure
+        self.groups = groups = shape_groups(plan.closure, plan.basis_of_attribute)
+        shapes = [(len(members), *shape) for members, shape in zip(groups.members, groups.answer_shapes, strict=True)]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+        self._values = np.empty(int(ends[-1]))
+        parts = np.split(self._values, ends[:-1])
+        self._blocks = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def put(self, sets: NDArray[np.int64], answers: FloatArray) -> None:
+        """Take the answers (b, m_1, .., m_k) of sets (b,) of one group."""
+        self._blocks[self.groups.group[sets[0]]][self.groups.row[sets]] = answers
+
+    def lower(self, sets: NDArray[np.int64]) -> Callable[[int], FloatArray]:
+        """What gives the answers of subsets of sets (b,) of one group: those without some of their attributes."""
+        order = int(self._closure.orders[sets[0]])
+        positions = self._closure.subset_positions(self._closure.blocks[order][sets - self._closure.offsets[order]])
+        shape = self.groups.answer_shapes[self.groups.group[sets[0]]]
+
+        def of(left_out: int) -> FloatArray:
+            numbers = positions[:, (1 << order) - 1 ^ left_out]
+            block = self._blocks[self.groups.group[numbers[0]]]
+            kept = (1 if left_out >> axis & 1 else m for axis, m in enumerate(shape))
+            answers: FloatArray = block[self.groups.row[numbers]].reshape(len(sets), *kept)
+            return answers
+
+        return of
+
+    def answers(self) -> ResidualAnswers:
+        return ResidualAnswers(self.groups, frozen(self._values))
+
+
+def _alike(own: ShapeGroups, reference: ShapeGroups) -> Iterator[NDArray[np.int64]]:
+    """The numbers of the sets that are in one group both here and there, ascending, those of fewer attributes first."""
+    pair = own.group * (reference.group.max() + 1) + reference.group
+    by_pair = np.argsort(pair, kind="stable")
+    yield from np.split(by_pair, np.flatnonzero(np.diff(pair[by_pair])) + 1)

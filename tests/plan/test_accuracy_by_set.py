@@ -1,0 +1,284 @@
+"""The accuracy of plans with bases by set is that of explicit matrices, and of one basis where all sets have it."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dense
+from general_cases import as_mapping, require_summaries
+from kinds import kinds_of
+from plans_by_set import asks_more_than_total, mechanism, plan_by_set, plans_by_set, query_rows, sample_workload
+from residualplanner import (
+    Custom,
+    Domain,
+    Hierarchy,
+    Identity,
+    Plan,
+    Prefix,
+    Range,
+    SumOfVariances,
+    Workload,
+    WorkloadError,
+    marginals,
+    pcost,
+)
+from residualplanner.bases import integer_basis, subtraction_basis
+from residualplanner.plan import accuracy_by_set, table_groups, table_shares
+from residualplanner.plan.accuracy_by_set import AccuracyBySet
+from residualplanner.plan.cost_parts import cost_parts
+from residualplanner.plan.max_abs_error import mean_max_bound
+from residualplanner.workload import BasesBySet
+
+seeds = st.integers(0, 10**6)
+SAMPLE = plan_by_set(sample_workload(), 1)
+
+
+def expected_covariance(plan, query):
+    return dense.least_squares_covariance(*mechanism(plan), query_rows(plan, query))
+
+
+def shape_of(plan, query):
+    return tuple(kind.rows(plan.domain[name].size) for name, kind in as_mapping(query).items())
+
+
+def require_table(plan, query, rng):
+    """What a plan tells of a table, cell by cell, against explicit matrices."""
+    expected, shape = expected_covariance(plan, query), shape_of(plan, query)
+    near = {"rtol": 1e-7, "atol": 1e-9 * np.abs(expected).max()}
+    np.testing.assert_allclose(plan.covariance(query), expected, **near)
+    np.testing.assert_allclose(plan.variance(query), np.diag(expected).reshape(shape), **near)
+    weights = rng.integers(-9, 10, len(expected)).astype(float)
+    found = plan.combination_variance(query, weights.reshape(shape))
+    assert found == pytest.approx(weights @ expected @ weights, rel=1e-7, abs=near["atol"] * (weights @ weights))
+
+
+@given(plan=plans_by_set(), seed=seeds)
+def test_covariances_are_those_of_least_squares_with_explicit_matrices(plan, seed):
+    for query in plan.workload:
+        require_table(plan, query, np.random.default_rng(seed))
+
+
+@given(plan=plans_by_set(), data=st.data())
+def test_any_kind_may_be_asked_of_any_part_of_a_query(plan, data):
+    query = data.draw(st.sampled_from([as_mapping(query) for query in plan.workload]))
+    chosen = sorted(data.draw(st.sets(st.sampled_from(sorted(query)))) if query else [])
+    asked = {name: data.draw(spanned_kinds(plan, name)) for name in chosen}
+    require_table(plan, asked, np.random.default_rng(data.draw(seeds)))
+
+
+def spanned_kinds(plan, name):
+    """Any kind, or rows of what is measured and the total."""
+    basis = plan.bases[name]
+    if basis.answers == basis.size - 1:
+        return kinds_of(basis.size).filter(lambda found: asks_more_than_total(found[1])).map(lambda found: found[0])
+    rows = np.vstack([np.ones(basis.size), basis.matrix])
+    factors = st.lists(st.lists(st.integers(-2, 2), min_size=len(rows), max_size=len(rows)), max_size=3)
+    return factors.map(lambda found: Custom([*rows, *(row @ rows for row in np.array(found) if (row @ rows).any())]))
+
+
+def test_a_table_of_attributes_of_all_sorts_is_that_of_explicit_matrices():
+    """Fewer answers than values, the subtraction basis, a single value, ranges, groups, three attributes."""
+    assert [SAMPLE.bases[name].answers for name in "abc"] == [3, 2, 2]
+    assert len({SAMPLE.bases_by_set.basis(members, 0) for members in SAMPLE.closure if 0 in members}) > 1
+    for query in SAMPLE.workload:
+        require_table(SAMPLE, query, np.random.default_rng(2))
+    require_table(SAMPLE, {"a": Hierarchy([{"low": [0, 1], "high": [2, 3]}]), "c": Range()}, np.random.default_rng(3))
+
+
+@given(plan=plans_by_set())
+def test_summaries_are_those_of_all_cells(plan):
+    require_summaries(plan, [np.diag(expected_covariance(plan, query)) for query in plan.workload], 1e-7)
+
+
+@given(plan=plans_by_set())
+def test_the_largest_error_is_bounded_from_the_variances_of_all_cells(plan):
+    bounds = []
+    for query in plan.workload:
+        std_err = np.sqrt(np.diag(plan.covariance(query)))
+        bounds.append(mean_max_bound(np.sort(std_err), np.ones(len(std_err))))
+        assert plan.expected_max_abs_error(query) == pytest.approx(bounds[-1], rel=1e-6)
+    np.testing.assert_allclose(plan.errors()["expected_max_abs_error"], bounds, rtol=1e-6)
+
+
+def with_one_basis(plan: Plan) -> Plan:
+    """The same, told as a plan with one basis for each attribute."""
+    bases = plan.basis_of_attribute
+    return replace(plan, bases_by_set=None, basis_of_attribute=bases, budget=pcost("1e300"))
+
+
+@given(plan=plans_by_set(most_bases=1), seed=seeds)
+def test_where_all_sets_have_one_basis_nothing_differs_from_plans_with_one(plan, seed):
+    other, rng = with_one_basis(plan), np.random.default_rng(seed)
+    near = {"rtol": 1e-10, "atol": 0}
+    for name in ("average_variances", "max_variances", "mean_std_errs", "max_abs_errors"):
+        # Integrals over t take another path where cells are told apart by rounding only.
+        tolerance = near | ({"rtol": 1e-7} if name == "max_abs_errors" else {})
+        np.testing.assert_allclose(getattr(plan._accuracy, name), getattr(other._accuracy, name), **tolerance)
+    for query in plan.workload:
+        np.testing.assert_allclose(plan.variance(query), other.variance(query), rtol=1e-9)
+        scale = np.abs(other.covariance(query)).max()
+        np.testing.assert_allclose(plan.covariance(query), other.covariance(query), atol=1e-11 * scale)
+        weights = rng.normal(size=shape_of(plan, query))
+        assert plan.combination_variance(query, weights) == pytest.approx(
+            other.combination_variance(query, weights), rel=1e-9
+        )
+
+
+@given(plan=plans_by_set(most_bases=1))
+def test_without_messages_shares_of_the_cost_are_those_of_plans_with_one_basis(plan):
+    by_set = plan.bases_by_set
+    silent = BasesBySet(by_set.closure, by_set.bases, by_set.of_place, 0 * by_set.messages)
+    other = with_one_basis(plan)
+    found = AccuracyBySet(plan.workload, silent, plan.noise_array)
+    np.testing.assert_allclose(found.privacy_shares, other._accuracy.privacy_shares, rtol=1e-9)
+
+
+@given(plan=plans_by_set())
+def test_shares_of_the_cost_are_split_by_what_queries_take_of_the_noise(plan):
+    """Set by set: the cost at the cells with the largest term of (T4), and the sums of variances that it is in."""
+    parts = parts_by_hand(plan)
+    np.testing.assert_allclose(cost_parts(plan.bases_by_set, plan.noise_array), parts, rtol=1e-9)
+    sums = plan.average_variances * plan.workload.cells * plan.workload.weights
+    shares = np.zeros(len(sums))
+    for number, part in enumerate(parts):
+        less = plan.noise_array.copy()
+        less[number] /= 2
+        halved = replace(plan, noise_array=less, budget=pcost("1e300"))
+        taken = sums - halved.average_variances * plan.workload.cells * plan.workload.weights
+        shares += part * taken / taken.sum()
+    np.testing.assert_allclose(plan.errors()["privacy_share"], shares / shares.sum(), rtol=1e-6, atol=1e-9)
+
+
+def parts_by_hand(plan):
+    by_set, sizes = plan.bases_by_set, plan.domain.sizes
+    sets, noise = list(by_set.closure), plan.noise_array.tolist()
+    costs, terms = {}, {}
+    for members, variance in zip(sets, noise, strict=True):
+        own = costs[members] = {}
+        for cell in itertools.product(*(range(sizes[i]) for i in members)):
+            lengths = [column_cost(by_set.basis(members, i), value) for i, value in zip(members, cell, strict=True)]
+            own[cell] = math.prod(lengths) / variance
+        terms[members] = dict(own)
+    for members in sets:
+        for axis, i in enumerate(members):
+            messages = by_set.messages_at(by_set.place(members, i))
+            for value, phi in enumerate(messages):
+                terms[i,][value,] += phi
+                for cell in terms[members]:
+                    terms[members][cell] -= phi * (cell[axis] == value)
+    found = []
+    for members in sets:
+        most, scale = max(terms[members].values()), max(costs[members].values())
+        found.append(
+            np.mean([cost for cell, cost in costs[members].items() if terms[members][cell] >= most - 1e-8 * scale])
+        )
+    return np.array(found)
+
+
+def column_cost(basis, value):
+    if basis.matrix is None:
+        return (basis.size - 1) / basis.size
+    return float((basis.matrix[:, value] ** 2).sum())
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 50])
+def test_tables_may_be_worked_on_in_parts(chunk, monkeypatch):
+    monkeypatch.setattr(table_shares, "CHUNK", chunk)
+    monkeypatch.setattr(accuracy_by_set, "CHUNK", chunk)
+    monkeypatch.setattr(table_groups, "_CHUNK", chunk)
+    again = AccuracyBySet(SAMPLE.workload, SAMPLE.bases_by_set, SAMPLE.noise_array)
+    for name in ("average_variances", "max_variances", "mean_std_errs", "max_abs_errors", "privacy_shares"):
+        np.testing.assert_allclose(getattr(again, name), getattr(SAMPLE._accuracy, name), rtol=1e-12)
+
+
+def test_means_over_too_many_cells_are_bounded(monkeypatch):
+    exact = SAMPLE.errors()
+    monkeypatch.setattr(accuracy_by_set, "MEAN_LIMIT", 1)
+    again = AccuracyBySet(SAMPLE.workload, SAMPLE.bases_by_set, SAMPLE.noise_array)
+    np.testing.assert_allclose(again.mean_std_errs, exact["std_err"])
+    assert (again.max_abs_errors >= exact["expected_max_abs_error"] * (1 - 1e-9)).all()
+
+
+def test_queries_of_one_sort_are_computed_together():
+    domain = Domain({**{f"x{i}": 4 for i in range(8)}, **{f"y{i}": 3 for i in range(6)}})
+    asked = marginals(domain, up_to=3) + marginals(domain, order=1, kinds={f"x{i}": Prefix() for i in range(8)})
+    closure = asked.closure
+    matrices = ([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], [[1, 1, -1, -1], [1, -1, 0, 0], [0, 0, 1, -1]])
+    bases = (*(integer_basis(matrix, "optimal_by_set") for matrix in matrices), subtraction_basis(3))
+    of_place = [2 if i >= 8 else len(members) % 2 for members in closure for i in members]
+    count = 4 * sum(i < 8 for members in closure for i in members if len(members) > 1)
+    by_set = BasesBySet(closure, bases, np.array(of_place), np.zeros(count))
+    noise = np.random.default_rng(0).lognormal(size=len(closure))
+    found = AccuracyBySet(asked, by_set, noise)
+    assert len(found.groups) == 1 + 3 + 3 + 4  # of no attributes, of one, of two, of three
+    for number in (0, 3, 40, len(asked) - 1):
+        part = asked.take([number])
+        kept = np.concatenate([closure.positions_of(block) for block in part.closure.blocks])
+        alone = AccuracyBySet(part, by_set.part(part.closure), noise[kept])
+        assert found.average_variances[number] == pytest.approx(alone.average_variances[0], rel=1e-12)
+        assert found.max_variances[number] == pytest.approx(alone.max_variances[0], rel=1e-12)
+
+
+def test_average_variances_of_ranges_need_no_array_of_all_ranges(monkeypatch):
+    query = {"a": Range(), "b": Range(), "c": Identity()}
+    plan = plan_by_set(Workload(Domain({"a": 4, "b": 3, "c": 5}), [query, {"a": Prefix(), "b": Range()}]), 3)
+    means = [plan.variance(asked).mean() for asked in plan.workload]
+    monkeypatch.setattr(Range, "apply", None)
+    again = AccuracyBySet(plan.workload, plan.bases_by_set, plan.noise_array)
+    np.testing.assert_allclose(again.average_variances, means, rtol=1e-10)
+
+
+@given(plan=plans_by_set())
+def test_no_plan_is_below_the_bound_of_all_mechanisms(plan):
+    assert plan.above_svd_bound() >= -1e-9
+    assert plan.above_svd_bound(SumOfVariances("equal")) >= -1e-9
+    assert plan.above_svd_bound("max") >= -1e-9
+
+
+def test_a_single_value_and_a_query_of_no_attributes_have_tables_too():
+    domain = Domain({"a": 3, "one": 1})
+    asked = Workload(
+        domain, [(), {"one": Custom([[1], [2]])}, {"a": Prefix(), "one": Custom([[1], [2]])}, {"a": Range()}]
+    )
+    plan = plan_by_set(asked, 5)
+    for query in asked:
+        require_table(plan, query, np.random.default_rng(0))
+
+
+def test_what_is_not_measured_is_refused():
+    for asked in (
+        SAMPLE.variance,
+        SAMPLE.covariance,
+        lambda query: SAMPLE.combination_variance(query, np.ones((4, 3))),
+    ):
+        with pytest.raises(WorkloadError, match="the basis of 'b' has 2 answers, from which identity does not follow"):
+            asked(("b", "c"))
+    apart = plan_by_set(Workload(SAMPLE.domain, [{"a": Prefix()}, ("c",)]))
+    with pytest.raises(WorkloadError, match=r"the plan does not answer \('a', 'c'\): it is not part of a query"):
+        apart.variance(("a", "c"))
+
+
+def test_a_plan_whose_bases_do_not_answer_what_is_asked_is_refused():
+    more = SAMPLE.workload + Workload(SAMPLE.domain, [("b",)])
+    with pytest.raises(WorkloadError, match="the basis of 'b' has 2 answers, from which identity does not follow"):
+        replace(SAMPLE, workload=more)
+
+
+def test_a_table_too_large_to_hold_is_refused():
+    domain = Domain({"a": 4, "b": 300, "c": 300})
+    plan = plan_by_set(Workload(domain, [{"a": Prefix(), "b": Identity(), "c": Identity()}]))
+    with pytest.raises(WorkloadError, match="the covariance of 360,000 cells"):
+        plan.covariance({"a": Prefix(), "b": Identity(), "c": Identity()})
+    with pytest.raises(WorkloadError, match=r"a table of 8,154,090,000 cells; errors\(\) has"):
+        plan.variance({"a": Prefix(), "b": Range(), "c": Range()})
+    weights = np.zeros((4, 300, 300))
+    weights[1, 2, 3] = 2
+    variance = plan.variance({"a": Prefix(), "b": Identity(), "c": Identity()})[1, 2, 3]
+    assert plan.combination_variance({"a": Prefix(), "b": Identity(), "c": Identity()}, weights) == pytest.approx(
+        4 * variance
+    )

@@ -1,0 +1,228 @@
+"""The cost of plans with bases by set is bounded in exact arithmetic, for any messages, and found in little time."""
+
+import itertools
+import math
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+from plans_by_set import bases_by_set, measured, plan_by_set, plans_by_set
+from residualplanner.bases import integer_basis, subtraction_basis
+from residualplanner.domain import Domain
+from residualplanner.plan import cost_by_set, exact_cost_by_set
+from residualplanner.plan.cost_by_set import cost_bound_by_set
+from residualplanner.privacy import Neighbors
+from residualplanner.queries import Prefix
+from residualplanner.workload import AttributeSets, BasesBySet, Workload, downward_closure
+
+#: Messages from none to such that all other numbers vanish beside them.
+SCALES = (0.0, 5e-324, 1e-300, 1e-9, 1.0, 1e9, 1e300)
+
+
+def lengths_of(basis):
+    """The exact squared lengths of the columns, or p for each value."""
+    if basis.matrix is None:
+        return [Fraction(basis.size - 1, basis.size)] * basis.size
+    return [Fraction(sum(int(x) ** 2 for x in column)) for column in basis.matrix.T]
+
+
+def cost_of_cell(by_set, precision, members, cell):
+    """c_A(r), by its definition."""
+    return Fraction(precision) * math.prod(
+        lengths_of(by_set.basis(members, i))[value] for i, value in zip(members, cell, strict=True)
+    )
+
+
+def messages_of(by_set, members, cell):
+    told = [by_set.messages_at(by_set.place(members, i)) for i in members]
+    return [Fraction(float(each[value])) if len(each) else Fraction(0) for each, value in zip(told, cell, strict=True)]
+
+
+def right_side(by_set, sizes, precision):
+    """(T4), term by term in fractions."""
+    total, alone = Fraction(0), {}
+    for members, w in zip(by_set.closure, precision, strict=True):
+        cells = list(itertools.product(*(range(sizes[i]) for i in members)))
+        costs = [cost_of_cell(by_set, w, members, cell) for cell in cells]
+        if len(members) == 1:
+            alone[members[0]] = costs
+            continue
+        told = [messages_of(by_set, members, cell) for cell in cells]
+        total += max(cost - sum(each) for cost, each in zip(costs, told, strict=True))
+        for cell, each in zip(cells, told, strict=True) if members else ():
+            for axis, i in enumerate(members):
+                if not any(value for other, value in enumerate(cell) if other != axis):
+                    alone[i][cell[axis]] += each[axis]
+    return total + sum(map(max, alone.values()))
+
+
+def costs_of_records(by_set, sizes, precision):
+    """What a record costs, for every cell of the domain."""
+    for record in itertools.product(*map(range, sizes)):
+        yield sum(
+            cost_of_cell(by_set, w, members, [record[i] for i in members])
+            for members, w in zip(by_set.closure, precision.tolist(), strict=True)
+        )
+
+
+@st.composite
+def cases(draw):
+    """A plan, and its bases with other messages: of any size, or such that costs less messages nearly agree."""
+    plan = draw(plans_by_set())
+    by_set, precision = plan.bases_by_set, 1 / plan.noise_array
+    how = draw(st.sampled_from(["any", "level"]))
+    messages = by_set.messages * draw(st.sampled_from(SCALES))
+    if how == "level":
+        messages = np.concatenate(
+            [
+                np.array([float(length) for length in lengths_of(by_set.basis(members, i))], dtype=float)
+                * w
+                * math.prod(float(by_set.basis(members, j).pcost) for j in members if j != i)
+                for members, w in zip(by_set.closure, precision.tolist(), strict=True)
+                for i in members
+                if len(members) > 1 and by_set.basis(members, i).matrix is not None
+            ]
+            or [np.empty(0)]
+        )
+    return plan, replace(by_set, messages=messages)
+
+
+@given(case=cases())
+@settings(max_examples=150, deadline=None)
+def test_the_exact_cost_is_the_right_side_of_t4(case):
+    plan, by_set = case
+    precision = 1 / plan.noise_array
+    assert exact_cost_by_set(by_set, precision) == right_side(by_set, plan.domain.sizes, precision.tolist())
+
+
+@given(case=cases())
+@settings(max_examples=150, deadline=None)
+def test_no_record_costs_more_whatever_the_messages(case):
+    plan, by_set = case
+    precision = 1 / plan.noise_array
+    assert max(costs_of_records(by_set, plan.domain.sizes, precision)) <= exact_cost_by_set(by_set, precision)
+
+
+@given(plan=plans_by_set())
+@settings(max_examples=50, deadline=None)
+def test_the_cost_of_the_dense_mechanism_is_that_of_the_worst_record(plan):
+    worst = max(costs_of_records(plan.bases_by_set, plan.domain.sizes, 1 / plan.noise_array))
+    information = sum(rows.T @ np.linalg.solve(noise, rows) for rows, noise in measured(plan) if len(rows))
+    assert float(worst) == pytest.approx(np.diag(information).max(), rel=1e-9)
+    assert worst <= Fraction(plan.pcost) * (1 + Fraction(1, 10**15))
+
+
+@given(plan=plans_by_set())
+def test_without_messages_the_cost_is_the_sum_of_the_largest_of_every_set(plan):
+    by_set, precision = plan.bases_by_set, 1 / plan.noise_array
+    nothing = replace(by_set, messages=np.zeros(len(by_set.messages)))
+    expected = sum(
+        Fraction(w) * math.prod(by_set.basis(members, i).pcost for i in members)
+        for members, w in zip(by_set.closure, precision.tolist(), strict=True)
+    )
+    assert exact_cost_by_set(nothing, precision) == expected
+
+
+@given(case=cases(), records=st.integers(1, 5), seed=st.integers(0, 99))
+@settings(deadline=None)
+def test_the_stated_cost_is_rounded_up_a_little_and_more_noise_never_costs_more(case, records, seed):
+    plan, by_set = case
+    more = plan.noise_array * np.random.default_rng(seed).uniform(1, 2, len(plan.noise_array))
+    stated = Fraction(cost_bound_by_set(by_set, plan.noise_array, Neighbors(records_per_person=records)))
+    assert exact_cost_by_set(by_set, 1 / more) * records**2 <= stated
+    quotients = [1 / Fraction(variance) for variance in plan.noise_array.tolist()]
+    assert right_side(by_set, plan.domain.sizes, quotients) * records**2 <= stated
+    exact = exact_cost_by_set(by_set, 1 / plan.noise_array)
+    largest = exact_cost_by_set(replace(by_set, messages=np.zeros(len(by_set.messages))), 1 / plan.noise_array)
+    assert stated <= (exact + largest * Fraction(1, 2**49)) * records**2 * (1 + Fraction(1, 2**50))
+
+
+@pytest.mark.parametrize("offset", [Fraction(0), Fraction(1, 2**60), Fraction(-1, 2**60), Fraction(1, 2**53)])
+def test_the_stated_cost_is_above_the_exact_one_however_it_rounds(monkeypatch, offset):
+    plan = plan_by_set(Workload(Domain({"a": 3}), [{"a": Prefix()}]))
+    monkeypatch.setattr(cost_by_set, "exact_cost_by_set", lambda *_: 1 + offset)
+    assert cost_bound_by_set(plan.bases_by_set, plan.noise_array, Neighbors()) >= 1 + offset
+
+
+@given(plan=plans_by_set())
+def test_the_stated_cost_is_that_of_precisions_no_less_than_the_exact_ones(plan):
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cost_by_set, "exact_cost_by_set", lambda _, precision: found.extend(precision.tolist()) or 1)
+        cost_bound_by_set(plan.bases_by_set, plan.noise_array, Neighbors())
+    assert all(Fraction(w) * Fraction(v) >= 1 for w, v in zip(found, plan.noise_array.tolist(), strict=True))
+
+
+def pair(first, second, messages):
+    closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+    bases = (integer_basis(first, "given"), integer_basis(second, "given"))
+    return BasesBySet(closure, bases, np.array([0, 1, 0, 1]), np.array(messages, dtype=float))
+
+
+def test_numbers_that_floats_cannot_tell_apart_are_told_apart():
+    """The costs of two cells are 2**100 both, but for a message of 2**-60."""
+    precision = np.array([1.0, 2.0**-200, 2.0**-200, 1.0])
+    without, told = (pair([[2**50, -(2**50)]], [[0, 1]], [0, message, 0, 0]) for message in (0.0, -(2.0**-60)))
+    assert exact_cost_by_set(told, precision) - exact_cost_by_set(without, precision) == Fraction(1, 2**60)
+
+
+@pytest.mark.parametrize("w", [5e-324, 2.0**-1070, 1e-300, 1.0, 1e300, 1.7e308])
+@pytest.mark.parametrize("message", [5e-324, 1.0, 1.7e308])
+def test_numbers_at_the_ends_of_floating_point_are_costed_exactly(w, message):
+    by_set = pair([[2**50, -(2**49)]], [[3, 5]], [message, -message, 0.5 * message, message])
+    precision = np.full(4, w)
+    assert exact_cost_by_set(by_set, precision) == right_side(by_set, (2, 2), precision.tolist())
+
+
+def test_products_below_the_smallest_normal_number_are_costed_exactly():
+    """Two thirds of the smallest float would be rounded up by half, and the other cell taken for the largest."""
+    closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+    bases = (integer_basis([[2**50, 0]], "given"), subtraction_basis(3))
+    messages = np.array([0.0, -(2.0**-1074) * 2**100 * 0.75])
+    by_set = BasesBySet(closure, bases, np.array([0, 1, 0, 1]), messages)
+    precision = np.array([1.0, 5e-324, 1.0, 5e-324])
+    assert exact_cost_by_set(by_set, precision) == right_side(by_set, (2, 3), precision.tolist())
+
+
+def test_few_cells_are_looked_at_in_whole_numbers(monkeypatch):
+    looked, real = [], cost_by_set._near_largest
+
+    def near(*arguments):
+        looked.append(len(real(*arguments)))
+        return real(*arguments)
+
+    monkeypatch.setattr(cost_by_set, "_near_largest", near)
+    workload = Workload(Domain({"a": 300, "b": 400}), [{"a": Prefix(), "b": Prefix()}])
+    rng = np.random.default_rng(1)
+    bases = [integer_basis(rng.integers(-99, 100, (n - 1, n)), "given") for n in (300, 400)]
+    messages = rng.normal(size=700)
+    by_set = BasesBySet(workload.closure, tuple(bases), np.array([0, 1, 0, 1]), messages)
+    start = time.process_time()
+    exact_cost_by_set(by_set, np.ones(4))
+    assert time.process_time() - start < 2
+    assert looked == [1, 1]
+
+
+def test_attributes_of_which_values_are_asked_cost_what_they_cost_with_one_basis():
+    """No messages, p = (n - 1) / n, however many sets they are in."""
+    closure = downward_closure(AttributeSets.of([(0, 1, 2)], attribute_count=3))
+    bases = tuple(map(subtraction_basis, (2, 3, 5)))
+    places = [i for members in closure for i in members]
+    by_set = BasesBySet(closure, bases, np.array(places), np.empty(0))
+    precision = np.random.default_rng(3).lognormal(size=8)
+    expected = dense.exact_cost(
+        (2, 3, 5), dict(zip(closure, [1 / Fraction(w) for w in precision.tolist()], strict=True))
+    )
+    assert exact_cost_by_set(by_set, precision) == expected
+
+
+def test_a_precision_too_few_is_refused():
+    by_set = bases_by_set(Workload(Domain({"a": 3}), [{"a": Prefix()}]), np.random.default_rng(1))
+    with pytest.raises(ValueError, match="shorter"):
+        exact_cost_by_set(by_set, np.ones(1))

@@ -1,0 +1,176 @@
+"""Tables of plans with bases by set are what the explicit matrices say, agree with one another, and lose nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+from made_releases import answers_of, any_release
+from plans_by_set import (
+    bases_by_set,
+    measured,
+    mechanism,
+    plan_by_set,
+    plans_by_set,
+    query_rows,
+    sample_workload,
+    strategy,
+)
+from residualplanner.bases import integer_basis
+from residualplanner.domain import Domain
+from residualplanner.measurement import IntegerAnswers, Measurement, NoiseRecord, ResidualAnswers, measure
+from residualplanner.measurement import discrete as exact_noise
+from residualplanner.measurement.measurement import groups_of_plan
+from residualplanner.queries import Identity, Prefix
+from residualplanner.reconstruction import reconstruct, reference_answers
+from residualplanner.reconstruction.reference_answers import reference_answers as rebased
+from residualplanner.workload import BasesBySet, Workload
+
+
+def exact_release(plan, data):
+    """The release of answers without noise."""
+    groups, rows = groups_of_plan(plan), [rows for rows, _ in measured(plan)]
+    values = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
+    return reconstruct(Measurement(plan, ResidualAnswers(groups, values), NoiseRecord(seed=0)))
+
+
+def counts(plan, seed, most=10):
+    return np.random.default_rng(seed).integers(0, most, plan.domain.sizes)
+
+
+@given(plan=plans_by_set())
+@settings(max_examples=100, deadline=None)
+def test_estimates_are_those_of_least_squares_with_all_answers(plan):
+    release = any_release(plan)
+    values = np.concatenate(list(answers_of(release).values()))
+    rows, covariance = mechanism(plan)
+    for query in plan.workload:
+        expected = dense.least_squares(rows, covariance, query_rows(plan, query)) @ values
+        np.testing.assert_allclose(release[query].estimate.ravel(), expected, rtol=1e-6, atol=1e-6)
+
+
+@given(plan=plans_by_set(), seed=st.integers(0, 99))
+@settings(max_examples=100, deadline=None)
+def test_without_noise_the_tables_are_the_data(plan, seed):
+    data = counts(plan, seed)
+    release = exact_release(plan, data)
+    for query in plan.workload:
+        np.testing.assert_allclose(release[query].estimate.ravel(), query_rows(plan, query) @ data.ravel(), atol=1e-9)
+
+
+@given(plan=plans_by_set(), seed=st.integers(0, 99))
+@settings(max_examples=100, deadline=None)
+def test_the_answers_of_the_references_are_what_these_would_have_answered(plan, seed):
+    """Without noise: (kron R) v of every set, in the order of a plan with one basis for each attribute."""
+    data = counts(plan, seed)
+    found = rebased(exact_release(plan, data).measurement)
+    for number, members in enumerate(plan.closure):
+        R = [strategy(plan.basis_of_attribute[i])[0] for i in members]
+        expected = dense.product(R) @ (dense.marginal(plan.domain.sizes, members) @ data.ravel())
+        block = found.block(found.groups.group[number])[found.groups.row[number]]
+        np.testing.assert_allclose(block.ravel(), expected, atol=1e-8)
+
+
+@given(plan=plans_by_set())
+@settings(max_examples=50, deadline=None)
+def test_tables_agree_where_they_overlap(plan):
+    """What follows from one table about fewer attributes is what their own table says, though there is noise."""
+    release = any_release(plan)
+    for query in plan.workload:
+        asked = dict(query) if isinstance(query, dict) else dict.fromkeys(query, Identity())
+        for name, kind in asked.items():
+            attribute = plan.domain.names.index(name)
+            matrix = kind.matrix(plan.domain.sizes[attribute])
+            total = np.linalg.lstsq(matrix.T, np.ones(matrix.shape[1]), rcond=None)[0]
+            if np.abs(total @ matrix - 1).max() > 1e-9:
+                continue  # the total does not follow from this kind
+            axis = list(sorted(asked, key=plan.domain.names.index)).index(name)
+            summed = np.tensordot(total, release[asked].estimate, axes=(0, axis))
+            others = {other: kind for other, kind in asked.items() if other != name}
+            np.testing.assert_allclose(summed, release[others].estimate, atol=1e-7)
+
+
+@given(plan=plans_by_set(), batch=st.sampled_from([1, 5, 30]))
+@settings(max_examples=50, deadline=None)
+def test_how_many_are_worked_on_at_a_time_changes_no_bit(plan, batch):
+    measurement = any_release(plan).measurement
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reference_answers, "BATCH_CELLS", batch)
+        few = rebased(measurement).values
+    assert few.tobytes() == rebased(measurement).values.tobytes()
+
+
+@given(plan=plans_by_set(most_bases=1))
+def test_one_basis_in_all_sets_gives_the_tables_of_a_plan_with_one_basis_to_the_bit(plan):
+    release = any_release(plan)
+    one = replace(plan, bases_by_set=None, basis_of_attribute=plan.basis_of_attribute)
+    answers = release.measurement.residuals
+    other = reconstruct(Measurement(one, ResidualAnswers(groups_of_plan(one), answers.values), NoiseRecord(seed=1)))
+    for query in plan.workload:
+        assert (release[query].estimate == other[query].estimate).all()
+
+
+def test_a_plan_with_one_basis_keeps_its_answers():
+    plan = plan_by_set(sample_workload(), most=1)
+    release = any_release(replace(plan, bases_by_set=None, basis_of_attribute=plan.basis_of_attribute))
+    assert rebased(release.measurement) is release.measurement.residuals
+
+
+def without_noise(patch):
+    patch.setattr(exact_noise, "THREADS", 10**6)
+    patch.setattr(
+        exact_noise, "draw_flat", lambda _scales, sizes, _source: np.zeros(int(np.sum(sizes)), dtype=np.int64)
+    )
+    patch.setattr(
+        exact_noise, "draw_arrays", lambda _scales, sizes, _source: [np.zeros(int(n), dtype=object) for n in sizes]
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("most", [10, 10**6, 10**15])
+def test_exact_counts_of_any_size_come_back(monkeypatch, seed, most):
+    """Whole numbers beyond 2**53, and beyond int64, lose the last bits of a float and no more."""
+    plan = plan_by_set(sample_workload(), seed)
+    data = counts(plan, seed, most)
+    without_noise(monkeypatch)
+    release = reconstruct(measure(plan, {plan.domain.names: data}))
+    for query in plan.workload:
+        expected = query_rows(plan, query) @ data.ravel().astype(float)
+        np.testing.assert_allclose(release[query].estimate.ravel(), expected, rtol=1e-11, atol=1e-11 * data.sum())
+
+
+def test_answers_that_int64_cannot_hold_are_rounded_once(monkeypatch):
+    """Entries of 2**45 in two attributes: the answers of pairs have 30 digits, the tables are right to 10 of them."""
+    workload = Workload(Domain({"a": 3, "b": 4}), [{"a": Prefix(), "b": Prefix()}])
+    by_set = bases_by_set(workload, np.random.default_rng(4), most=3)
+    large = tuple(
+        integer_basis(basis.matrix * 2**45 + np.eye(*basis.matrix.shape, dtype=np.int64), "given")
+        for basis in by_set.bases
+    )
+    by_set = BasesBySet(by_set.closure, large, by_set.of_place, by_set.messages)
+    plan = replace(plan_by_set(workload, 1), bases_by_set=by_set, noise_array=np.full(4, 1e60))
+    data = counts(plan, 2, 1000)
+    without_noise(monkeypatch)
+    measurement = measure(plan, {plan.domain.names: data})
+    assert isinstance(measurement.residuals, IntegerAnswers)
+    assert measurement.residuals.wide
+    table = reconstruct(measurement)[{"a": Prefix(), "b": Prefix()}]
+    np.testing.assert_allclose(table.estimate, data.cumsum(axis=0).cumsum(axis=1), rtol=1e-10)
+
+
+def test_only_sets_with_another_basis_than_the_reference_are_changed():
+    plan = plan_by_set(sample_workload(), 6)
+    release = any_release(plan)
+    own, found = release.measurement.residuals, rebased(release.measurement)
+    changed = 0
+    for number, members in enumerate(plan.closure):
+        before, after = (
+            answers.block(answers.groups.group[number])[answers.groups.row[number]] for answers in (own, found)
+        )
+        is_same = all(plan.bases_by_set.basis(members, i) is plan.basis_of_attribute[i] for i in members)
+        assert (before == after).all() == is_same
+        changed += not is_same
+    assert changed > 3
