@@ -12,10 +12,10 @@ scaled to a largest diagonal entry of 1, is a mechanism.  Weights are raised whe
 within 1e-5 of one another; even weights give the singular value bound.
 
 Prints root mean square errors at privacy cost 1 (the root of the weighted sum of variances over the number of cells),
-and exits with 1 if one of the library's is more than 0.5% above the best, or than 11% where an attribute is asked in
-different kinds, or with very different weights, in queries of different attributes.  There the limit is the family's: a
-basis belongs to an attribute, and the best mechanism has another one for each set of attributes
-(``benchmarks.wider_family`` has what that would gain).
+relative to the best, of plans with one basis for each attribute ("optimal", and "orthogonal"), and with bases by set.
+Exits with 1 if one with bases by set is more than 0.5% above the best, or one with optimal bases, but where an attribute
+is asked in different kinds, or with very different weights, in queries of different attributes.  There the
+limit of one basis is that of its family, 11%; ``benchmarks.wider_family`` has more about these.
 """
 
 import argparse
@@ -40,7 +40,7 @@ Matrix = NDArray[np.float64]
 GAP = 1e-5
 STEPS = 3_000
 LIMIT = 1.005
-#: Names of workloads where the limit is the family's, and how far above the best a plan may be there.
+#: Names of workloads where one basis for an attribute is not enough, and how far above the best such a plan may be.
 OTHERWISE = (
     "the pair as identity",
     "four queries in two kinds",
@@ -48,7 +48,7 @@ OTHERWISE = (
     "the pair of weight 1/100",
 )
 LIMIT_OTHERWISE = 1.11
-BASES: tuple[Literal["optimal", "orthogonal"], ...] = ("optimal", "orthogonal")
+BASES: tuple[Literal["optimal", "optimal_by_set", "orthogonal"], ...] = ("optimal", "optimal_by_set", "orthogonal")
 
 PREFIX, RANGE, IDENTITY = rp.Prefix(), rp.Range(), rp.Identity()
 TREE_8 = rp.Hierarchy([{"left": ["a", "b"], "right": ["c"]}, {"a": [0, 1, 2], "b": [3, 4], "c": [5, 6, 7]}])
@@ -66,7 +66,7 @@ class Result(NamedTuple):
         cells: N, how many cells the domain has.
         optimum: of the best mechanism.
         gap: how far the loss of the best mechanism is proved to be from the least possible, relative.
-        optimal, orthogonal: of the library's plans with either choice of bases.
+        optimal, by_set, orthogonal: of the library's plans with these bases.
         svd_bound: the singular value bound.
         seconds: for all of them.
     """
@@ -76,6 +76,7 @@ class Result(NamedTuple):
     optimum: float
     gap: float
     optimal: float
+    by_set: float
     orthogonal: float
     svd_bound: float
     seconds: float
@@ -85,12 +86,17 @@ class Result(NamedTuple):
         return self.optimal / self.optimum
 
     @property
-    def limit(self) -> float:
-        return LIMIT_OTHERWISE if any(words in self.workload for words in OTHERWISE) else LIMIT
+    def ratio_by_set(self) -> float:
+        return self.by_set / self.optimum
+
+    @property
+    def missed(self) -> bool:
+        limit = LIMIT_OTHERWISE if any(words in self.workload for words in OTHERWISE) else LIMIT
+        return self.ratio > limit or self.ratio_by_set > LIMIT
 
     @property
     def verdict(self) -> str:
-        return "  MISSED" if self.ratio > self.limit else "  above" if self.ratio > LIMIT else ""
+        return "  MISSED" if self.missed else "  above" if self.ratio > LIMIT else ""
 
 
 def workload(sizes: tuple[int, ...], queries: list[dict[int, Any]], weights: list[float] | None = None) -> rp.Workload:
@@ -237,9 +243,9 @@ def result(name: str, asked: rp.Workload) -> Result:
     loss, gap = least_loss(gram_matrix(asked))
     cells = float(asked.cells.sum())
     losses = [rp.select(asked, budget=rp.pcost(1), bases=bases).loss_value for bases in BASES]
-    optimum, optimal, orthogonal, bound = (math.sqrt(x / cells) for x in (loss, *losses, rp.svd_bound(asked)))
+    optimum, optimal, by_set, orthogonal, bound = (math.sqrt(x / cells) for x in (loss, *losses, rp.svd_bound(asked)))
     seconds = time.perf_counter() - start
-    return Result(name, math.prod(asked.domain.sizes), optimum, gap, optimal, orthogonal, bound, seconds)
+    return Result(name, math.prod(asked.domain.sizes), optimum, gap, optimal, by_set, orthogonal, bound, seconds)
 
 
 def main() -> int:
@@ -249,7 +255,7 @@ def main() -> int:
     arguments = parser.parse_args()
     results = []
     print(
-        f"{'workload':<58}{'N':>5}{'dense':>10}{'gap':>9}{'optimal':>10}{'ratio':>9}{'orthogonal':>12}{'bound':>10}"
+        f"{'workload':<58}{'N':>5}{'dense':>10}{'gap':>9}{'optimal':>10}{'by set':>9}{'orthogonal':>12}{'bound':>10}"
         f"{'seconds':>9}"
     )
     for name, asked in cases():
@@ -258,18 +264,19 @@ def main() -> int:
         found = result(name, asked)
         results.append(found)
         print(
-            f"{name:<58}{found.cells:>5}{found.optimum:>10.4f}{found.gap:>9.1e}{found.optimal:>10.4f}"
-            f"{found.ratio:>9.5f}{found.orthogonal / found.optimum:>12.4f}{found.svd_bound / found.optimum:>10.4f}"
-            f"{found.seconds:>9.1f}{found.verdict}",
+            f"{name:<58}{found.cells:>5}{found.optimum:>10.4f}{found.gap:>9.1e}{found.ratio:>10.5f}"
+            f"{found.ratio_by_set:>9.5f}{found.orthogonal / found.optimum:>12.4f}"
+            f"{found.svd_bound / found.optimum:>10.4f}{found.seconds:>9.1f}{found.verdict}",
             flush=True,
         )
-    close = sum(found.ratio <= LIMIT for found in results)
-    print(f"{close} of {len(results)} within {LIMIT - 1:.1%} of the best of all mechanisms")
+    one = sum(found.ratio <= LIMIT for found in results)
+    by_set = sum(found.ratio_by_set <= LIMIT for found in results)
+    print(f"of {len(results)}, {one} and by set {by_set} are within {LIMIT - 1:.1%} of the best of all mechanisms")
     if arguments.json:
         arguments.json.write_text(
             json.dumps([{**found._asdict(), "ratio": found.ratio} for found in results], indent=1) + "\n"
         )
-    return 1 if any(found.ratio > found.limit for found in results) else 0
+    return 1 if any(found.missed for found in results) else 0
 
 
 if __name__ == "__main__":

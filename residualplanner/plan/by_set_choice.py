@@ -22,8 +22,10 @@ from residualplanner.privacy import Neighbors
 from residualplanner.selection import NoiseChoice, Table, TableChoice, minimize_over_tables
 from residualplanner.workload import BasesBySet
 
-#: Messages are multiples of this, at privacy cost 1, so that exact fractions stay short.
+#: Messages are multiples of this at privacy cost 1, before they are scaled: none is so small that fractions get long.
 _QUANTUM = 2.0**-44
+#: How often noise is raised by what rounding took, at least by so much each time.
+_ROUNDINGS, _ULP = 20, 2.0**-50
 _STATUS = "bases by set from a local search; noise certified for them"
 
 
@@ -154,6 +156,9 @@ def spending(choice: ChoiceBySet, spent: float, neighbors: Neighbors) -> tuple[B
     factor = spent / cost_bound_by_set(choice.bases, choice.noise.noise_variance, neighbors)
     with np.errstate(over="ignore", under="ignore"):
         bases, noise = choice.bases.scaled(factor), choice.noise.noise_variance / factor
-        while (cost := cost_bound_by_set(bases, noise, neighbors)) > spent:
-            noise = noise * (1 + 2 * (cost / spent - 1))
+        for _ in range(_ROUNDINGS):
+            excess = cost_bound_by_set(bases, noise, neighbors) / spent - 1
+            if excess <= 0:
+                break
+            noise = noise * (1 + max(2 * excess, _ULP))
     return bases, noise

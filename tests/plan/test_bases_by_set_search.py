@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
+from benchmarks.dense_optimum import workload
 from plans_by_set import query_rows, workloads_in_kinds
 from residualplanner.errors import WorkloadError
 from residualplanner.plan.by_set_basis import GroupBasis, Numbers
@@ -18,16 +19,7 @@ from residualplanner.plan.by_set_problem import by_set_problem
 from residualplanner.plan.by_set_search import Family, Member, search
 from residualplanner.plan.by_set_size import SearchSize
 from residualplanner.plan.losses import importance_of
-
-PREFIX, RANGE, IDENTITY = rp.Prefix(), rp.Range(), rp.Identity()
-#: Of the three values that this tells apart, it asks one direction besides the total.
-FLAT = rp.Custom([[1, 1, 1, 1], [0, 0, 1, 2]])
-
-
-def workload(sizes, queries, weights=None):
-    domain = rp.Domain({f"a{number}": size for number, size in enumerate(sizes)})
-    named = [{f"a{number}": kind for number, kind in query.items()} for query in queries]
-    return rp.Workload(domain, named, weights=weights)
+from workloads_by_set import IDENTITY, ODD, PREFIX, RANGE, THREE, TINY
 
 
 def family_of(asked):
@@ -37,19 +29,6 @@ def family_of(asked):
 
 def library(asked, family):
     return family.start(rp.select(asked, budget=rp.pcost(1)).basis_of_attribute)
-
-
-TINY = workload((5, 4), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}], [1, 2, 1])
-THREE = workload(
-    (4, 3, 3),
-    [{0: PREFIX}, {0: IDENTITY, 1: PREFIX}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}, {1: RANGE, 2: PREFIX}],
-    [3, 1, 2, 0],
-)
-#: Attributes asked as identity only, of one value, with values that nothing tells apart, and with a direction unasked.
-ODD = workload(
-    (4, 3, 1, 2),
-    [{0: FLAT}, {0: FLAT, 1: PREFIX, 3: IDENTITY}, {1: IDENTITY, 2: PREFIX}, {1: PREFIX, 2: IDENTITY, 3: IDENTITY}],
-)
 
 
 def random_member(family, seed):

@@ -1,0 +1,22 @@
+"""Small workloads for which bases by set are better than one basis for each attribute."""
+
+import residualplanner as rp
+from benchmarks.dense_optimum import workload
+
+PREFIX, RANGE, IDENTITY = rp.Prefix(), rp.Range(), rp.Identity()
+#: Besides the total it asks one direction, of the three that its three distinct values have.
+FLAT = rp.Custom([[1, 1, 1, 1], [0, 0, 1, 2]])
+
+TINY = workload((5, 4), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}], [1, 2, 1])
+#: The query of weight 0 matters to which places share a basis only.
+THREE = workload(
+    (4, 3, 3),
+    [{0: PREFIX}, {0: IDENTITY, 1: PREFIX}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}, {1: RANGE, 2: PREFIX}],
+    [3, 1, 2, 0],
+)
+#: An attribute with values that nothing tells apart and a direction of which nothing is asked, one of one value, and
+#: one of which only values are asked.
+ODD = workload(
+    (4, 3, 1, 2),
+    [{0: FLAT}, {0: FLAT, 1: PREFIX, 3: IDENTITY}, {1: IDENTITY, 2: PREFIX}, {1: PREFIX, 2: IDENTITY, 3: IDENTITY}],
+)
