@@ -13,8 +13,8 @@ within 1e-5 of one another; even weights give the singular value bound.
 
 Prints root mean square errors at privacy cost 1 (the root of the weighted sum of variances over the number of cells),
 relative to the best, of plans with one basis for each attribute ("optimal", and "orthogonal"), and with bases by set.
-Exits with 1 if one with bases by set is more than 0.5% above the best, or one with optimal bases, but where an attribute
-is asked in different kinds, or with very different weights, in queries of different attributes.  There the
+Exits with 1 if one with bases by set is more than 0.5% above the best, or one with optimal bases, except where an
+attribute is asked in different kinds, or with very different weights, in queries of different attributes.  There the
 limit of one basis is that of its family, 11%; ``benchmarks.wider_family`` has more about these.
 """
 

@@ -19,7 +19,7 @@ from residualplanner.plan.by_set_problem import BySetProblem
 from residualplanner.plan.by_set_search import Family, Member, search
 from residualplanner.plan.cost_by_set import cost_bound_by_set
 from residualplanner.privacy import Neighbors
-from residualplanner.selection import NoiseChoice, Table, TableChoice, minimize_over_tables
+from residualplanner.selection import NoiseChoice, TableChoice
 from residualplanner.workload import BasesBySet
 
 #: Messages are multiples of this at privacy cost 1, before they are scaled: none is so small that fractions get long.
@@ -99,13 +99,9 @@ def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> ChoiceBy
     """The best noise for these bases, in units of the whole-number matrices."""
     problem, numbers = family.problem, Numbers.of(whole.member.bases)
     variances = family.variances(numbers).weights
-    tables = [
-        Table(tuple(family.attribute[group] for group in groups), tuple(numbers.lengths[group] for group in groups))
-        for groups in problem.classes
-    ]
-    found = minimize_over_tables(family.class_weights(variances), tables, whole.member.precision, whole.member.messages)
+    found = family.best_noise(whole.member)
     roots = np.sqrt(variances / problem.factor)
-    share = roots / np.bincount(problem.cost_class, roots * problem.factor, len(tables))[problem.cost_class]
+    share = roots / np.bincount(problem.cost_class, roots * problem.factor, len(problem.classes))[problem.cost_class]
     precision = found.precision[problem.cost_class] * share
     exponents = np.array([2 * sum(whole.exponents[g] for g in groups) for groups in problem.classes])
     noise = np.ldexp(1 / precision, exponents[problem.cost_class])

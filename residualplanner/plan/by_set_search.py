@@ -21,11 +21,12 @@ from residualplanner.plan.by_set_basis import GroupBasis, Numbers
 from residualplanner.plan.by_set_cost_slopes import CostSlopes, Maxima, cost_and_slopes
 from residualplanner.plan.by_set_loss import SetVariances
 from residualplanner.plan.by_set_problem import BySetProblem
+from residualplanner.selection import Table, TableChoice, minimize_over_tables
 
-#: The maxima in the cost are smooth at first: sharpness at privacy cost 1, and steps at most at each.
-_SCHEDULE = ((30.0, 60), (100.0, 60), (300.0, 60), (1000.0, 60))
-#: Then what counts in them gets weights, for so many rounds of so many steps at most, until two rounds bring less than
-#: this fraction together.
+#: The maxima in the cost are smooth at first: sharpness at privacy cost 1, for each maximum that there is, and steps.
+_SCHEDULE = ((10.0, 60), (30.0, 60), (100.0, 60), (300.0, 60))
+#: Then what counts in them gets weights, in so many rounds of so many steps at most, until two rounds bring less than
+#: this fraction.
 _ROUNDS, _STEPS, _PROGRESS = 12, 60, 1e-5
 #: What a point counts where there is no value, as far from any that has one.
 _NOWHERE = 1e6
@@ -128,6 +129,20 @@ class Family:
         parts += [slope / cost for phis in slopes.by_messages.values() for slope in phis]
         return math.log(loss) + math.log(cost), np.concatenate([np.ravel(part) for part in parts])
 
+    def best_noise(self, member: Member) -> TableChoice:
+        """The best precisions and messages for a member's bases.
+
+        Raises:
+            SolverError: the solver gave no usable answer.
+        """
+        numbers, attribute = Numbers.of(member.bases), self.attribute
+        tables = [
+            Table(tuple(attribute[group] for group in groups), tuple(numbers.lengths[group] for group in groups))
+            for groups in self.problem.classes
+        ]
+        weights = self.class_weights(self.variances(numbers).weights)
+        return minimize_over_tables(weights, tables, member.precision, member.messages)
+
     def start(self, bases: Sequence[Basis]) -> Member:
         """The member with one basis (d,) for each attribute, messages of 0 and the best noise for them, of cost 1."""
         problem, found = self.problem, {}
@@ -150,20 +165,20 @@ class Family:
 
 
 def search(family: Family, start: Member) -> Member:
-    """The best member that a search from ``start`` comes by, or ``start`` itself."""
-    here, found = start, []
+    """The member that a search comes by whose bases are best, each with the best noise for them, or ``start``."""
+    count = len(family.problem.joint) + len(family.problem.axes)
+    here, values, found = start, [family.value(start)], [start]
     for sharpness, steps in _SCHEDULE:
-        here = _descended(family, here, Maxima(sharpness), steps)
-        found.append((family.value(here), here))
-    maxima = Maxima(sharpness)
-    for _ in range(_ROUNDS):
-        maxima = family.cost(here, Numbers.of(here.bases), maxima)[1].maxima(sharpness)
+        maxima = Maxima(sharpness * count)
+        here = _descended(family, here, maxima, steps)
+    for number in range(_ROUNDS):
+        maxima = family.cost(here, Numbers.of(here.bases), maxima)[1].maxima(sharpness * count)
         here = _descended(family, here, maxima, _STEPS)
-        found.append((family.value(here), here))
-        values = [value for value, _ in found]
-        if min(values[:-2]) - min(values) < _PROGRESS:
+        values.append(math.log(family.best_noise(here).loss))
+        found.append(here)
+        if number > 1 and values[-3] - min(values[-2:]) < _PROGRESS:
             break
-    return min([(family.value(start), start), *found], key=lambda pair: pair[0])[1]
+    return found[int(np.argmin(values))]
 
 
 def _descended(family: Family, start: Member, maxima: Maxima, steps: int) -> Member:
