@@ -1,6 +1,7 @@
 """Numbers and names for people: few digits, and limits that printing does not make smaller."""
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 
 #: What joins the attributes of a query, and their kinds, in error tables.
@@ -31,6 +32,17 @@ def rounded_up(number: float | Fraction) -> str:
     text = f"{float(number):.4g}"
     is_above = Fraction(text) >= number if isinstance(number, Fraction) else float(text) >= number
     return text if is_above else f"{(math.floor(number / step) + 1) * step:.4g}"
+
+
+def listed(names: Iterable[str], most: int) -> str:
+    """The first names, and how many more there are.
+
+    Example:
+        >>> listed(["a", "b", "c"], 3), listed("abcde", 3)
+        ('a, b, c', 'a, b, c and 2 more')
+    """
+    every = list(names)
+    return ", ".join(every[:most]) + (f" and {len(every) - most:,} more" if len(every) > most else "")
 
 
 def family_text(family: str) -> str:

@@ -7,6 +7,7 @@ that the command itself would end with.  Nothing is read of the records, nothing
 import shutil
 from pathlib import Path
 
+from residualplanner._words import listed
 from residualplanner.cli import steps
 from residualplanner.cli.columns import require_columns
 from residualplanner.cli.failures import naming
@@ -122,8 +123,7 @@ def _say_memory(workload: Workload, output: Output, *, is_measured: bool, is_wri
 
 def _columns_text(domain: Domain) -> str:
     names = domain.names
-    shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if names[6:] else "")
-    return f"column{'' if len(names) == 1 else 's'} {shown}"
+    return f"column{'' if len(names) == 1 else 's'} {listed(names, 6)}"
 
 
 def _end(path: Path, size: int, output: Output) -> None:

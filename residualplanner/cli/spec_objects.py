@@ -6,6 +6,7 @@ Reads: SpecFile.  Gives: Domain, Workload, Budget, Plan.  Never sees a record.
 from dataclasses import replace
 from typing import Any, cast
 
+from residualplanner._words import listed
 from residualplanner.cli.spec_file import AttributeTable, BudgetTable, QueriesTable, SpecFile
 from residualplanner.cli.spec_kinds import KindTable
 from residualplanner.domain import Attribute, Bins, Domain
@@ -24,10 +25,9 @@ def domain_of_spec(spec: SpecFile) -> Domain:
     """
     undeclared = [name for name, table in spec.domain.items() if table is None]
     if undeclared:
-        shown = ", ".join(undeclared[:20]) + (f" and {len(undeclared) - 20} more" if len(undeclared) > 20 else "")
         message = (
-            f"[domain] the values of these attributes are still to be declared: {shown}; write, in place of "
-            '"?", a number of codes, a list of labels, or { bins = [...] }, from what is publicly known'
+            f"[domain] the values of these attributes are still to be declared: {listed(undeclared, 20)}; write, in "
+            'place of "?", a number of codes, a list of labels, or { bins = [...] }, from what is publicly known'
         )
         raise DomainError(message, attributes=undeclared)
     return Domain({name: _attribute(name, table) for name, table in spec.domain.items() if table is not None})

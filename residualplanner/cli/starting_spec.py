@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from residualplanner._json import parse_json
+from residualplanner._words import listed
 from residualplanner.cli.columns import csv_names, is_csv, is_parquet, parquet_types
 from residualplanner.cli.declared import Declared
 from residualplanner.cli.dictionary import is_dictionary_header, read_dictionary
@@ -155,9 +156,7 @@ def say_start(start: Start, source: Path, path: Path, output: Output) -> None:
     if start.source.startswith("records"):
         output.say('Only the names of the columns were read.  Write what values each can take in place of "?".')
     elif start.undeclared:
-        shown = ", ".join(start.undeclared[:8]) + (
-            f" and {len(start.undeclared) - 8} more" if start.undeclared[8:] else ""
-        )
+        shown = listed(start.undeclared, 8)
         output.say(f'Not declared in {source}: {shown}.  Write what values each can take in place of "?".')
     output.say(
         f"Next: look through it, then run  {command_text('plan', path)}",

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._words import family_text, number_text, rounded_up, table_text
+from residualplanner._words import family_text, listed, number_text, rounded_up, table_text
 from residualplanner.cli.output import Output, command_text
 from residualplanner.cli.sizes import say_sizes
 from residualplanner.measurement import Measurement
@@ -45,7 +45,7 @@ def say_plan(plan: Plan, output: Output) -> None:
     )
     has_own_bases = set(plan.basis_summary) != {"subtraction"}
     if has_own_bases:
-        output.fact("Bases", bases_text(plan))
+        output.fact("Bases", bases_text(plan), *by_set_hint(plan))
     rmse, worst = plan.rmse, math.sqrt(plan.max_variance)
     output.fact(
         "Accuracy",
@@ -148,11 +148,30 @@ def bases_text(plan: Plan) -> str:
     families: dict[str, list[str]] = {}
     for position in np.flatnonzero(plan.workload.asked.any(axis=1)).tolist():
         families.setdefault(plan.basis_of_attribute[position].family, []).append(plan.domain.names[position])
-    return "; ".join(
-        f"{family_text(family)} for {', '.join(names[:_NAMED])}"
-        + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
-        for family, names in sorted(families.items())
-    )
+    return "; ".join(f"{family_text(family)} for {listed(names, _NAMED)}" for family, names in sorted(families.items()))
+
+
+def by_set_hint(plan: Plan) -> list[str]:
+    """A line on bases by set, where they may be worth a try: one attribute is asked in several kinds in large tables.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.plan import select
+        >>> from residualplanner.privacy import zcdp
+        >>> from residualplanner.queries import Prefix
+        >>> domain = Domain({"age": 3, "sex": 2})
+        >>> by_set_hint(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
+        ['age: asked in several kinds; bases = "optimal_by_set" may be more accurate, and takes longer']
+    """
+    is_for_it = plan.bases_by_set is None and plan.neighbors.notion == "add-remove" and plan.loss.startswith("sum")
+    if not is_for_it or "optimal" not in plan.basis_summary or len(plan.closure.blocks) <= 2:
+        return []
+    in_pairs = np.unique(plan.closure.blocks[2])
+    several = [plan.domain.names[i] for i in in_pairs.tolist() if plan.workload.asked[i].sum() > 1]
+    if not several:
+        return []
+    names = listed(several, _NAMED)
+    return [f'{names}: asked in several kinds; bases = "optimal_by_set" may be more accurate, and takes longer']
 
 
 def privacy_text(budget: Budget, neighbors: Neighbors) -> str:

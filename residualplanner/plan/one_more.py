@@ -13,6 +13,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, require_positive
 from residualplanner._normal import normal_quantile
+from residualplanner._words import listed
 from residualplanner.bases import spans_kind
 from residualplanner.errors import WorkloadError
 from residualplanner.plan.answered import answered_queries, plan_of_part, scaled_plan
@@ -66,7 +67,7 @@ class CostOfMore:
         worst = old["query"].iloc[int(growth.argmax())]
         at_budget, at_accuracy = (f"{float(new[name].max()):.4g}" for name in ("same_budget", "same_accuracy"))
         return (
-            f"Added: {_listed(new['query'])}\n"
+            f"Added: {listed(new['query'], 3)}\n"
             f"Same budget, rho {self.now.budget.rho:.4g}: standard errors grow by factors of {growth.min():.4g} "
             f"to {growth.max():.4g}, most for {worst}; added {at_budget}\n"
             f"Same accuracy: {self.budget_factor:.4g} times the budget, rho {self.same_accuracy.pcost / 2:.4g}, "
@@ -197,14 +198,3 @@ def _table(now: Plan, same_budget: Plan, same_accuracy: Plan, new: IntArray) -> 
     table["growth"] = table["same_budget"] / table["now"]
     table["same_accuracy"] = np.sqrt(same_accuracy.max_variances)
     return table
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Some names, and how many more there are.
-
-    Example:
-        >>> _listed(["a", "b", "c", "d"])
-        'a, b, c and 1 more'
-    """
-    every = list(names)
-    return ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
