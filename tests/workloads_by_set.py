@@ -20,3 +20,9 @@ ODD = workload(
     (4, 3, 1, 2),
     [{0: FLAT}, {0: FLAT, 1: PREFIX, 3: IDENTITY}, {1: IDENTITY, 2: PREFIX}, {1: PREFIX, 2: IDENTITY, 3: IDENTITY}],
 )
+#: Sets that differ in attributes of which only values are asked have the same bases, so their costs go together.
+ALIKE = workload(
+    (4, 3, 2, 3),
+    [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}, {0: IDENTITY, 1: IDENTITY, 3: IDENTITY}],
+    [4, 4, 1, 1],
+)

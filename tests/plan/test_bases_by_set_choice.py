@@ -17,10 +17,10 @@ from residualplanner.plan.answered import plan_of_part, scaled_plan
 from residualplanner.plan.by_set_choice import choose_by_set
 from residualplanner.plan.by_set_problem import by_set_problem
 from residualplanner.privacy import Neighbors
-from workloads_by_set import IDENTITY, ODD, PREFIX, THREE, TINY
+from workloads_by_set import ALIKE, IDENTITY, ODD, PREFIX, THREE, TINY
 
 BY_SET = "optimal_by_set"
-WORKLOADS = {"tiny": TINY, "three": THREE, "odd": ODD}
+WORKLOADS = {"tiny": TINY, "three": THREE, "odd": ODD, "alike": ALIKE}
 
 
 @cache
