@@ -89,6 +89,11 @@ class AskedForms:
         return np.einsum("kij,ij->k", self.grams, form), np.einsum("i,kij,j->k", u, self.grams, u)
 
 
+def asked_alike(workload: Workload) -> NDArray[np.int64]:
+    """Equal numbers for attributes of one size of which the same kinds are asked, (d,)."""
+    return np.unique(np.column_stack([workload.domain.sizes, workload.asked]), axis=0, return_inverse=True)[1].ravel()
+
+
 def asked_forms(workload: Workload) -> dict[int, AskedForms]:
     """What is asked of each attribute of more than one value of which more than single values are asked, by position.
 

@@ -126,25 +126,29 @@ def _bases_by_set(family: Family, whole: _Whole, numbers: Numbers, found: TableC
     bases = (*own, *(subtraction_basis(workload.domain.sizes[i]) for i in plain))
     of_place, messages, place = problem.group.copy(), [np.empty(0)], 0
     for number, members in enumerate(closure):
-        groups = problem.classes[problem.cost_class[number]]
-        phis = iter(_messages(found, int(problem.cost_class[number]), groups, numbers, float(cost[number])))
+        of_group = _messages(found, int(problem.cost_class[number]), family, numbers, float(cost[number]))
         for i in members:
             if i not in problem.axes:
                 of_place[place] = others[i]
             elif len(members) > 1:
-                messages.append(next(phis)[problem.axes[i].forms.group])
+                messages.append(of_group[int(problem.group[place])][problem.axes[i].forms.group])
             place += 1
     return BasesBySet(closure, bases, of_place, np.rint(np.concatenate(messages) / _QUANTUM) * _QUANTUM)
 
 
-def _messages(
-    found: TableChoice, number: int, groups: tuple[int, ...], numbers: Numbers, cost: float
-) -> list[FloatArray]:
-    """The messages of a set: its share of those of its class; all of the cost, where it is of one own attribute."""
+def _messages(found: TableChoice, number: int, family: Family, numbers: Numbers, cost: float) -> dict[int, FloatArray]:
+    """The messages of a set, by group: its share of those of its class; the cost, where it is of one own attribute.
+
+    Attributes of one group get the mean of theirs.  As (T4) is convex and they can be exchanged, it costs no more.
+    """
+    groups = family.problem.classes[number]
     if len(groups) == 1:
-        return [cost * numbers.lengths[groups[0]]]
-    share = cost / float(found.precision[number])
-    return [share * phi for phi in found.messages.get(number, [])]
+        return {groups[0]: cost * numbers.lengths[groups[0]]}
+    share, told = cost / float(found.precision[number]), found.messages.get(number, [])
+    return {
+        group: share * np.mean([phi for phi, own in zip(told, groups, strict=True) if own == group], axis=0)
+        for group in groups
+    }
 
 
 def spending(choice: ChoiceBySet, spent: float, neighbors: Neighbors) -> tuple[BasesBySet, FloatArray]:

@@ -106,9 +106,9 @@ def _made(share: Share, smaller: list[_Made], shares: list[FloatArray]) -> _Made
     bs = [shares[group] for group in share.groups]
     table = np.zeros([1 + len(b) for b in bs])
     table[(0,) * len(bs)] = 1
-    for part, number in zip(parts_of(share.attributes), share.parts, strict=True):
+    for part, number in zip(parts_of(tuple(range(len(bs)))), share.parts, strict=True):
         new = shares[number] if len(part) == 1 else _new(smaller[number].table)
-        table[_where(share, part)] = new
+        table[_where(len(bs), part)] = new
     steps, rest = [], table
     for axis, b in enumerate(bs):
         steps.append(rest)
@@ -136,17 +136,17 @@ def _back(
         by_b[share.groups[axis]] -= (slope * absent).sum(axis=tuple(other for other in range(order) if other != axis))
         slope = np.concatenate([by_absent, slope], axis=axis)
     slope = by_table + slope
-    for part, number in zip(parts_of(share.attributes), share.parts, strict=True):
-        mine = slope[_where(share, part)]
+    for part, number in zip(parts_of(tuple(range(order))), share.parts, strict=True):
+        mine = slope[_where(order, part)]
         if len(part) == 1:
             by_b[number] += mine
         else:
             _new(by_tables[number])[...] += mine
 
 
-def _where(share: Share, part: tuple[int, ...]) -> tuple[slice | int, ...]:
-    """The place of a part in a share's table."""
-    return tuple(slice(1, None) if i in part else 0 for i in share.attributes)
+def _where(order: int, part: tuple[int, ...]) -> tuple[slice | int, ...]:
+    """The place of a part of the axes in a share's table."""
+    return tuple(slice(1, None) if axis in part else 0 for axis in range(order))
 
 
 def _new(table: Table) -> Table:

@@ -5,6 +5,10 @@ Source: spec eqs. (T2) to (T4).
 
 Attributes of which only single values are asked have the subtraction basis everywhere: they change factors only.  The
 others, the *own* attributes, have one basis in each group of places.  Tables have an axis for each own attribute.
+
+Attributes that can be exchanged without changing the workload share their groups, and one stands for all.  The best
+noise is the same for sets that are exchanged, so that cost and loss are sums over classes of sets: messages of a class
+are sums of those of its sets, and an axis has the sum of what all its attributes cost.
 """
 
 import itertools
@@ -16,10 +20,10 @@ from functools import cached_property
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.plan.asked_forms import asked_forms
+from residualplanner.plan.asked_forms import asked_alike, asked_forms
 from residualplanner.plan.by_set_size import SearchSize, pair_count
 from residualplanner.plan.by_set_terms import LossTerms, OwnAxis, TermBuilder, place_starts
-from residualplanner.workload import Closure, Workload
+from residualplanner.workload import Closure, Workload, workload_orbits
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +34,11 @@ class BySetProblem:
         workload, importance: the problem.
         axes: the own attributes.
         group (places,): the group of each place, -1 where the attribute is not an own one.
-        attribute_of_group (groups,): ascending.
+        attribute_of_group (groups,): the attribute, or the one that stands for those with this group; ascending.
         factor (m,): what the cost of each set is multiplied by, for the attributes that are not own ones.
-        cost_class (m,): the class of each set; sets of a class have the same own attributes in the same groups, so
-            their costs are in proportion at every cell.
-        classes: the groups of each class.
+        cost_class (m,): the class of each set; sets of a class have as many places in each group, so that their costs
+            are in proportion at every cell.
+        classes: the groups of each class, ascending.
         terms: of the loss.
     """
 
@@ -75,8 +79,9 @@ def by_set_problem(workload: Workload, importance: FloatArray) -> BySetProblem |
     """
     pair_count(workload)
     axes = {attribute: OwnAxis.of(forms) for attribute, forms in asked_forms(workload).items()}
-    group, attribute_of_group = place_groups(workload, axes)
-    if len(attribute_of_group) == len(axes):
+    alike = _alike(workload, importance)
+    group, attribute_of_group = place_groups(workload, axes, alike)
+    if len(attribute_of_group) == len(np.unique(alike[list(axes)])):
         return None
     factor, cost_class, classes = _classes(workload, group)
     _size(workload, axes, attribute_of_group, classes, 0).require_quick()
@@ -99,11 +104,23 @@ def _size(
     return SearchSize(pair_count(workload), sum(tables), directions, len(tables) + shares)
 
 
-def place_groups(workload: Workload, own: Iterable[int]) -> tuple[IntArray, IntArray]:
-    """The group of each place, -1 for attributes that are not ``own``, and the attribute of each group.
+def _alike(workload: Workload, importance: FloatArray) -> IntArray:
+    """The first attribute that each can be exchanged with, (d,)."""
+    first = np.arange(len(workload.domain))
+    orbits = workload_orbits(workload, asked_alike(workload), importance, gain=1.0)
+    if orbits is not None:
+        measured = np.flatnonzero(~workload.closure.trivial & workload.asked.any(axis=1))
+        orbit = orbits.member[workload.closure.positions_of(measured[:, None])]
+        _, at, number = np.unique(orbit, return_index=True, return_inverse=True)
+        first[measured] = measured[at][number]
+    return first
 
-    Places of an attribute have one basis if they are in sets of one order, and queries that contain these ask the
-    attribute in the same kinds.
+
+def place_groups(workload: Workload, own: Iterable[int], alike: IntArray) -> tuple[IntArray, IntArray]:
+    """The group of each place, -1 for attributes that are not ``own``, and the attribute that stands for each group.
+
+    Places of an attribute, and of others ``alike`` (d,), have one basis if they are in sets of one order, and queries
+    that contain these ask the attribute in the same kinds.
 
     Source: docs/decisions/0010-one-basis-for-an-attribute.md.
     """
@@ -118,7 +135,7 @@ def place_groups(workload: Workload, own: Iterable[int]) -> tuple[IntArray, IntA
             rows = ~trivial[:, columns].any(axis=1)
             for place, column in enumerate(columns):
                 kinds[starts[positions[rows, subset]] + place, block.kinds[rows, column]] = True
-    keys = np.column_stack([attributes, orders, np.packbits(kinds, axis=1)])
+    keys = np.column_stack([alike[attributes], orders, np.packbits(kinds, axis=1)])
     group, chosen = np.full(len(attributes), -1, dtype=np.int64), np.isin(attributes, list(own))
     distinct, inverse = np.unique(keys[chosen], axis=0, return_inverse=True)
     group[chosen] = inverse.ravel()
@@ -136,6 +153,6 @@ def _classes(workload: Workload, group: IntArray) -> tuple[FloatArray, IntArray,
     factor, code = np.ones(len(closure)), np.zeros(len(closure), dtype=np.int64)
     plain = np.where(group < 0, 1 - 1 / sizes[attributes], 1.0)
     for number, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
-        own = tuple(g for g in group[start:end].tolist() if g >= 0)
+        own = tuple(sorted(g for g in group[start:end].tolist() if g >= 0))
         factor[number], code[number] = plain[start:end].prod(), found.setdefault(own, len(found))
     return factor, code, tuple(found)

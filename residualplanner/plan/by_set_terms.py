@@ -61,9 +61,9 @@ class Share:
     """A table h of (T2), on two own attributes or more, as one of its equals.
 
     Attributes:
-        attributes: its axes.
+        attributes: of its axes, or others that are asked alike in their place.
         groups: of the basis of each attribute in the larger set.
-        parts: for every smaller part of the attributes, in the order of `parts_of`, what the table is there: the group
+        parts: for every smaller part of the axes, in the order of `parts_of`, what the table is there: the group
             whose b it is, for one attribute, and the number of another share for more.
     """
 
@@ -120,8 +120,9 @@ class TermBuilder:
         group: IntArray,
         attribute_of_group: IntArray,
     ) -> None:
+        self.attribute_of_group = attribute_of_group.tolist()
         self.workload, self.importance, self.axes, self.group = workload, importance, axes, group.tolist()
-        counts = [len(axes[i].forms.kinds) for i in attribute_of_group.tolist()]
+        counts = [len(axes[i].forms.kinds) for i in self.attribute_of_group]
         self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64).tolist()
         starts = place_starts(workload.closure).tolist()
         self.start = {members: starts[number] for number, members in enumerate(workload.closure)}
@@ -199,6 +200,7 @@ class TermBuilder:
                 else self._share(inside, part)
                 for part in parts_of(outside)
             ]
-            share = Share(outside, tuple(self._place_group(joined, i) for i in outside), tuple(parts))
+            groups = tuple(self._place_group(joined, i) for i in outside)
+            share = Share(tuple(self.attribute_of_group[group] for group in groups), groups, tuple(parts))
             self.of_pair[inside, outside] = self.shares.setdefault(share, len(self.shares))
         return self.of_pair[inside, outside]

@@ -22,7 +22,14 @@ from residualplanner.bases import (
     subtraction_basis,
     subtraction_numbers,
 )
-from residualplanner.plan.asked_forms import AskedForms, asked_forms, inverse_forms, orthogonal_start, whole_basis
+from residualplanner.plan.asked_forms import (
+    AskedForms,
+    asked_alike,
+    asked_forms,
+    inverse_forms,
+    orthogonal_start,
+    whole_basis,
+)
 from residualplanner.plan.basis_choice import choose_bases
 from residualplanner.plan.cell_weights import CellGroup, alike_rows, cell_groups
 from residualplanner.workload import Workload, workload_orbits
@@ -89,7 +96,7 @@ class _Search:
 
     def __init__(self, workload: Workload, importance: FloatArray, asked: dict[int, AskedForms]) -> None:
         self.workload = workload
-        orbits = workload_orbits(workload, _alike(workload), importance)
+        orbits = workload_orbits(workload, asked_alike(workload), importance)
         count = np.ones(len(workload)) if orbits is None else np.bincount(orbits.representative, orbits.query_size)
         self.member = np.arange(len(workload.closure)) if orbits is None else orbits.member
         self.share = _shares(workload, asked, None if orbits is None else orbits.member)
@@ -236,11 +243,6 @@ class _Search:
 
 def _weight_count(workload: Workload, rows: FloatArray) -> float:
     return sum(float(rows[block.attributes, block.kinds].prod(axis=1).sum()) for block in workload.blocks)
-
-
-def _alike(workload: Workload) -> NDArray[np.int64]:
-    """Equal numbers for attributes of one size of which the same kinds are asked, (d,)."""
-    return np.unique(np.column_stack([workload.domain.sizes, workload.asked]), axis=0, return_inverse=True)[1].ravel()
 
 
 def _shares(workload: Workload, asked: dict[int, AskedForms], member: NDArray[np.int64] | None) -> NDArray[np.int64]:

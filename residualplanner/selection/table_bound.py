@@ -18,7 +18,7 @@ class Table(NamedTuple):
     """The cost of a class of mechanisms at unit precision: a product of columns.
 
     Attributes:
-        axes: the axis of each column.
+        axes: the axis of each column; one axis may have several.
         columns: lengths, > 0, an array (g,) for each.
     """
 

@@ -118,9 +118,10 @@ class TableProgram:
             for number, table in enumerate(self.tables):
                 if table.axes == (axis,):
                     entries.append((self.start[number] * table.columns[0], at, np.full(size, number)))
-                elif axis in table.axes:
-                    first = self.message[number][table.axes.index(axis)]
-                    entries.append((np.ones(size - 1), at[1:], first + np.arange(1, size)))
+                elif number in self.message:
+                    for mine, start in zip(table.axes, self.message[number], strict=True):
+                        if mine == axis:
+                            entries.append((np.ones(size - 1), at[1:], start + np.arange(1, size)))
             row_of[axis, "axis"] = row
             row += size
         constant = [number for number, table in enumerate(self.tables) if not table.axes]

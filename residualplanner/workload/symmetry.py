@@ -38,13 +38,16 @@ class Orbits:
     member_size: NDArray[np.int64]
 
 
-def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: ArrayLike) -> Orbits | None:
+def workload_orbits(
+    workload: Workload, interchangeable: ArrayLike, weights: ArrayLike, *, gain: float = 2.0
+) -> Orbits | None:
     """The orbits of a workload whose queries carry ``weights`` (m,), or None if symmetry gains little.
 
     Args:
         workload: the queries.
         interchangeable (d,): equal numbers mark attributes that may be exchanged as far as their own numbers go.
         weights (m,): whatever else must agree for queries to be exchanged.
+        gain: how many queries there must be for each orbit.
 
     Cost: a few sorts of the queries.
 
@@ -63,7 +66,7 @@ def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: Arr
         types, possible = _query_types(workload, classes)
         orbit = _numbered(types, weight_class)
         size = np.bincount(orbit)
-        if 2 * len(size) > len(workload):
+        if gain * len(size) > len(workload):
             return None
         if np.array_equal(size[orbit], possible):
             break
