@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from residualplanner.domain import Bins, Domain
-from residualplanner.plan import Plan, select
+from residualplanner.errors import FileFormatError
+from residualplanner.plan import Plan, load_plan, plan_to_archive, select
 from residualplanner.privacy import zcdp
 from residualplanner.workload import marginals
 
@@ -99,3 +101,11 @@ def removed(value: Any, path: tuple[Any, ...]) -> Any:
         place = place[key]
     del place[path[-1]]
     return changed
+
+
+def require_refused_arrays(folder: Path, plan: Plan, name: str) -> None:
+    """A file without an array of its bases, or with one more, is refused."""
+    header, arrays = plan_to_archive(plan)
+    for altered in (removed(arrays, (name,)), {**arrays, f"{name}_more": arrays[name]}):
+        with pytest.raises(FileFormatError, match="a matrix for each basis, and which attribute has which"):
+            load_plan(forge(folder / "forged", plan, header, altered))

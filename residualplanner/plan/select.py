@@ -4,7 +4,7 @@ Reads: a workload, a budget, a loss.  Gives: Plan.  Never sees a record.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -122,9 +122,11 @@ def select(
 
     choice = _unit_choice(frame, asked, importance, gap)
     is_margin = isinstance(asked, Targets)
-    by_set = None if problem is None else choose_by_set(problem, given, notion)
-    if by_set is not None and by_set.noise.loss < choice.loss * (1 - _WORTH):
-        return _plan_by_set(frame, by_set, at_most)
+    if problem is not None:
+        by_set = choose_by_set(problem, given, notion)
+        if by_set.noise.loss < choice.loss * (1 - _WORTH):
+            return _plan_by_set(frame, by_set, at_most)
+        choice = replace(choice, status=f"{choice.status}; no better bases by set were found")
     spent = spendable(budget) if at_most is None else _needed(choice.loss, float(at_most), is_margin=is_margin)
     with np.errstate(over="ignore", under="ignore"):
         noise_variance = choice.noise_variance / spent

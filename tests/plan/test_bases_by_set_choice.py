@@ -81,7 +81,8 @@ def test_where_an_attribute_is_asked_alike_in_all_sets_the_plan_is_the_usual_one
     ):
         found, usual = (rp.select(asked, budget=rp.pcost(1), bases=word) for word in (BY_SET, "optimal"))
         assert found.bases_by_set is None
-        assert (found.loss_value, found.pcost, found.status) == (usual.loss_value, usual.pcost, usual.status)
+        assert (found.loss_value, found.pcost) == (usual.loss_value, usual.pcost)
+        assert found.status.removesuffix("; no better bases by set were found") == usual.status
         assert (found.noise_array == usual.noise_array).all()
 
 

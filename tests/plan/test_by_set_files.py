@@ -16,7 +16,7 @@ from residualplanner.plan import Plan, load_plan, plan_from_archive, plan_hash, 
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Prefix
 from residualplanner.workload import BasesBySet, Workload
-from saved_plans import changes, forge, placed, removed, require_equal
+from saved_plans import changes, forge, placed, require_equal, require_refused_arrays
 
 REFUSALS = (FileFormatError, BudgetError, DomainError, WorkloadError)
 OTHERS = [None, True, -1, 2, 10**30, 0.5, "text", [], [[]], {}, ["a"]]
@@ -212,12 +212,7 @@ def test_bases_by_set_that_cannot_be_are_refused(tmp_path, name, change, message
 
 @pytest.mark.parametrize("name", ["bases/matrix_0", "bases/matrix_3", "bases/of_place", "bases/messages"])
 def test_an_array_that_is_missing_or_superfluous_is_refused(tmp_path, name):
-    plan = small_plan()
-    header, arrays = plan_to_archive(plan)
-    with pytest.raises(FileFormatError, match="a matrix for each basis, and which attribute has which"):
-        load_plan(forge(tmp_path / "forged", plan, header, removed(arrays, (name,))))
-    with pytest.raises(FileFormatError, match="a matrix for each basis, and which attribute has which"):
-        load_plan(forge(tmp_path / "forged", plan, header, {**arrays, f"{name}_more": arrays[name]}))
+    require_refused_arrays(tmp_path, small_plan(), name)
 
 
 def test_a_basis_stored_twice_and_both_forms_at_once_are_refused(tmp_path):
