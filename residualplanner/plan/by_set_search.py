@@ -24,10 +24,10 @@ from residualplanner.plan.by_set_problem import BySetProblem
 from residualplanner.selection import Table, TableChoice, minimize_over_tables
 
 #: The maxima in the cost are smooth at first: sharpness at privacy cost 1, for each maximum that there is, and steps.
-_SCHEDULE = ((10.0, 60), (30.0, 60), (100.0, 60), (300.0, 60))
+_SCHEDULE = ((10.0, 100), (30.0, 100), (100.0, 100), (300.0, 100))
 #: Then what counts in them gets weights, in so many rounds of so many steps at most, until two rounds bring less than
 #: this fraction.
-_ROUNDS, _STEPS, _PROGRESS = 12, 60, 1e-5
+_ROUNDS, _STEPS, _PROGRESS = 12, 100, 1e-5
 #: What a point counts where there is no value, as far from any that has one.
 _NOWHERE = 1e6
 #: Present factors are at least this share of the absent ones, so that no set is without a limit for its noise.

@@ -14,7 +14,7 @@ from residualplanner.workload import Workload
 PAIR_LIMIT, SECONDS_LIMIT = 2**17, 75.0
 #: How often loss, cost and slopes are computed, and seconds for each time: for each cell of a table of which a maximum
 #: is taken; for each basis, with the cube of the directions that are asked; for each basis and table; for each pair.
-_TIMES, _CELL, _CUBE, _PART, _PAIR = 1000, 1e-7, 7e-10, 8e-5, 2e-7
+_TIMES, _CELL, _CUBE, _PART, _PAIR = 1200, 1e-7, 7e-10, 8e-5, 2e-7
 
 
 @dataclass(frozen=True, slots=True)
