@@ -26,3 +26,14 @@ ALIKE = workload(
     [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}, {0: IDENTITY, 1: IDENTITY, 3: IDENTITY}],
     [4, 4, 1, 1],
 )
+#: Three attributes that can be exchanged; their pairs have two places in one group.
+EXCHANGED = workload(
+    (4, 4, 4, 2),
+    [{i: PREFIX} for i in range(3)]
+    + [{0: IDENTITY, 1: IDENTITY}, {0: IDENTITY, 2: IDENTITY}, {1: IDENTITY, 2: IDENTITY}]
+    + [{i: IDENTITY, 3: IDENTITY} for i in range(3)],
+)
+#: Four attributes that are asked alike, in a ring of pairs: they cannot be exchanged one by one.
+RING = workload(
+    (3, 3, 3, 3), [{i: PREFIX} for i in range(4)] + [{i: IDENTITY, (i + 1) % 4: IDENTITY} for i in range(4)]
+)

@@ -17,10 +17,10 @@ from residualplanner.plan.answered import plan_of_part, scaled_plan
 from residualplanner.plan.by_set_choice import choose_by_set
 from residualplanner.plan.by_set_problem import by_set_problem
 from residualplanner.privacy import Neighbors
-from workloads_by_set import ALIKE, IDENTITY, ODD, PREFIX, THREE, TINY
+from workloads_by_set import ALIKE, EXCHANGED, IDENTITY, ODD, PREFIX, RING, THREE, TINY
 
 BY_SET = "optimal_by_set"
-WORKLOADS = {"tiny": TINY, "three": THREE, "odd": ODD, "alike": ALIKE}
+WORKLOADS = {"tiny": TINY, "three": THREE, "odd": ODD, "alike": ALIKE, "exchanged": EXCHANGED, "ring": RING}
 
 
 @cache
@@ -70,6 +70,18 @@ def test_attributes_of_single_values_keep_the_subtraction_basis_and_the_others_h
     families = {(i, by_set.basis(A, i).family) for A in plan.closure for i in A}
     assert families == {(0, BY_SET), (1, BY_SET), (3, "subtraction")}
     assert all(abs(basis.matrix).max() < 2**20 for basis in by_set.bases if basis.matrix is not None)
+
+
+def test_attributes_that_can_be_exchanged_have_the_same_bases_messages_and_noise():
+    by_set, plan = planned("exchanged").bases_by_set, planned("exchanged")
+    assert len(by_set.bases) == 3  # of single attributes, of pairs, and the subtraction basis
+    for sets in ([(0,), (1,), (2,)], [(0, 1), (0, 2), (1, 2)], [(0, 3), (1, 3), (2, 3)]):
+        places = [by_set.place(A, i) for A in sets for i in A if i < 3]
+        assert len({by_set.of_place[place] for place in places}) == 1
+        assert len({by_set.messages_at(place).tobytes() for place in places}) == 1
+        noise = [plan.noise_array[plan.closure.positions_of([A])[0]] for A in sets]
+        np.testing.assert_allclose(noise, noise[0], rtol=1e-12)
+    assert len({planned("ring").bases_by_set.of_place[i] for i in range(4)}) == 4
 
 
 def test_where_an_attribute_is_asked_alike_in_all_sets_the_plan_is_the_usual_one():
