@@ -12,7 +12,7 @@ from residualplanner.bases import Basis, integer_basis, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.plan import Plan
 from residualplanner.plan.asked_forms import asked_forms
-from residualplanner.plan.cost_by_set import cost_bound_by_set
+from residualplanner.plan.by_set.cost import cost_bound_by_set
 from residualplanner.privacy import Neighbors, pcost
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.workload import BasesBySet, Workload

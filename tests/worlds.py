@@ -23,7 +23,7 @@ from dense import product, subtraction
 from mixed_bases import basis_of, random_kind, random_matrix
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.plan import Plan, select
-from residualplanner.plan.cost_by_set import cost_bound_by_set
+from residualplanner.plan.by_set.cost import cost_bound_by_set
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Prefix
 from residualplanner.workload import BasesBySet, Workload

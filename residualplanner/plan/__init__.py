@@ -1,7 +1,7 @@
 """The whole decision, made without data: what to measure, with how much noise, and how accurate every table will be."""
 
+from residualplanner.plan.by_set.cost import exact_cost_by_set
 from residualplanner.plan.comparison import Comparison, compare
-from residualplanner.plan.cost_by_set import exact_cost_by_set
 from residualplanner.plan.cost_estimate import CostEstimate, bytes_text, cost_estimate, seconds_text
 from residualplanner.plan.error_table import TOTAL
 from residualplanner.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive

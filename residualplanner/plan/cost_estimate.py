@@ -13,7 +13,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import DataError, WorkloadError
-from residualplanner.plan.by_set_problem import by_set_problem
+from residualplanner.plan.by_set.problem import by_set_problem
 from residualplanner.plan.losses import ConvexLoss, Loss, SumOfVariances, read_loss
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload

@@ -19,9 +19,9 @@ from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.accuracy import Accuracy, OneBasisAccuracy, TableAccuracy
-from residualplanner.plan.accuracy_by_set import AccuracyBySet
 from residualplanner.plan.attributes import checked_bases, require_all_spanned, workload_numbers
-from residualplanner.plan.cost_by_set import cost_bound_by_set
+from residualplanner.plan.by_set.accuracy import AccuracyBySet
+from residualplanner.plan.by_set.cost import cost_bound_by_set
 from residualplanner.plan.cost_estimate import CostEstimate, cost_estimate
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
 from residualplanner.plan.error_table import error_table

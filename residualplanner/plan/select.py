@@ -13,10 +13,10 @@ from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.attributes import workload_numbers
 from residualplanner.plan.bases_asked import BY_SET, Bases, bases_for
-from residualplanner.plan.by_set_choice import ChoiceBySet, choose_by_set, spending
-from residualplanner.plan.by_set_problem import by_set_problem
+from residualplanner.plan.by_set.choice import ChoiceBySet, choose_by_set, spending
+from residualplanner.plan.by_set.cost import cost_bound_by_set
+from residualplanner.plan.by_set.problem import by_set_problem
 from residualplanner.plan.convex_noise import least_convex, least_cost
-from residualplanner.plan.cost_by_set import cost_bound_by_set
 from residualplanner.plan.costs import cost_upper_bound, require_public_total
 from residualplanner.plan.losses import (
     ConvexLoss,

@@ -28,9 +28,9 @@ from residualplanner import (
     pcost,
 )
 from residualplanner.bases import integer_basis, subtraction_basis
-from residualplanner.plan import accuracy_by_set, table_groups, table_shares
-from residualplanner.plan.accuracy_by_set import AccuracyBySet
-from residualplanner.plan.cost_parts import cost_parts
+from residualplanner.plan.by_set import accuracy, table_groups, table_shares
+from residualplanner.plan.by_set.accuracy import AccuracyBySet
+from residualplanner.plan.by_set.cost_parts import cost_parts
 from residualplanner.plan.max_abs_error import mean_max_bound
 from residualplanner.workload import BasesBySet
 
@@ -189,7 +189,7 @@ def column_cost(basis, value):
 @pytest.mark.parametrize("chunk", [1, 7, 50])
 def test_tables_may_be_worked_on_in_parts(chunk, monkeypatch):
     monkeypatch.setattr(table_shares, "CHUNK", chunk)
-    monkeypatch.setattr(accuracy_by_set, "CHUNK", chunk)
+    monkeypatch.setattr(accuracy, "CHUNK", chunk)
     monkeypatch.setattr(table_groups, "_CHUNK", chunk)
     again = AccuracyBySet(SAMPLE.workload, SAMPLE.bases_by_set, SAMPLE.noise_array)
     for name in ("average_variances", "max_variances", "mean_std_errs", "max_abs_errors", "privacy_shares"):
@@ -198,7 +198,7 @@ def test_tables_may_be_worked_on_in_parts(chunk, monkeypatch):
 
 def test_means_over_too_many_cells_are_bounded(monkeypatch):
     exact = SAMPLE.errors()
-    monkeypatch.setattr(accuracy_by_set, "MEAN_LIMIT", 1)
+    monkeypatch.setattr(accuracy, "MEAN_LIMIT", 1)
     again = AccuracyBySet(SAMPLE.workload, SAMPLE.bases_by_set, SAMPLE.noise_array)
     np.testing.assert_allclose(again.mean_std_errs, exact["std_err"])
     assert (again.max_abs_errors >= exact["expected_max_abs_error"] * (1 - 1e-9)).all()

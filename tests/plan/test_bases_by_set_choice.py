@@ -14,8 +14,8 @@ from plans_by_set import mechanism, query_rows
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan import exact_cost_by_set
 from residualplanner.plan.answered import plan_of_part, scaled_plan
-from residualplanner.plan.by_set_choice import choose_by_set
-from residualplanner.plan.by_set_problem import by_set_problem
+from residualplanner.plan.by_set.choice import choose_by_set
+from residualplanner.plan.by_set.problem import by_set_problem
 from residualplanner.privacy import Neighbors
 from workloads_by_set import ALIKE, EXCHANGED, IDENTITY, ODD, PREFIX, RING, THREE, TINY
 

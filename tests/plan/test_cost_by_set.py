@@ -15,8 +15,9 @@ import dense
 from plans_by_set import bases_by_set, measured, plan_by_set, plans_by_set
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.domain import Domain
-from residualplanner.plan import cost_by_set, exact_cost_by_set
-from residualplanner.plan.cost_by_set import cost_bound_by_set
+from residualplanner.plan import exact_cost_by_set
+from residualplanner.plan.by_set import cost
+from residualplanner.plan.by_set.cost import cost_bound_by_set
 from residualplanner.privacy import Neighbors
 from residualplanner.queries import Prefix
 from residualplanner.workload import AttributeSets, BasesBySet, Workload, downward_closure
@@ -54,7 +55,7 @@ def right_side(by_set, sizes, precision):
             alone[members[0]] = costs
             continue
         told = [messages_of(by_set, members, cell) for cell in cells]
-        total += max(cost - sum(each) for cost, each in zip(costs, told, strict=True))
+        total += max(own - sum(each) for own, each in zip(costs, told, strict=True))
         for cell, each in zip(cells, told, strict=True) if members else ():
             for axis, i in enumerate(members):
                 if not any(value for other, value in enumerate(cell) if other != axis):
@@ -146,7 +147,7 @@ def test_the_stated_cost_is_rounded_up_a_little_and_more_noise_never_costs_more(
 @pytest.mark.parametrize("offset", [Fraction(0), Fraction(1, 2**60), Fraction(-1, 2**60), Fraction(1, 2**53)])
 def test_the_stated_cost_is_above_the_exact_one_however_it_rounds(monkeypatch, offset):
     plan = plan_by_set(Workload(Domain({"a": 3}), [{"a": Prefix()}]))
-    monkeypatch.setattr(cost_by_set, "exact_cost_by_set", lambda *_: 1 + offset)
+    monkeypatch.setattr(cost, "exact_cost_by_set", lambda *_: 1 + offset)
     assert cost_bound_by_set(plan.bases_by_set, plan.noise_array, Neighbors()) >= 1 + offset
 
 
@@ -154,7 +155,7 @@ def test_the_stated_cost_is_above_the_exact_one_however_it_rounds(monkeypatch, o
 def test_the_stated_cost_is_that_of_precisions_no_less_than_the_exact_ones(plan):
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cost_by_set, "exact_cost_by_set", lambda _, precision: found.extend(precision.tolist()) or 1)
+        patch.setattr(cost, "exact_cost_by_set", lambda _, precision: found.extend(precision.tolist()) or 1)
         cost_bound_by_set(plan.bases_by_set, plan.noise_array, Neighbors())
     assert all(Fraction(w) * Fraction(v) >= 1 for w, v in zip(found, plan.noise_array.tolist(), strict=True))
 
@@ -191,13 +192,13 @@ def test_products_below_the_smallest_normal_number_are_costed_exactly():
 
 
 def test_few_cells_are_looked_at_in_whole_numbers(monkeypatch):
-    looked, real = [], cost_by_set._near_largest
+    looked, real = [], cost._near_largest
 
     def near(*arguments):
         looked.append(len(real(*arguments)))
         return real(*arguments)
 
-    monkeypatch.setattr(cost_by_set, "_near_largest", near)
+    monkeypatch.setattr(cost, "_near_largest", near)
     workload = Workload(Domain({"a": 300, "b": 400}), [{"a": Prefix(), "b": Prefix()}])
     rng = np.random.default_rng(1)
     bases = [integer_basis(rng.integers(-99, 100, (n - 1, n)), "given") for n in (300, 400)]

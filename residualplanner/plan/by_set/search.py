@@ -17,10 +17,10 @@ from scipy import optimize
 
 from residualplanner._checks import FloatArray
 from residualplanner.bases import Basis
-from residualplanner.plan.by_set_basis import GroupBasis, Numbers
-from residualplanner.plan.by_set_cost_slopes import CostSlopes, Maxima, cost_and_slopes
-from residualplanner.plan.by_set_loss import SetVariances
-from residualplanner.plan.by_set_problem import BySetProblem
+from residualplanner.plan.by_set.basis import GroupBasis, Numbers
+from residualplanner.plan.by_set.cost_slopes import CostSlopes, Maxima, cost_and_slopes
+from residualplanner.plan.by_set.loss import SetVariances
+from residualplanner.plan.by_set.problem import BySetProblem
 from residualplanner.selection import Table, TableChoice, minimize_over_tables
 
 #: The maxima in the cost are smooth at first: sharpness at privacy cost 1, for each maximum that there is, and steps.

@@ -14,10 +14,10 @@ from residualplanner._threads import one_thread
 from residualplanner.bases import Basis, integer_basis, rounded_matrix, subtraction_basis
 from residualplanner.errors import SolverError, WorkloadError
 from residualplanner.plan.asked_forms import ROUNDING_LOSS
-from residualplanner.plan.by_set_basis import GroupBasis, Numbers
-from residualplanner.plan.by_set_problem import BySetProblem
-from residualplanner.plan.by_set_search import Family, Member, search
-from residualplanner.plan.cost_by_set import cost_bound_by_set
+from residualplanner.plan.by_set.basis import GroupBasis, Numbers
+from residualplanner.plan.by_set.cost import cost_bound_by_set
+from residualplanner.plan.by_set.problem import BySetProblem
+from residualplanner.plan.by_set.search import Family, Member, search
 from residualplanner.privacy import Neighbors
 from residualplanner.selection import NoiseChoice, TableChoice
 from residualplanner.workload import BasesBySet

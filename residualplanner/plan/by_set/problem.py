@@ -21,8 +21,8 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.plan.asked_forms import asked_alike, asked_forms
-from residualplanner.plan.by_set_size import SearchSize, pair_count
-from residualplanner.plan.by_set_terms import LossTerms, OwnAxis, TermBuilder, place_starts
+from residualplanner.plan.by_set.size import SearchSize, pair_count
+from residualplanner.plan.by_set.terms import LossTerms, OwnAxis, TermBuilder, place_starts
 from residualplanner.workload import Closure, Workload, workload_orbits
 
 

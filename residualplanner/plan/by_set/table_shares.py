@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.plan.axis_shares import AxisShares
+from residualplanner.plan.by_set.axis_shares import AxisShares
+from residualplanner.plan.by_set.rest_tables import rest_tables
 from residualplanner.plan.covariance import (
     present_parts,
     require_few_cells,
     require_small_covariance,
     weights_by_value,
 )
-from residualplanner.plan.rest_tables import rest_tables
 from residualplanner.queries import Kind
 from residualplanner.workload import Closure
 

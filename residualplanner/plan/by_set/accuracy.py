@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.plan.accuracy import MEAN_LIMIT, QUERY_LIMIT
 from residualplanner.plan.attributes import require_spanned
+from residualplanner.plan.by_set.cost_parts import cost_parts
+from residualplanner.plan.by_set.table_groups import TableGroup, TablesBySet
+from residualplanner.plan.by_set.table_shares import CHUNK, TableShares
 from residualplanner.plan.cells import mean_std_errs
-from residualplanner.plan.cost_parts import cost_parts
 from residualplanner.plan.covariance import in_full
 from residualplanner.plan.error_table import privacy_shares
 from residualplanner.plan.max_abs_error import independent_mean_max, mean_max_bounds
-from residualplanner.plan.table_groups import TableGroup, TablesBySet
-from residualplanner.plan.table_shares import CHUNK, TableShares
 from residualplanner.queries import Kind
 from residualplanner.workload import BasesBySet, Workload
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.plan.by_set_terms import OwnAxis
+from residualplanner.plan.by_set.terms import OwnAxis
 
 #: What nothing is asked of still gets basis vectors, so that all counts follow; they are this long.
 _UNASKED_LENGTH = 1e-3

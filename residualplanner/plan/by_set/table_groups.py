@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.plan.axis_shares import AxisShares
-from residualplanner.plan.table_shares import TableShares
+from residualplanner.plan.by_set.axis_shares import AxisShares
+from residualplanner.plan.by_set.table_shares import TableShares
 from residualplanner.queries import Kind
 from residualplanner.workload import BasesBySet, Closure, Workload, row_numbers
 

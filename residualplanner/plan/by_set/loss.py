@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.plan.by_set_terms import LossTerms, Share, parts_of
+from residualplanner.plan.by_set.terms import LossTerms, Share, parts_of
 
 Table = NDArray[np.float64]
 

@@ -48,9 +48,10 @@ class SearchSize:
     def require_quick(self) -> None:
         """Raise WorkloadError if it takes too long."""
         if self.seconds > SECONDS_LIMIT:
+            tables = f", {self.cells:,} cells in {self.parts:,} tables" if self.parts else ""
             raise WorkloadError(
                 f"too large a search for bases by set, about {self.seconds:,.0f} seconds: {len(self.directions):,} "
-                f"bases of up to {max(self.directions) + 1:,} values, {self.cells:,} cells in {self.parts:,} tables, "
+                f"bases of up to {max(self.directions) + 1:,} values{tables}, "
                 f'{self.pairs:,} pairs of a query and a part of it; plan with bases="optimal"'
             )
 
