@@ -16,6 +16,8 @@ from residualplanner.workload import Workload
 LARGE_SETS, LARGE_CELLS = 100_000, 10_000_000
 #: From how many values on choosing the basis of an attribute takes long.
 LARGE_SIZE = 800
+#: From how many seconds on a search for bases by set takes long.
+LONG_SEARCH = 5.0
 #: From how many cells in one table on, and up to how many: a table is made and written as a whole.
 LARGE_TABLE, TABLE_LIMIT = 20_000_000, 2**28
 
@@ -45,6 +47,17 @@ def say_sizes(workload: Workload, output: Output) -> None:
             bytes=estimate.writing_bytes,
             disk_bytes=estimate.disk_bytes,
         )
+
+
+def say_search(workload: Workload, output: Output) -> None:
+    """Say how long the search for bases by set takes where that is long.
+
+    Raises:
+        WorkloadError: it would take too long.
+    """
+    seconds = cost_estimate(workload, by_set=True).planning_seconds
+    if seconds > LONG_SEARCH:
+        output.fact("Size", f"looking for bases by set takes {seconds_text(seconds)}", seconds=seconds)
 
 
 def require_writable(workload: Workload) -> None:

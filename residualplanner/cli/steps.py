@@ -7,7 +7,7 @@ from pathlib import Path
 
 from residualplanner._whole import write_whole
 from residualplanner.cli.output import Output
-from residualplanner.cli.sizes import require_writable
+from residualplanner.cli.sizes import require_writable, say_search
 from residualplanner.cli.spec_file import SpecFile
 from residualplanner.cli.spec_objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.summary import say_errors, say_plan, say_workload, write_errors
@@ -24,6 +24,8 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Pl
         require_writable(workload)
         require_exportable(workload, spec.output.format, spec.output.profile)
     say_workload(workload, output)
+    if spec.bases == "optimal_by_set":
+        say_search(workload, output)
     with output.progress("choosing the noise"):
         plan = plan_of_spec(spec, workload)
     say_plan(plan, output)

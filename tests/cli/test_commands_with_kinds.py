@@ -115,6 +115,21 @@ def test_bases_by_set_are_refused_where_they_are_not_searched_for(run, mixed, li
     assert reason in " ".join(result.stderr.split())
 
 
+def test_a_slow_search_for_bases_by_set_is_said_before_it_is_made(run, mixed, monkeypatch):
+    assert "Size " not in run("plan", mixed).stdout
+    monkeypatch.setattr(sizes, "LONG_SEARCH", 0.01)
+    told = run("plan", mixed, "-o", "other.plan").stdout.partition("Budget ")[0]
+    assert "Size        looking for bases by set takes less than a second" in told
+
+
+def test_where_an_attribute_is_asked_in_several_kinds_bases_by_set_are_named(run, mixed):
+    mixed.write_text(MIXED.replace('bases = "optimal_by_set"', ""))
+    hint = 'age, grade: asked in several kinds; bases = "optimal_by_set" may be more accurate, and takes longer'
+    assert hint in run("plan", mixed).stdout
+    mixed.write_text("\n".join(['loss = "max"', MIXED.replace('bases = "optimal_by_set"', "")]))
+    assert hint not in run("plan", mixed, "-o", "other.plan").stdout
+
+
 def test_bases_are_optimal_unless_the_spec_says_otherwise(run, kinds):
     assert read_spec(kinds).bases == "optimal"
     assert "Bases       optimal for" in run("plan", kinds).stdout
