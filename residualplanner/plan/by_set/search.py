@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import optimize
 
 from residualplanner._checks import FloatArray
 from residualplanner.bases import Basis
@@ -183,6 +182,7 @@ def search(family: Family, start: Member) -> Member:
 
 def _descended(family: Family, start: Member, maxima: Maxima, steps: int) -> Member:
     """The member of cost 1 that so many steps down the slope lead to."""
+    from scipy import optimize  # takes a fifth of the time to import the package
 
     def value_and_slope(point: FloatArray) -> tuple[float, FloatArray]:
         with np.errstate(all="ignore"), suppress(ValueError, OverflowError, np.linalg.LinAlgError):
