@@ -59,6 +59,14 @@ class Basis:
         return self.size if self.matrix is None else int(np.abs(self.matrix).max())
 
     @property
+    def column_squares(self) -> list[Fraction]:
+        """``||B e_j||**2`` of every value, exactly; one entry, p, for the subtraction basis, where they are alike.
+
+        Source: spec eq. (28).
+        """
+        return [self.pcost] if self.matrix is None else [Fraction(square) for square in _column_squares(self.matrix)]
+
+    @property
     def worst_replacement(self) -> float:
         """How negative the product of two columns can be, relative to p: ``max(0, -min_{j,k} B_j^T B_k / p)``.
 
@@ -147,7 +155,7 @@ def integer_basis(matrix: ArrayLike, family: str) -> Basis:
     if not (condition < _CONDITION * B.shape[1] and np.abs(identity - np.eye(len(stacked))).max() < 1e-6):
         raise WorkloadError("a basis must have rows that are independent of one another and of a row of ones")
     u, G = frozen(inverse[:, 0].copy()), frozen(inverse[:, 1:] / scale)
-    return Basis(B.shape[1], family, frozen(B), u, G, Fraction(_largest_square(B)))
+    return Basis(B.shape[1], family, frozen(B), u, G, Fraction(max(_column_squares(B))))
 
 
 def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:
@@ -162,9 +170,9 @@ def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
-def _largest_square(B: IntArray) -> int:
-    """The largest squared length of a column, exactly."""
-    if B.shape[0] * float(np.abs(B).max()) ** 2 < 2**62:
-        return int((B * B).sum(axis=0).max())
-    wide = B.astype(object)
-    return int((wide * wide).sum(axis=0).max())
+def _column_squares(B: IntArray) -> list[int]:
+    """The squared lengths of the columns, exactly."""
+    is_narrow = B.shape[0] * float(np.abs(B).max()) ** 2 < 2**62
+    exact = B if is_narrow else B.astype(object)
+    squares: list[int] = (exact * exact).sum(axis=0).tolist()
+    return squares

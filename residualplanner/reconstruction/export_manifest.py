@@ -69,4 +69,4 @@ def _measured(plan: Plan, attribute: int) -> dict[str, Any]:
     told = {"family": basis.family, "answers": basis.answers}
     if by_set is None or basis.matrix is None:
         return told | {"pcost": str(basis.pcost)}
-    return told | {"bases": len(np.unique(by_set.of_place[by_set.attribute_of_place == attribute]))}
+    return told | {"bases": len(np.unique(by_set.of_place[by_set.closure.attribute_of_place == attribute]))}

@@ -6,6 +6,7 @@ Reads: positions of attributes in their domain.  Gives: AttributeSets, and the c
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,23 @@ class AttributeSets:
     def orders(self) -> NDArray[np.int64]:
         """The order of every set, (m,)."""
         return np.repeat(np.arange(len(self.blocks)), np.diff(self.offsets))
+
+    @cached_property
+    def place_starts(self) -> NDArray[np.int64]:
+        """Where the places of each set start, and where the last ones end, (m + 1,).
+
+        A *place* is an attribute in a set.  Places are numbered set after set, and in a set by attribute.
+
+        Example:
+            >>> AttributeSets.of([(), (0,), (0, 1)], attribute_count=2).place_starts
+            array([0, 0, 1, 3])
+        """
+        return frozen(np.concatenate([[0], np.cumsum(self.orders)]).astype(np.int64))
+
+    @cached_property
+    def attribute_of_place(self) -> NDArray[np.int64]:
+        """The attribute of each place, (places,)."""
+        return frozen(np.concatenate([block.ravel() for block in self.blocks]).astype(np.int64))
 
     def products(self, factor: ArrayLike) -> NDArray[np.float64]:
         """Multiply ``factor`` (d,), one number per attribute, over the members of every set, (m,).

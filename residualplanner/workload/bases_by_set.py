@@ -20,8 +20,7 @@ from residualplanner.workload.closure import Closure
 class BasesBySet:
     """The basis of every attribute in every set of a closure, and what proves the cost of measuring with them.
 
-    A *place* is an attribute in a set.  Places are numbered set after set in the closure's order, and in a set by
-    attribute, ascending.
+    A *place* is an attribute in a set, numbered as `AttributeSets.place_starts` says.
 
     Attributes:
         closure: the sets.
@@ -57,22 +56,12 @@ class BasesBySet:
     def __post_init__(self) -> None:
         object.__setattr__(self, "of_place", frozen(np.array(self.of_place, dtype=np.int64)))
         object.__setattr__(self, "messages", frozen(np.array(self.messages, dtype=np.float64)))
-        count = self.place_starts[-1]
+        count = self.closure.place_starts[-1]
         if self.of_place.shape != (count,) or not ((self.of_place >= 0) & (self.of_place < len(self.bases))).all():
             raise WorkloadError(f"bases by set must name one of {len(self.bases)} bases for each of {count} places")
         self._require_alike_places()
         if self.messages.shape != (self.message_starts[-1],) or not np.isfinite(self.messages).all():
             raise WorkloadError(f"bases by set must have {self.message_starts[-1]} messages, finite")
-
-    @cached_property
-    def place_starts(self) -> IntArray:
-        """Where the places of each set start, and where the last ones end, (m + 1,)."""
-        return frozen(np.concatenate([[0], np.cumsum(self.closure.orders)]).astype(np.int64))
-
-    @cached_property
-    def attribute_of_place(self) -> IntArray:
-        """The attribute of each place, (places,)."""
-        return frozen(np.concatenate([block.ravel() for block in self.closure.blocks]).astype(np.int64))
 
     @cached_property
     def message_starts(self) -> IntArray:
@@ -91,7 +80,7 @@ class BasesBySet:
     def place(self, members: Sequence[int], attribute: int) -> int:
         """The number of the place of an attribute in a set of the closure, its members ascending."""
         found = int(self.closure.positions_of(np.array([members], dtype=np.int32))[0])
-        return int(self.place_starts[found]) + list(members).index(attribute)
+        return int(self.closure.place_starts[found]) + list(members).index(attribute)
 
     def basis(self, members: Sequence[int], attribute: int) -> Basis:
         """The basis of an attribute in a set of the closure, its members ascending."""
@@ -113,7 +102,10 @@ class BasesBySet:
     def part(self, closure: Closure) -> "BasesBySet":
         """The same for some of the sets, a closure of their own, with the messages of those."""
         found = np.concatenate([self.closure.positions_of(block) for block in closure.blocks])
-        places = [np.arange(self.place_starts[number], self.place_starts[number + 1]) for number in found.tolist()]
+        places = [
+            np.arange(self.closure.place_starts[number], self.closure.place_starts[number + 1])
+            for number in found.tolist()
+        ]
         kept = np.concatenate(places)
         messages = np.concatenate([np.empty(0), *(self.messages_at(place) for place in kept.tolist())])
         return BasesBySet(closure, self.bases, self.of_place[kept], messages)
@@ -124,8 +116,10 @@ class BasesBySet:
 
     def _require_alike_places(self) -> None:
         """The bases of an attribute must be for one size and answer the same queries."""
-        for attribute in np.unique(self.attribute_of_place).tolist():
-            mine = [self.bases[number] for number in np.unique(self.of_place[self.attribute_of_place == attribute])]
+        for attribute in np.unique(self.closure.attribute_of_place).tolist():
+            mine = [
+                self.bases[number] for number in np.unique(self.of_place[self.closure.attribute_of_place == attribute])
+            ]
             if len({(basis.size, basis.answers, basis.matrix is None) for basis in mine}) > 1:
                 raise WorkloadError("the bases of an attribute must have one size and equally many answers in all sets")
             if not all(basis.matrix is None or mine[0].spans(basis.matrix) for basis in mine):

@@ -55,7 +55,7 @@ def by_set_from_arrays(workload: Workload, families: object, arrays: Mapping[str
             need.
     """
     stored = matrices_from_arrays(families, arrays, others={_INDEX, _MESSAGES})
-    places = np.concatenate([block.ravel() for block in workload.closure.blocks])
+    places = workload.closure.attribute_of_place
     index = index_from_array(_INDEX, arrays[_INDEX], count=len(places), bases=len(stored))
     messages = arrays[_MESSAGES]
     if messages.dtype != np.dtype("<f8") or messages.ndim != 1:

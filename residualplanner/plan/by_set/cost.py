@@ -6,7 +6,6 @@ Source: spec eq. (T4).
 
 import math
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -45,8 +44,10 @@ def exact_cost_by_set(by_set: BasesBySet, precision: FloatArray) -> Fraction:
         Fraction(9, 1)
     """
     common = _common_denominator(by_set, precision)
-    columns = [None if basis.matrix is None else _column_squares(basis.matrix) for basis in by_set.bases]
-    starts, codes, total = by_set.place_starts[:-1].tolist(), by_set.of_place.tolist(), 0
+    columns = [
+        None if basis.matrix is None else [int(square) for square in basis.column_squares] for basis in by_set.bases
+    ]
+    starts, codes, total = by_set.closure.place_starts[:-1].tolist(), by_set.of_place.tolist(), 0
     by_value: dict[int, list[int]] = {}
     for members, start, w in zip(by_set.closure, starts, precision.tolist(), strict=True):
         factor, axes = _whole(w, common), []
@@ -145,10 +146,3 @@ def _nearest(numerator: int, denominator: int) -> float:
         return numerator / denominator
     except OverflowError:
         return math.inf
-
-
-def _column_squares(matrix: NDArray[np.int64]) -> list[int]:
-    """The squared lengths of the columns, exactly."""
-    if len(matrix) * float(np.abs(matrix).max()) ** 2 < 2**62:
-        return [int(square) for square in (matrix * matrix).sum(axis=0).tolist()]
-    return [int(square) for square in reduce(np.add, matrix.astype(object) ** 2)]

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
-from residualplanner.bases import Basis
 from residualplanner.workload import BasesBySet
 
 #: Cells whose term of (T4) is this close to the largest, relative to what the set costs, count as attaining it.
@@ -39,27 +38,20 @@ def cost_parts(by_set: BasesBySet, noise_variance: FloatArray) -> FloatArray:
         >>> cost_parts(by_set, np.array([1.0, 1.0, 1.0, 0.5])).tolist()  # all terms are largest at the second values
         [1.0, 4.0, 4.0, 0.0]
     """
+    columns = [np.array(basis.column_squares, dtype=np.float64) for basis in by_set.bases]
     parts, precision = np.empty(len(noise_variance)), 1 / noise_variance
     received = defaultdict[int, FloatArray](lambda: np.zeros(1))
     for number in reversed(range(len(parts))):  # single attributes after all sets that send them messages
-        places = range(*by_set.place_starts[number : number + 2].tolist())
+        places = range(*by_set.closure.place_starts[number : number + 2].tolist())
         costs, rest = precision[number] * np.ones(()), np.zeros(())
         for place in places:
-            messages, attribute = by_set.messages_at(place), int(by_set.attribute_of_place[place])
+            messages, attribute = by_set.messages_at(place), int(by_set.closure.attribute_of_place[place])
             sent = messages if len(messages) else np.zeros(1)
-            costs = np.multiply.outer(costs, _column_costs(by_set.bases[int(by_set.of_place[place])]))
+            costs = np.multiply.outer(costs, columns[int(by_set.of_place[place])])
             rest = np.subtract.outer(rest, sent) if len(places) > 1 else received[attribute]
             received[attribute] = received[attribute] + sent
         parts[number] = _mean_at_largest(costs, costs + rest)
     return frozen(parts)
-
-
-def _column_costs(basis: Basis) -> FloatArray:
-    """The squared lengths of the columns, (n,), or of the subtraction basis, where they are alike, one entry."""
-    if basis.matrix is None:
-        return np.array([float(basis.pcost)])
-    columns = basis.matrix.astype(np.float64)
-    return np.asarray((columns * columns).sum(axis=0))
 
 
 def _mean_at_largest(costs: NDArray[np.float64], term: NDArray[np.float64]) -> float:

@@ -22,8 +22,8 @@ import numpy as np
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.plan.asked_forms import asked_alike, asked_forms
 from residualplanner.plan.by_set.size import SearchSize, pair_count
-from residualplanner.plan.by_set.terms import LossTerms, OwnAxis, TermBuilder, place_starts
-from residualplanner.workload import Closure, Workload, workload_orbits
+from residualplanner.plan.by_set.terms import LossTerms, OwnAxis, TermBuilder
+from residualplanner.workload import Workload, workload_orbits
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +125,9 @@ def place_groups(workload: Workload, own: Iterable[int], alike: IntArray) -> tup
     Source: docs/decisions/0010-one-basis-for-an-attribute.md.
     """
     closure = workload.closure
-    attributes, orders = _attributes_of_places(closure), np.repeat(closure.orders, closure.orders)
+    attributes, orders = closure.attribute_of_place, np.repeat(closure.orders, closure.orders)
     kinds = np.zeros((len(attributes), len(workload.kinds)), dtype=np.bool_)
-    starts = place_starts(closure)
+    starts = closure.place_starts
     for block in workload.blocks[1:]:
         positions, trivial = closure.subset_positions(block.attributes), closure.trivial[block.attributes]
         for subset in range(positions.shape[1]):
@@ -142,13 +142,9 @@ def place_groups(workload: Workload, own: Iterable[int], alike: IntArray) -> tup
     return group, distinct[:, 0].astype(np.int64)
 
 
-def _attributes_of_places(closure: Closure) -> IntArray:
-    return np.concatenate([block.ravel() for block in closure.blocks]).astype(np.int64)
-
-
 def _classes(workload: Workload, group: IntArray) -> tuple[FloatArray, IntArray, tuple[tuple[int, ...], ...]]:
     closure, sizes = workload.closure, np.array(workload.domain.sizes, dtype=np.float64)
-    starts, attributes = place_starts(closure), _attributes_of_places(closure)
+    starts, attributes = closure.place_starts, closure.attribute_of_place
     found: dict[tuple[int, ...], int] = {}
     factor, code = np.ones(len(closure)), np.zeros(len(closure), dtype=np.int64)
     plain = np.where(group < 0, 1 - 1 / sizes[attributes], 1.0)

@@ -82,7 +82,7 @@ class TablesBySet:
         closure, order = self.by_set.closure, attributes.shape[1]
         is_in = np.arange(1 << order)[:, None] & 1 << np.arange(order) > 0
         is_single = (is_in & closure.trivial[attributes][:, None, :]).any(axis=2)
-        starts = self.by_set.place_starts[closure.subset_positions(attributes)]
+        starts = self.by_set.closure.place_starts[closure.subset_positions(attributes)]
         place = starts[:, :, None] + np.cumsum(is_in, axis=1) - is_in
         is_place = is_in & ~is_single[:, :, None]
         codes = np.full(place.shape, -1, dtype=np.int64)

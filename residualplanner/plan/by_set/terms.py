@@ -13,7 +13,7 @@ import numpy as np
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.bases import asked_directions
 from residualplanner.plan.asked_forms import AskedForms
-from residualplanner.workload import Closure, Workload
+from residualplanner.workload import Workload
 
 Members = tuple[int, ...]
 
@@ -104,11 +104,6 @@ def parts_of(attributes: Members) -> Iterator[Members]:
     return itertools.chain.from_iterable(itertools.combinations(attributes, order) for order in orders)
 
 
-def place_starts(closure: Closure) -> IntArray:
-    """Where the places of each set start, and where the last ones end, (m + 1,)."""
-    return np.concatenate([[0], np.cumsum(closure.orders)]).astype(np.int64)
-
-
 class TermBuilder:
     """Collects the terms of the loss, each distinct table once."""
 
@@ -124,7 +119,7 @@ class TermBuilder:
         self.workload, self.importance, self.axes, self.group = workload, importance, axes, group.tolist()
         counts = [len(axes[i].forms.kinds) for i in self.attribute_of_group]
         self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64).tolist()
-        starts = place_starts(workload.closure).tolist()
+        starts = workload.closure.place_starts.tolist()
         self.start = {members: starts[number] for number, members in enumerate(workload.closure)}
         self.number = {members: number for number, members in enumerate(workload.closure)}
         self.shares: dict[Share, int] = {}
