@@ -14,7 +14,7 @@ import pytest
 
 from residualplanner.domain import Bins, Domain
 from residualplanner.errors import FileFormatError
-from residualplanner.plan import Plan, load_plan, plan_to_archive, select
+from residualplanner.plan import Plan, load_plan, plan_hash, plan_to_archive, select
 from residualplanner.privacy import zcdp
 from residualplanner.workload import marginals
 
@@ -101,6 +101,15 @@ def removed(value: Any, path: tuple[Any, ...]) -> Any:
         place = place[key]
     del place[path[-1]]
     return changed
+
+
+def through_a_file(plan: Plan, folder: Path) -> Plan:
+    """What is read back of a plan, which agrees with it."""
+    plan.save(folder / "plan")
+    again = load_plan(folder / "plan")
+    require_equal(plan, again)
+    assert plan_hash(plan) == plan_hash(again)
+    return again
 
 
 def require_refused_arrays(folder: Path, plan: Plan, name: str) -> None:

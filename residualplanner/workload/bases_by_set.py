@@ -20,7 +20,8 @@ from residualplanner.workload.closure import Closure
 class BasesBySet:
     """The basis of every attribute in every set of a closure, and what proves the cost of measuring with them.
 
-    A *place* is an attribute in a set, numbered as `AttributeSets.place_starts` says.
+    A *place* is an attribute in a set.  Places are numbered set after set in the closure's order, and in a set by
+    attribute, ascending.
 
     Attributes:
         closure: the sets.
