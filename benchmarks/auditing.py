@@ -3,8 +3,9 @@
 The adversary knows the plan, both tables and the method, sees one result, and guesses which table it came from.  What
 it achieves bounds the privacy loss from below.  Two figures come of it:
 
-- mu: how far apart its scores lie, in standard deviations.  For the best adversary and Gaussian noise that is
-  sqrt(2 rho), the plan's claim.
+- mu: how far apart its scores lie, in standard deviations.  For the best adversary and continuous Gaussian noise that
+  is sqrt(2 rho); for the discrete noise of the plans that are audited it differs from that by less than can be
+  measured.  It is what is compared with, not a claim of the library, which for discrete noise claims zCDP alone.
 - epsilon at a delta of 0.01, with no assumption about the mechanism: Clopper and Pearson's exact bounds on the rates of
   right and wrong guesses hold with probability 1 - 1e-6, so a bound above the claim disproves the claim.
 
@@ -66,7 +67,7 @@ class Audit:
     epsilon: float
 
     def contradicts(self, mu: float) -> bool:
-        """Whether a claim of mu-GDP cannot stand: the scores are too far apart, or epsilon is too large."""
+        """Whether the noise protects less than mu-GDP: the scores are too far apart, or epsilon is too large."""
         return self.mu > mu + STANDARD_ERRORS * self.mu_error or self.epsilon > gaussian_epsilon(mu)
 
 

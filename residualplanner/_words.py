@@ -2,10 +2,14 @@
 
 import math
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 #: What joins the attributes of a query, and their kinds, in error tables.
 JOIN = " × "
+_DIGITS = 6
+_DECIMAL_LIMIT = 10**4000
+_SHORT_DIGITS, _SHORT_FRACTION = 12, 15
 
 
 def number_text(number: float) -> str:
@@ -32,6 +36,41 @@ def rounded_up(number: float | Fraction) -> str:
     text = f"{float(number):.4g}"
     is_above = Fraction(text) >= number if isinstance(number, Fraction) else float(text) >= number
     return text if is_above else f"{(math.floor(number / step) + 1) * step:.4g}"
+
+
+def fraction_text(value: Fraction) -> str:
+    """An exact fraction as ``numerator/denominator``: decimal, or hexadecimal above 4000 digits.
+
+    Example:
+        >>> fraction_text(Fraction(1, 3)), fraction_text(Fraction(2))
+        ('1/3', '2/1')
+    """
+    form = "" if max(value.numerator, value.denominator) < _DECIMAL_LIMIT else "#x"
+    return f"{value.numerator:{form}}/{value.denominator:{form}}"
+
+
+def decimal_text_up(value: Fraction) -> str:
+    """A decimal number with six digits that count, at least ``value``, whatever the size of that.
+
+    Example:
+        >>> decimal_text_up(Fraction(1, 3)), decimal_text_up(Fraction(100)), decimal_text_up(Fraction(1, 10**30))
+        ('0.333334', '100', '1E-30')
+    """
+    context = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=10**6, Emin=-(10**6))
+    number = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+    return f"{number:f}" if Decimal("1e-6") <= number < Decimal("1e15") else str(number)
+
+
+def short_text_down(value: Fraction) -> str:
+    """A number to be written by hand, as a short decimal or fraction: ``value``, or a little less.
+
+    Example:
+        >>> [short_text_down(value) for value in (Fraction(1, 2), Fraction(1, 3), Fraction(10**9 + 7, 10**9 + 9))]
+        ['0.5', '1/3', '0.999999998000']
+    """
+    context = Context(prec=_SHORT_DIGITS, rounding=ROUND_FLOOR, Emax=10**6, Emin=-(10**6))
+    short, fraction = context.divide(Decimal(value.numerator), Decimal(value.denominator)), str(value)
+    return fraction if len(fraction) <= _SHORT_FRACTION and Fraction(short) != value else str(short)
 
 
 def listed(names: Iterable[str], most: int) -> str:

@@ -323,7 +323,7 @@ def show_ledger(  # noqa: PLR0913
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="With --create: zcdp=1, gdp=1, pcost=1 or epsilon=1,delta=1e-9.", metavar="BUDGET"),
+        typer.Option(help="With --create: zcdp=1, pcost=1 or epsilon=1,delta=1e-9.", metavar="BUDGET"),
     ] = None,
     unlimited: Annotated[
         str | None, typer.Option(help="With --create, in place of --budget: why there is none.", metavar="REASON")

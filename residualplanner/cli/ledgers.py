@@ -14,6 +14,7 @@ from residualplanner.cli.output import Output, command_text
 from residualplanner.cli.typed_budget import budget_of_text
 from residualplanner.errors import BudgetError
 from residualplanner.measurement import Ledger
+from residualplanner.privacy import Neighbors, claim_of_budget
 
 _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
 
@@ -79,14 +80,15 @@ def say_charge(ledger: Ledger | None, output: Output) -> None:
 
 def say_ledger(ledger: Ledger, output: Output) -> None:
     """Print a ledger: what it is for, its entries, what is left."""
+    budget, neighbors = ledger.budget, Neighbors(ledger.neighbors, ledger.records_per_person)
     limit = (
         f"unlimited: {ledger.reason}"
-        if ledger.budget is None
-        else f"{ledger.budget.statement}, pcost {below(ledger.budget.pcost_exact)}"
+        if budget is None
+        else f"{claim_of_budget(budget, neighbors, noise='discrete').statement}, pcost {below(budget.pcost_exact)}"
     )
     records = "" if ledger.records_per_person == 1 else f", up to {ledger.records_per_person} records per person"
     output.fact("Data set", ledger.data_set, event="data-set", name=ledger.data_set)
-    output.fact("Budget", limit, pcost=None if ledger.budget is None else ledger.budget.pcost_exact)
+    output.fact("Budget", limit, pcost=None if budget is None else budget.pcost_exact)
     output.fact(
         "Neighbors",
         f"{ledger.neighbors}{records}",

@@ -48,7 +48,7 @@ BudgetText = Annotated[
     str | None,
     typer.Option(
         "--budget",
-        help="In place of the spec's budget: zcdp=0.5, gdp=1, pcost=1 or epsilon=1,delta=1e-9.",
+        help="In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9.",
         metavar="BUDGET",
         autocompletion=complete_budget,
     ),

@@ -17,6 +17,7 @@ from residualplanner.cli.paid import measurement_beside, measurement_bytes
 from residualplanner.cli.sizes import require_writable
 from residualplanner.cli.spec_file import OutputTable, SpecFile
 from residualplanner.cli.summary import say_workload
+from residualplanner.cli.typed_budget import require_drawable_budget
 from residualplanner.domain import Domain
 from residualplanner.measurement import Ledger, load_measurement, require_measurable
 from residualplanner.plan import Plan, bytes_text, cost_estimate, seconds_text
@@ -81,6 +82,7 @@ def require_tables(workload: Workload, asked: OutputTable) -> None:
 
 def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) -> None:
     """Check and tell what measuring would read and spend."""
+    require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
     cost = require_measurable(plan, ledger=ledger)
     output.fact(

@@ -24,6 +24,7 @@ from residualplanner.cli.paid import (
 from residualplanner.cli.rehearsal import require_tables
 from residualplanner.cli.spec_file import OutputTable, SpecFile
 from residualplanner.cli.summary import say_release, say_spending, say_workload
+from residualplanner.cli.typed_budget import require_drawable_budget
 from residualplanner.measurement import Ledger, Measurement, load_measurement
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import Release, reconstruct
@@ -85,6 +86,7 @@ def run_release(
 
 def _measure_to(path: Path, plan: Plan, data: Path, *, ledger: Ledger | None, output: Output) -> Measurement:
     """Measure, and write what was measured at once, to where it is known to have space."""
+    require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
     require_space(path, measurement_bytes(plan))
     with telling_charge(ledger, plan):

@@ -16,8 +16,10 @@ from residualplanner.cli.spec_kinds import Kind, Query
 from residualplanner.cli.spec_messages import messages_of
 from residualplanner.cli.spec_table import SpecTable
 from residualplanner.cli.spec_values import AnyLabel, Exact, Level, Loss, Real, Rule, Share, checked
-from residualplanner.errors import FileFormatError
+from residualplanner.cli.typed_budget import toml_text
+from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.plan import SumOfVariances
+from residualplanner.privacy import gdp, require_discrete
 from residualplanner.reconstruction import level_of
 
 #: The longest spec, in bytes.
@@ -102,14 +104,23 @@ class BudgetTable(SpecTable):
     """What may be spent, in one notion of privacy."""
 
     zcdp: Exact | None = None
-    gdp: Exact | None = None
     pcost: Exact | None = None
     approx_dp: ApproxTable | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _holds_for_discrete_noise(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "gdp" in value:
+            try:
+                require_discrete(gdp(value["gdp"]), spelled=toml_text)
+            except BudgetError as error:
+                raise PydanticCustomError("expected", "{message}", {"message": str(error)}) from None
+        return value
 
     @model_validator(mode="after")
     def _is_one(self) -> "BudgetTable":
         if len(self.model_dump(exclude_none=True)) != 1:
-            raise PydanticCustomError("expected", "give exactly one of zcdp, gdp, approx_dp and pcost")
+            raise PydanticCustomError("expected", "give exactly one of zcdp, approx_dp and pcost")
         return self
 
 

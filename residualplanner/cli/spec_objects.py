@@ -12,7 +12,7 @@ from residualplanner.cli.spec_kinds import KindTable
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.plan import Plan, Targets, select
-from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
+from residualplanner.privacy import Budget, approx_dp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Prefix, Range
 from residualplanner.workload import QueryLike, Workload, marginals
 
@@ -156,7 +156,5 @@ def _budget(table: BudgetTable) -> Budget:
         return approx_dp(table.approx_dp.epsilon, table.approx_dp.delta)
     if table.zcdp is not None:
         return zcdp(table.zcdp)
-    if table.gdp is not None:
-        return gdp(table.gdp)
-    assert table.pcost is not None  # the file has exactly one of the four
+    assert table.pcost is not None  # the file has exactly one of the three
     return pcost(table.pcost)

@@ -26,7 +26,7 @@ _HEAD = """\
 # "residualplanner schema" prints every field there is.
 
 # The privacy budget, once for all tables together.  One of:
-#   { zcdp = "0.5" }      { approx_dp = { epsilon = "1", delta = "1e-9" } }      { gdp = "1" }      { pcost = "1" }
+#   { zcdp = "0.5" }      { approx_dp = { epsilon = "1", delta = "1e-9" } }      { pcost = "1" }
 # Smaller numbers mean more privacy and more noise.
 budget = { zcdp = "0.5" }
 

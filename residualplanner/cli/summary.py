@@ -14,15 +14,13 @@ from residualplanner.cli.output import Output, command_text
 from residualplanner.cli.sizes import say_sizes
 from residualplanner.measurement import Measurement
 from residualplanner.plan import Plan
-from residualplanner.privacy import Budget, Neighbors
+from residualplanner.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.reconstruction import Release
 from residualplanner.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The delta that epsilon is told for, where the budget does not name one.
-DELTA = "1e-6"
 #: How many attributes of each family of bases are named.
 _NAMED = 5
 
@@ -37,9 +35,9 @@ def say_workload(workload: Workload, output: Output) -> None:
 
 def say_plan(plan: Plan, output: Output) -> None:
     """Say what a plan costs, what that promises, what is measured, and how accurate its tables will be."""
-    words = privacy_text(plan.budget, plan.neighbors), promise_text(plan.budget, plan.neighbors)
-    output.fact("Budget", *words, **_budget_facts(plan))
-    cost, limit = number_text(plan.pcost), number_text(plan.budget.pcost)
+    claim = claim_of_budget(plan.budget, plan.neighbors)
+    output.fact("Budget", claim.summary, claim.promise, **_privacy_facts(plan, claim))
+    cost, limit = rounded_up(plan.pcost), rounded_up(plan.budget.pcost)
     output.fact(
         "Cost", f"pcost {cost} of {limit}, spent when measured", pcost=plan.pcost, budget_pcost=plan.budget.pcost
     )
@@ -69,8 +67,8 @@ def say_plan(plan: Plan, output: Output) -> None:
 def say_spending(measurement: Measurement, output: Output) -> None:
     """Say what has been spent, and what the noise is worth."""
     plan = measurement.plan
-    words = f"{privacy_text(plan.budget, plan.neighbors)}; measuring again spends it again"
-    output.fact("Spent", words, **_budget_facts(plan))
+    claim = claim_of_budget(plan.budget, plan.neighbors)
+    output.fact("Spent", f"{claim.summary}; measuring again spends it again", **_privacy_facts(plan, claim))
     output.fact("Guarantee", measurement.noise.guarantee)
 
 
@@ -174,31 +172,6 @@ def by_set_hint(plan: Plan) -> list[str]:
     return [f'{names}: asked in several kinds; bases = "optimal_by_set" may be more accurate, and takes longer']
 
 
-def privacy_text(budget: Budget, neighbors: Neighbors) -> str:
-    """The budget as stated, in the other notions of privacy, rounded up, and what it is about.
-
-    Example:
-        >>> from residualplanner.privacy import zcdp
-        >>> privacy_text(zcdp("0.5"), Neighbors())
-        '0.5-zCDP: rho 0.5, mu 1, epsilon 5.222 at delta 1e-6, under adding or removing one record'
-    """
-    rho, mu, delta = rounded_up(budget.pcost_exact / 2), rounded_up(budget.mu), _delta(budget)
-    numbers = f"rho {rho}, mu {mu}, epsilon {_epsilon(budget)} at delta {delta}"
-    return f"{budget.statement}: {numbers}, under {neighbors.words}"
-
-
-def promise_text(budget: Budget, neighbors: Neighbors) -> str:
-    """What the budget promises, in a sentence.
-
-    Example:
-        >>> from residualplanner.privacy import approx_dp
-        >>> promise_text(approx_dp("1", "1e-9"), Neighbors("replace", 3))
-        'replacing up to 3 records changes the probability of any set of outcomes by at most a factor e^1, plus 1e-9'
-    """
-    most = f"a factor e^{_epsilon(budget)}, plus {_delta(budget)}"
-    return f"{neighbors.words} changes the probability of any set of outcomes by at most {most}"
-
-
 def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
     """Write an error table as CSV."""
     import pyarrow as pa
@@ -209,27 +182,12 @@ def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
     pyarrow.csv.write_csv(table.set_column(kinds, "kinds", table["kinds"].cast(pa.string())), file)
 
 
-def _budget_facts(plan: Plan) -> dict[str, Any]:
-    """What a budget promises, as numbers rounded up."""
-    budget = plan.budget
-    return {
-        "statement": budget.statement,
-        "pcost": budget.pcost,
-        "rho": budget.rho,
-        "mu": budget.mu,
-        "epsilon": budget.epsilon(_delta(budget)),
-        "delta": _delta(budget),
+def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:
+    """What may be said of a plan's privacy, as numbers rounded up, and what it is about."""
+    return claim.facts | {
         "neighbors": plan.neighbors.notion,
         "records_per_person": plan.neighbors.records_per_person,
     }
-
-
-def _delta(budget: Budget) -> str:
-    return budget.given[1] if budget.notion == "approx_dp" else DELTA
-
-
-def _epsilon(budget: Budget) -> str:
-    return rounded_up(budget.epsilon(_delta(budget)))
 
 
 def _gap_text(gap: float, *, has_own_bases: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Budgets as they are typed, such as zcdp=0.5, gdp=1, pcost=1, or epsilon=1,delta=1e-9; and the names of losses.
+"""Budgets as they are typed, such as zcdp=0.5, pcost=1, or epsilon=1,delta=1e-9; and the names of losses.
 
 Reads: a text.  Gives: Budget.
 """
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from residualplanner.errors import BudgetError
-from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
+from residualplanner.privacy import Budget, approx_dp, gdp, pcost, require_discrete, zcdp
 
 #: The losses that have a name on the command line.
 LossName = Literal["sum", "max", "sqrt", "equal"]
@@ -24,7 +24,8 @@ def budget_of_text(text: str) -> Budget:
     """The budget that was typed.
 
     Raises:
-        BudgetError: it is none, or a number is out of range.
+        BudgetError: it is none, a number is out of range, or it does not hold for discrete noise, which is all the
+            commands draw.
 
     Example:
         >>> budget_of_text("zcdp=1/2"), budget_of_text("epsilon=1,delta=1e-9")
@@ -33,8 +34,43 @@ def budget_of_text(text: str) -> Budget:
     parts = [part.partition("=") for part in text.split(",")]
     make = _BUDGETS.get(tuple(name.strip() for name, _, _ in parts))
     if make is None:
-        raise BudgetError(f"a budget is written as zcdp=1, gdp=1, pcost=1 or epsilon=1,delta=1e-9; got {text[:80]!r}")
-    return make(*(value.strip() for _, _, value in parts))
+        raise BudgetError(f"a budget is written as zcdp=1, pcost=1 or epsilon=1,delta=1e-9; got {text[:80]!r}")
+    budget = make(*(value.strip() for _, _, value in parts))
+    require_drawable_budget(budget)
+    return budget
+
+
+def typed_text(budget: Budget) -> str:
+    """How a budget is typed.
+
+    Example:
+        >>> typed_text(zcdp("1/2")), typed_text(approx_dp("1", "1e-9"))
+        ('zcdp=1/2', 'epsilon=1,delta=1e-9')
+    """
+    names = ("epsilon", "delta") if budget.notion == "approx_dp" else (budget.notion,)
+    return ",".join(f"{name}={number}" for name, number in zip(names, budget.given, strict=True))
+
+
+def toml_text(budget: Budget) -> str:
+    """How a budget of one number is written in a spec.
+
+    Example:
+        >>> toml_text(zcdp("1/2"))
+        '{ zcdp = "1/2" }'
+    """
+    return f'{{ {budget.notion} = "{budget.given[0]}" }}'
+
+
+def require_drawable_budget(budget: Budget) -> None:
+    """Raise BudgetError, which says what to type, unless a budget holds for the noise that commands draw.
+
+    Example:
+        >>> require_drawable_budget(gdp("1"))
+        Traceback (most recent call last):
+        ...
+        residualplanner.errors.BudgetError: a budget of 1-GDP for ... noise; write zcdp=0.5 for the same noise ...
+    """
+    require_discrete(budget, spelled=typed_text)
 
 
 def complete_budget(incomplete: str) -> list[tuple[str, str]]:
@@ -46,8 +82,7 @@ def complete_budget(incomplete: str) -> list[tuple[str, str]]:
     """
     words = {
         "zcdp=": "rho of zero-concentrated differential privacy, such as zcdp=0.5",
-        "gdp=": "mu of Gaussian differential privacy, such as gdp=1",
-        "pcost=": "the privacy cost, mu squared, such as pcost=1",
+        "pcost=": "the privacy cost, twice rho, such as pcost=1",
         "epsilon=": "with delta, such as epsilon=1,delta=1e-9",
     }
     return [(word, meaning) for word, meaning in words.items() if word.startswith(incomplete)]

@@ -10,12 +10,13 @@ from typing import Any
 from residualplanner._archive import content_hash, read_archive, write_archive
 from residualplanner._checks import IntArray
 from residualplanner._whole import PathLike
+from residualplanner._words import fraction_text
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.measurement.ledger_lines import TEXT_LIMIT
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
-from residualplanner.measurement.noise_record import NoiseRecord, fraction_text, package_versions
+from residualplanner.measurement.noise_record import NoiseRecord, package_versions
 from residualplanner.measurement.precision import (
     measured_cost,
     precision_of,

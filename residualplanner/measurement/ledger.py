@@ -28,7 +28,7 @@ from residualplanner.measurement.ledger_lines import (
     require_text,
 )
 from residualplanner.plan import Plan, plan_hash
-from residualplanner.privacy import Budget
+from residualplanner.privacy import Budget, claim_of_budget
 
 _NextEntry = Callable[[LedgerAccount], LedgerEntry]
 
@@ -114,6 +114,7 @@ class Ledger:
             OSError: the file cannot be made, or not be locked.
         """
         terms, where = LedgerTerms(budget, reason, data_set, neighbors, records_per_person), Path(path).absolute()
+        terms.require_discrete()
         try:
             create_file(where, first_line(terms))
         except FileExistsError:
@@ -268,6 +269,7 @@ class Ledger:
             )
 
         def next_entry(account: LedgerAccount) -> LedgerEntry:
+            account.require_chargeable()
             if account.torn:
                 raise FileFormatError(
                     "the last line is not whole: a run was killed while it was charged; say what that counts for, with "
@@ -309,7 +311,8 @@ def _require_ledger(ledger: Ledger) -> Ledger:
 def _words_of(plan: Plan) -> _Words:
     """What an entry says of a plan besides its cost and its hash."""
     count = len(plan.workload)
-    label = f"{count:,} {'table' if count == 1 else 'tables'}, planned for {plan.budget.statement}"
+    statement = claim_of_budget(plan.budget, plan.neighbors, noise="discrete").statement
+    label = f"{count:,} {'table' if count == 1 else 'tables'}, planned for {statement}"
     return {
         "neighbors": plan.neighbors.notion,
         "records_per_person": plan.neighbors.records_per_person,
@@ -332,6 +335,7 @@ class _Memory:
     """An account in the memory of one process."""
 
     def __init__(self, terms: LedgerTerms) -> None:
+        terms.require_discrete()
         self.terms = terms
         self._account = new_account(terms)
         self._lock, self._process = threading.Lock(), os.getpid()

@@ -17,9 +17,10 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from residualplanner._json import json_text, parse_json
+from residualplanner._words import short_text_down
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.measurement.ledger_file import SIZE_LIMIT
-from residualplanner.privacy import Budget
+from residualplanner.privacy import Budget, Neighbors, claim_of_budget, require_discrete
 
 #: The longest line, in bytes.
 LINE_LIMIT = 2**15
@@ -67,6 +68,11 @@ class LedgerTerms:
         if (self.budget is None) != bool(self.reason.strip()):
             raise BudgetError("a ledger has either a budget or a reason for having none; give one of them")
         require_notion(self.neighbors, self.records_per_person)
+
+    def require_discrete(self) -> None:
+        """Raise BudgetError if the budget does not hold for discrete noise, which is what releases have."""
+        if self.budget is not None:
+            require_discrete(self.budget)
 
     @property
     def change(self) -> str:
@@ -116,14 +122,26 @@ class LedgerAccount:
         """What is left, at least 0; None where there is no limit."""
         return None if self.terms.budget is None else self.terms.budget.pcost_exact - self.spent
 
+    def require_chargeable(self) -> None:
+        """Raise BudgetError if the budget does not hold for discrete noise: files of older versions may have such."""
+        budget = self.terms.budget
+        if budget is None or "discrete" in budget.proved_for:
+            return
+        left = short_text_down(budget.pcost_exact - self.spent)
+        raise BudgetError(
+            f"the ledger's budget, {budget.statement}, does not hold for discrete noise, so nothing more is charged to "
+            f"it; begin another ledger with what it has left, in zCDP: pcost {left}"
+        )
+
     def next_entry(self, cost: Fraction, plan_sha256: str, label: str) -> LedgerEntry:
         """The entry that charges ``cost``, or BudgetError if that is more than what remains."""
         total = shortened(self.spent + cost)
-        if self.terms.budget is not None and not total <= self.terms.budget.pcost_exact:
-            left = shown(self.terms.budget.pcost_exact - self.spent)
-            raise BudgetError(
-                f"the ledger has pcost {left} left of {self.terms.budget.statement}; this costs {shown(cost)}"
-            )
+        budget = self.terms.budget
+        if budget is not None and not total <= budget.pcost_exact:
+            left = shown(budget.pcost_exact - self.spent)
+            neighbors = Neighbors(self.terms.neighbors, self.terms.records_per_person)
+            limit = claim_of_budget(budget, neighbors, noise="discrete")
+            raise BudgetError(f"the ledger has pcost {left} left of {limit.statement}; this costs {shown(cost)}")
         fields = {
             "cost": _cost_text(cost),
             "label": label,

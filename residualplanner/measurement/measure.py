@@ -34,6 +34,7 @@ from residualplanner.measurement.precision import (
     require_drawable,
 )
 from residualplanner.plan import Plan
+from residualplanner.privacy import require_discrete
 from residualplanner.sources import Progress, open_source
 from residualplanner.workload import ShapeGroups
 
@@ -67,8 +68,9 @@ def measure(
         The noisy answers.  They hold neither the number of records nor where these came from.
 
     Raises:
-        BudgetError: ``noise`` or ``seed`` is not what it can be; the exact cost of the noise exceeds the budget, or
-            the ledger has not enough left.
+        BudgetError: ``noise`` or ``seed`` is not what it can be; the plan's budget was stated for continuous noise and
+            does not hold for discrete noise; the exact cost of the noise exceeds the budget, or the ledger has not
+            enough left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         WorkloadError: the tables are too large to hold.
         DataError: the records do not fit the schema; no noise has been drawn.
@@ -102,7 +104,8 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
         The exact pcost that measuring will have.
 
     Raises:
-        BudgetError: the exact cost exceeds the budget, or the ledger has less than that left.
+        BudgetError: the budget does not hold for discrete noise; the exact cost exceeds it, or the ledger has less
+            than that left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or read.
         WorkloadError: the tables are too large to hold.
 
@@ -208,6 +211,7 @@ class _Job(NamedTuple):
 
 
 def _discrete_job(plan: Plan, source: ByteSource, progress: Progress | None) -> _Job:
+    require_discrete(plan.budget)
     groups, family = _groups(plan)
     precision = precision_of(plan.noise_variance.array)
     require_drawable(groups, precision)

@@ -5,7 +5,6 @@ Reads: what `measure` did.  Gives: NoiseRecord.
 
 import platform
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Literal
 
@@ -14,11 +13,9 @@ import scipy
 
 from residualplanner._version import __version__
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits, OperatingSystemBits
+from residualplanner.privacy import PrivacyClaim
 
 Kind = Literal["discrete", "gaussian"]
-
-_DIGITS = 6
-_DECIMAL_LIMIT = 10**4000
 
 
 def package_versions() -> tuple[tuple[str, str], ...]:
@@ -72,34 +69,9 @@ class NoiseRecord:
             return "none: the noise is made of bits that anyone can foresee"
         if self.seed is not None:
             return "none: whoever knows the seed can take the noise away"
-        if self.kind == "gaussian" or self.pcost is None:
-            return "none: continuous noise in floating point is a simulation of what the plan's zCDP holds for"
-        rho = self.pcost / 2
-        return (
-            f"This release satisfies rho-zCDP with rho = {fraction_text(rho)} (<= {decimal_up(rho)}) under "
-            f"{self.neighbors}, with exact discrete Gaussian noise from the operating system's random bits."
-            + (f"  Its ledger limits no total: {self.unlimited_because}" if self.unlimited_because else "")
+        if self.pcost is None:
+            return PrivacyClaim(Fraction(0), self.neighbors, "gaussian").released
+        claim = PrivacyClaim(self.pcost, self.neighbors, self.kind)
+        return claim.released + (
+            f"  Its ledger limits no total: {self.unlimited_because}" if self.unlimited_because else ""
         )
-
-
-def fraction_text(value: Fraction) -> str:
-    """An exact fraction as ``numerator/denominator``: decimal, or hexadecimal above 4000 digits.
-
-    Example:
-        >>> fraction_text(Fraction(1, 3)), fraction_text(Fraction(2))
-        ('1/3', '2/1')
-    """
-    form = "" if max(value.numerator, value.denominator) < _DECIMAL_LIMIT else "#x"
-    return f"{value.numerator:{form}}/{value.denominator:{form}}"
-
-
-def decimal_up(value: Fraction) -> str:
-    """A short decimal number, at least ``value``.
-
-    Example:
-        >>> decimal_up(Fraction(1, 3)), decimal_up(Fraction(100)), decimal_up(Fraction(1, 10**30))
-        ('0.333334', '100', '1E-30')
-    """
-    context = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=10**6, Emin=-(10**6))
-    number = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
-    return f"{number:f}" if Decimal("1e-6") <= number < Decimal("1e15") else str(number)

@@ -13,7 +13,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, require_positive
 from residualplanner._normal import normal_quantile
-from residualplanner._words import listed
+from residualplanner._words import listed, rounded_up
 from residualplanner.bases import spans_kind
 from residualplanner.errors import WorkloadError
 from residualplanner.plan.answered import answered_queries, plan_of_part, scaled_plan
@@ -66,12 +66,15 @@ class CostOfMore:
         growth = old["growth"].to_numpy()
         worst = old["query"].iloc[int(growth.argmax())]
         at_budget, at_accuracy = (f"{float(new[name].max()):.4g}" for name in ("same_budget", "same_accuracy"))
+        now, then, more = (
+            rounded_up(cost / 2) for cost in (self.now.budget.pcost_exact, self.same_accuracy.pcost, self.extra_pcost)
+        )
         return (
             f"Added: {listed(new['query'], 3)}\n"
-            f"Same budget, rho {self.now.budget.rho:.4g}: standard errors grow by factors of {growth.min():.4g} "
+            f"Same budget, rho {now}: standard errors grow by factors of {growth.min():.4g} "
             f"to {growth.max():.4g}, most for {worst}; added {at_budget}\n"
-            f"Same accuracy: {self.budget_factor:.4g} times the budget, rho {self.same_accuracy.pcost / 2:.4g}, "
-            f"{self.extra_pcost / 2:.4g} more; added {at_accuracy}"
+            f"Same accuracy: {self.budget_factor:.4g} times the budget, rho {then}, "
+            f"{more} more; added {at_accuracy}"
         )
 
 
@@ -115,7 +118,7 @@ def cost_of_more(
         >>> print(cost_of_more(plan, [("age", "sex")]))
         Added: age × sex
         Same budget, rho 0.5: standard errors grow by factors of 1.071 to 1.071, most for age; added 1.441
-        Same accuracy: 1.147 times the budget, rho 0.5734, 0.07336 more; added 1.345
+        Same accuracy: 1.147 times the budget, rho 0.5734, 0.07337 more; added 1.345
     """
     added = queries if isinstance(queries, Workload) else Workload(plan.domain, queries)
     known = query_places(plan.workload, added)

@@ -4,42 +4,24 @@ Reads: numbers only.  Gives: Budget.
 Source: spec eq. (2), (3), (4).
 """
 
-import math
 import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 
 from residualplanner._checks import Number
 from residualplanner.errors import BudgetError, FileFormatError
-from residualplanner.privacy._exact import (
-    MAX_BITS,
-    decimal_down,
-    decimal_up,
-    float_up,
-    read_allowance,
-    read_delta,
-    read_epsilon,
-    root_up,
-    working_digits,
-)
-from residualplanner.privacy.gaussian_curve import gaussian_delta, gaussian_epsilon, gaussian_mu
-from residualplanner.privacy.zcdp_curve import zcdp_delta, zcdp_epsilon, zcdp_rho
-
-Noise = Literal["discrete", "gaussian"]
+from residualplanner.privacy._exact import MAX_BITS, float_up, read_allowance, read_delta
+from residualplanner.privacy.noise_laws import Noise, law_of, mu_of_cost
 
 _STATEMENTS = {"pcost": "pcost {}", "zcdp": "{}-zCDP", "gdp": "{}-GDP", "approx_dp": "({}, {})-DP"}
-_NOISES = ("discrete", "gaussian")
 _KEYS = ("pcost", "notion", "given", "noise")
 _RATIONAL = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
 _SHORT = 40
-# Room for the curves' own rounding, so that a budget made from (epsilon, delta) gives no more than epsilon at delta.
-_BELOW = 1 - Decimal("1e-15")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,7 +52,7 @@ class Budget:
         if (self.notion == "approx_dp") != (self.noise is not None):
             raise BudgetError("noise belongs to a budget stated as 'approx_dp' and to no other")
         if self.noise is not None:
-            _require_noise(self.noise)
+            law_of(self.noise)
 
     def __repr__(self) -> str:
         noise = "" if self.noise in (None, "discrete") else f", noise={self.noise!r}"
@@ -78,8 +60,22 @@ class Budget:
 
     @property
     def statement(self) -> str:
-        """What the user asked for, in words."""
-        return _STATEMENTS[self.notion].format(*self.given)
+        """What the user asked for, in words, and for which noise where that is not every kind."""
+        words = _STATEMENTS[self.notion].format(*self.given)
+        return words if "discrete" in self.proved_for else f"{words} for continuous noise"
+
+    @property
+    def proved_for(self) -> tuple[Noise, ...]:
+        """The kinds of noise for which the statement holds when the cost is within the limit.
+
+        GDP and the curve of continuous noise are proved for continuous noise alone.
+
+        Example:
+            >>> zcdp(1).proved_for, gdp(1).proved_for, approx_dp(1, 1e-6, noise="gaussian").proved_for
+            (('discrete', 'gaussian'), ('gaussian',), ('gaussian',))
+        """
+        is_continuous = self.notion == "gdp" or self.noise == "gaussian"
+        return ("gaussian",) if is_continuous else ("discrete", "gaussian")
 
     @property
     def pcost(self) -> float:
@@ -94,10 +90,7 @@ class Budget:
     @property
     def mu(self) -> float:
         """The mu of the GDP this budget promises for continuous Gaussian noise, rounded up to a float."""
-        with working_digits():
-            root = float_up(root_up(self.pcost_exact))
-        below = math.nextafter(root, 0.0)
-        return below if Fraction(below) ** 2 >= self.pcost_exact else root
+        return mu_of_cost(self.pcost_exact)
 
     def epsilon(self, delta: Number, *, noise: Noise = "discrete") -> float:
         """Return the epsilon this budget promises at ``delta``, rounded up.
@@ -122,13 +115,7 @@ class Budget:
             >>> round(budget.epsilon(1e-6), 3), round(budget.epsilon(1e-6, noise="gaussian"), 3)
             (5.222, 4.887)
         """
-        _require_noise(noise)
-        exact_delta = read_delta(delta)
-        with working_digits():
-            least_delta = decimal_down(exact_delta)
-            if noise == "gaussian":
-                return float_up(gaussian_epsilon(root_up(self.pcost_exact), least_delta))
-            return float_up(zcdp_epsilon(decimal_up(self.pcost_exact / 2), least_delta))
+        return law_of(noise).epsilon(self.pcost_exact, delta)
 
     def delta(self, epsilon: Number, *, noise: Noise = "discrete") -> float:
         """Return the delta this budget promises at ``epsilon``, rounded up.
@@ -151,13 +138,7 @@ class Budget:
             >>> f"{zcdp(0.5).delta(5):.3e}"
             '2.896e-06'
         """
-        _require_noise(noise)
-        exact_epsilon = read_epsilon(epsilon)
-        with working_digits():
-            least_epsilon = decimal_down(exact_epsilon)
-            if noise == "gaussian":
-                return float_up(gaussian_delta(root_up(self.pcost_exact), least_epsilon))
-            return float_up(zcdp_delta(decimal_up(self.pcost_exact / 2), least_epsilon))
+        return law_of(noise).delta(self.pcost_exact, epsilon)
 
     def to_json(self) -> dict[str, object]:
         """Return a plain dict with the exact limit as "num/den".
@@ -240,7 +221,10 @@ def zcdp(rho: Number) -> Budget:
 
 
 def gdp(mu: Number) -> Budget:
-    """Return the budget of mu-GDP, ``pcost = mu ** 2``.
+    """Return the budget of mu-GDP, ``pcost = mu ** 2``: for continuous noise alone.
+
+    Discrete noise is not mu-GDP.  A plan with this budget can be looked at, and measured with ``noise="gaussian"`` for
+    research; `measure` refuses it for discrete noise.  ``zcdp(mu ** 2 / 2)`` allows the same noise of either kind.
 
     Args:
         mu: > 0, read as in ``pcost``.
@@ -265,7 +249,8 @@ def approx_dp(epsilon: Number, delta: Number, *, noise: Noise = "discrete") -> B
         epsilon: > 0, read as in ``pcost``.
         delta: strictly between 0 and 1, read likewise.
         noise: "discrete" to use the curve of zCDP, true of any noise this library adds; "gaussian" to use the exact
-            curve of continuous Gaussian noise, which allows a larger budget but is not proved for discrete noise.
+            curve of continuous Gaussian noise, which allows a larger budget but does not hold for discrete noise:
+            `measure` refuses such a budget for it.
 
     Raises:
         BudgetError: an argument is out of range or no number, or both are too small for any budget to be found.
@@ -279,15 +264,8 @@ def approx_dp(epsilon: Number, delta: Number, *, noise: Noise = "discrete") -> B
         >>> budget, round(budget.rho, 6), budget.epsilon(1e-6)
         (approx_dp(1, 1e-06), 0.024356, 0.9999999999999996)
     """
-    _require_noise(noise)
-    exact_epsilon, exact_delta = read_allowance("epsilon", epsilon), read_delta(delta)
-    with working_digits():
-        least_epsilon, least_delta = decimal_down(exact_epsilon), decimal_down(exact_delta)
-        if noise == "gaussian":
-            limit = _short_fraction_below(gaussian_mu(least_epsilon, least_delta)) ** 2
-        else:
-            limit = 2 * _short_fraction_below(zcdp_rho(least_epsilon, least_delta))
-    given = _text(epsilon, exact_epsilon), _text(delta, exact_delta)
+    limit = law_of(noise).largest_cost(epsilon, delta)
+    given = _text(epsilon, read_allowance("epsilon", epsilon)), _text(delta, read_delta(delta))
     return Budget(limit, "approx_dp", given, noise)
 
 
@@ -303,17 +281,6 @@ def _require_limit(limit: object) -> None:
         raise BudgetError("a budget's privacy cost must be an exact fraction, positive and at most 1.79e308")
     if not max(limit.numerator.bit_length(), limit.denominator.bit_length()) <= MAX_BITS:
         raise BudgetError("a budget's privacy cost has too many digits; state it with fewer")
-
-
-def _require_noise(noise: object) -> None:
-    if not isinstance(noise, str) or noise not in _NOISES:
-        raise BudgetError(f"noise must be 'discrete' or 'gaussian', got {noise!r}")
-
-
-def _short_fraction_below(value: Decimal) -> Fraction:
-    with localcontext() as context:
-        context.prec, context.rounding = 25, ROUND_FLOOR
-        return Fraction(value * _BELOW)
 
 
 def _text(value: Number, exact: Fraction) -> str:

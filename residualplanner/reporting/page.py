@@ -18,7 +18,7 @@ from residualplanner.domain import Attribute
 from residualplanner.reporting.drawing import inline_svg, missing_extra
 from residualplanner.reporting.estimates import Estimates
 from residualplanner.reporting.figures import Figure, spread_rows
-from residualplanner.reporting.promises import promise_of
+from residualplanner.reporting.promises import Promise, promise_of
 from residualplanner.reporting.rows import ErrorRows, rows_json
 from residualplanner.reporting.subject import Subject
 from residualplanner.reporting.words import count_text, level_text
@@ -86,6 +86,7 @@ def page_of(contents: Contents, folder: str) -> str:
 def _told(contents: Contents) -> dict[str, Any]:
     """All numbers and sentences of the page."""
     subject, figures = contents.subject, {figure.name: figure for figure in contents.figures}
+    promise = promise_of(subject)
     return {
         "subject": subject,
         "rows": contents.rows,
@@ -93,8 +94,8 @@ def _told(contents: Contents) -> dict[str, Any]:
         "figures": figures,
         "estimates": contents.estimates,
         "total": contents.total,
-        "promise": promise_of(subject),
-        "facts": _facts(subject),
+        "promise": promise,
+        "facts": _facts(subject, promise),
         "by_order": _by_order(subject),
         "attributes": [_attribute_texts(attribute) for attribute in subject.domain.attributes],
         "bases": _bases(subject),
@@ -105,11 +106,15 @@ def _told(contents: Contents) -> dict[str, Any]:
     }
 
 
-def _facts(subject: Subject) -> list[tuple[str, str, str]]:
+def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
     """The numbers at the top: what, how much, and a remark."""
     told = [
         ("Tables", number_text(len(subject.errors)), count_text(subject.cells, "cell")),
-        ("Privacy budget", subject.budget.statement, f"rho-zCDP with rho at most {rounded_up(subject.budget.rho)}"),
+        (
+            "Privacy budget",
+            promise.statement,
+            f"rho-zCDP with rho at most {rounded_up(subject.budget.pcost_exact / 2)}",
+        ),
         ("Typical error", f"{number_text(subject.rmse)}", "root mean square over all cells, counts"),
         (
             "Worst margin",

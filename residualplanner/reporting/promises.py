@@ -4,10 +4,11 @@ Reads: Subject.  Gives: sentences and a small table.  Every number is rounded to
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 from residualplanner._words import rounded_up
-from residualplanner.privacy import Budget, pcost
-from residualplanner.reporting.subject import Subject
+from residualplanner.privacy import Noise, PrivacyClaim, claim_of_budget
+from residualplanner.reporting.subject import NoiseTold, Subject
 from residualplanner.reporting.words import column_rounded_up
 
 #: The deltas that epsilon is told for, besides the budget's own.
@@ -21,57 +22,51 @@ class Promise:
     Attributes:
         sentence: the one to sign.
         is_private: whether anything is promised.
+        statement: the budget as it was stated, where that holds for the noise.
         notions: names of notions, what holds, and a remark.
         epsilons: delta and epsilon.
+        curve: where epsilon comes from.
         in_words: what that means.
+        terms: the names of all notions that the page uses.
     """
 
     sentence: str
     is_private: bool
+    statement: str
     notions: tuple[tuple[str, str, str], ...]
     epsilons: tuple[tuple[str, str], ...]
+    curve: str
     in_words: str
+    terms: str
 
 
 def promise_of(subject: Subject) -> Promise:
     """What the budget of a plan, or the noise of a release, promises."""
     noise = subject.noise
-    spent = subject.budget if noise is None or noise.pcost is None else pcost(noise.pcost)
-    deltas = dict.fromkeys((*_given_delta(subject.budget), *DELTAS))
-    falling = sorted(deltas, key=float, reverse=True)
-    epsilons = tuple(zip(falling, column_rounded_up([spent.epsilon(delta) for delta in falling]), strict=True))
-    change = subject.neighbors.words
-    delta = next(iter(_given_delta(subject.budget)), "1e-6")
+    claim = claim_of_budget(subject.budget, subject.neighbors) if noise is None else _claim_of_noise(subject, noise)
+    told = claim.epsilons(DELTAS)
+    texts = column_rounded_up([epsilon for _, epsilon in told])
+    stated = "Budget as stated" if claim.statement == subject.budget.statement else "Budget"
+    held = [(holding.notion, f"{holding.parameter} = {rounded_up(holding.value)}", holding.remark)
+            for holding in claim.holdings]  # fmt: skip
     return Promise(
-        sentence=_plan_sentence(subject) if noise is None else noise.guarantee.removeprefix("none: "),
+        sentence=_plan_sentence(claim) if noise is None else noise.guarantee.removeprefix("none: "),
         is_private=noise is None or noise.is_private,
-        notions=_notions(subject, spent),
-        epsilons=epsilons,
-        in_words=(
-            f"{change[:1].upper()}{change[1:]} changes the probability of any set of outcomes by at most a factor of "
-            f"e^{rounded_up(spent.epsilon(delta))}, plus {delta}."
-        ),
+        statement=claim.statement,
+        notions=((stated, claim.statement, ""), *held),
+        epsilons=tuple((delta, text) for (delta, _), text in zip(told, texts, strict=True)),
+        curve=claim.curve,
+        in_words=f"{claim.promise[:1].upper()}{claim.promise[1:]}.",
+        terms=", ".join([notion for notion, _, _ in held] + ["(epsilon, delta)-DP"]),
     )
 
 
-def _plan_sentence(subject: Subject) -> str:
-    return (
-        f"Measured once with exact discrete Gaussian noise, which is the default, this plan satisfies rho-zCDP with "
-        f"rho at most {rounded_up(subject.budget.rho)} under {subject.neighbors.words}.  Nothing has been measured "
-        "for this page: it is computed from the schema and the budget alone."
-    )
+def _claim_of_noise(subject: Subject, noise: NoiseTold) -> PrivacyClaim:
+    """What may be said of noise that has been drawn: for its exact cost, or where none is known for the budget's."""
+    cost = subject.budget.pcost_exact if noise.pcost is None else noise.pcost
+    return PrivacyClaim(cost, subject.neighbors.words, cast("Noise", noise.kind), subject.budget)
 
 
-def _notions(subject: Subject, spent: Budget) -> tuple[tuple[str, str, str], ...]:
-    kind = None if subject.noise is None else subject.noise.kind
-    rho = ("rho-zCDP", f"rho = {rounded_up(spent.rho)}", "proved for the noise that is drawn")
-    mu = ("mu-GDP", f"mu = {rounded_up(spent.mu)}", "for continuous Gaussian noise in real numbers")
-    if kind == "discrete":
-        mu = ("mu-GDP", "not claimed", "it is proved for continuous noise, and this is discrete")
-    if kind == "gaussian":
-        rho = ("rho-zCDP", f"rho = {rounded_up(spent.rho)}", "for continuous Gaussian noise in real numbers")
-    return (("Budget as stated", subject.budget.statement, ""), rho, mu)
-
-
-def _given_delta(budget: Budget) -> tuple[str, ...]:
-    return budget.given[1:] if budget.notion == "approx_dp" else ()
+def _plan_sentence(claim: PrivacyClaim) -> str:
+    unmeasured = "Nothing has been measured for this page: it is computed from the schema and the budget alone."
+    return f"{claim.planned}  {unmeasured}"

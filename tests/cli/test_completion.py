@@ -34,7 +34,7 @@ def test_it_is_installed_where_the_shell_finds_it(tmp_path):
         ("residualplanner re", ["reconstruct", "release", "report"]),
         ("residualplanner plan --loss ", ["sum", "max", "sqrt", "equal"]),
         ("residualplanner plan --loss s", ["sum", "sqrt"]),
-        ("residualplanner release --budget ", ["zcdp=", "gdp=", "pcost=", "epsilon="]),
+        ("residualplanner release --budget ", ["zcdp=", "pcost=", "epsilon="]),
         ("residualplanner release --dr", ["--dry-run"]),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from residualplanner.cli import steps
 from residualplanner.measurement import Ledger
 from residualplanner.plan import load_plan, plan_hash
-from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
+from residualplanner.privacy import approx_dp, pcost, zcdp
 
 
 @pytest.fixture
@@ -28,7 +28,6 @@ def never(*_arguments, **_options):
     ("typed", "budget"),
     [
         ("zcdp=0.5", zcdp("0.5")),
-        ("gdp=1/3", gdp("1/3")),
         ("pcost=2", pcost("2")),
         ("epsilon=1,delta=1e-9", approx_dp("1", "1e-9")),
         ("epsilon = 1, delta = 1e-9", approx_dp("1", "1e-9")),

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from residualplanner.plan import MaxVariance, SumOfVariances, load_plan, select
-from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
+from residualplanner.privacy import approx_dp, pcost, zcdp
 from residualplanner.workload import marginals
 
 
@@ -15,7 +15,6 @@ from residualplanner.workload import marginals
     ("typed", "options"),
     [
         (("--budget", "zcdp=2"), {"budget": zcdp("2")}),
-        (("--budget", "gdp=1/3"), {"budget": gdp("1/3")}),
         (("--budget", "pcost=2"), {"budget": pcost("2")}),
         (("--budget", "epsilon=1, delta=1e-9"), {"budget": approx_dp("1", "1e-9")}),
         (("--at-most", "25"), {"at_most": 25.0}),
@@ -49,7 +48,7 @@ def test_a_typed_level_is_the_error_table_s(run, spec, folder):
 
 
 def test_a_release_is_of_what_was_typed(run, spec, records, folder):
-    assert run("release", spec, records, "-o", "out", "--budget", "gdp=3", "--loss", "max", "--level", "0.8")
+    assert run("release", spec, records, "-o", "out", "--budget", "zcdp=3", "--loss", "max", "--level", "0.8")
     manifest = json.loads((folder / "out" / "manifest.json").read_text())
     assert manifest["plan"]["budget"]["given"] == ["3"]
     assert manifest["plan"]["loss"] == "maximum variance"
@@ -66,7 +65,13 @@ def test_a_limit_of_the_spec_gives_way_to_a_typed_budget(run, spec, folder):
     ("typed", "told"),
     [
         (("--budget", "zcdp=1", "--at-most", "3"), "--budget and --at-most exclude each other"),
-        (("--budget", "rho=1"), "--budget: a budget is written as zcdp=1, gdp=1, pcost=1 or epsilon=1,delta=1e-9"),
+        (("--budget", "rho=1"), "--budget: a budget is written as zcdp=1, pcost=1 or epsilon=1,delta=1e-9"),
+        (
+            ("--budget", "gdp=1/3"),
+            "--budget: a budget of 1/3-GDP for continuous noise does not hold for discrete noise",
+        ),
+        (("--budget", "gdp=1/3"), "write zcdp=1/18 for the same noise"),
+        (("--budget", "gdp=inf"), "--budget: mu must be positive and finite"),
         (("--budget", "zcdp=-1"), "--budget: rho must be positive"),
         (("--at-most", "0"), "--at-most: the largest loss allowed is a number above 0, in counts squared; got 0"),
         (("--at-most", "nan"), "--at-most: the largest loss allowed"),

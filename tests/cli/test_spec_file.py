@@ -10,7 +10,7 @@ from residualplanner.cli.spec_objects import budget_of_spec, domain_of_spec, pla
 from residualplanner.domain import Attribute, Bins, Domain, Into
 from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError
 from residualplanner.plan import MaxVariance, SumOfVariances, Targets, select
-from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
+from residualplanner.privacy import approx_dp, pcost, zcdp
 from residualplanner.queries import Identity, Prefix
 from residualplanner.workload import Workload, marginals
 
@@ -56,7 +56,6 @@ def test_every_way_to_write_an_attribute_is_the_librarys_own(read):
     [
         ('{ zcdp = "0.1" }', zcdp("0.1")),
         ("{ zcdp = 0.1 }", zcdp(0.1)),
-        ("{ gdp = 1 }", gdp(1)),
         ('{ pcost = "1/3" }', pcost(Fraction(1, 3))),
         ('{ approx_dp = { epsilon = "1", delta = "1e-9" } }', approx_dp("1", "1e-9")),
     ],
@@ -163,7 +162,11 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         ("xyz = 1\n" + GOOD, "unknown field 'xyz'; the fields here are budget, at_most, loss"),
         ("budget = 1\n" + DOMAIN + WORKLOAD, "budget: expected a table, got 1"),
         ("budget = { zdp = 1 }\n" + DOMAIN + WORKLOAD, "budget: unknown field 'zdp'; did you mean 'zcdp'"),
-        ("budget = { zcdp = 1, gdp = 1 }\n" + DOMAIN + WORKLOAD, "budget: give exactly one of zcdp, gdp"),
+        ("budget = { zcdp = 1, pcost = 1 }\n" + DOMAIN + WORKLOAD, "budget: give exactly one of zcdp, approx_dp and"),
+        ("budget = { zcdp = 1, gdp = 1 }\n" + DOMAIN + WORKLOAD, "budget: a budget of 1-GDP for continuous noise"),
+        ("budget = { gdp = '0.3' }\n" + DOMAIN + WORKLOAD, 'hold for discrete noise; write { zcdp = "0.045" } for the'),
+        ("budget = { gdp = inf }\n" + DOMAIN + WORKLOAD, "budget: mu must be positive and finite"),
+        ("budget = { gdp = [1] }\n" + DOMAIN + WORKLOAD, "budget: mu must be a number"),
         ("budget = { zcdp = true }\n" + DOMAIN + WORKLOAD, "budget, zcdp: expected a number, .*got True"),
         ("budget = { approx_dp = { epsilon = 1 } }\n" + DOMAIN + WORKLOAD, "budget, approx_dp: 'delta' is missing"),
         ("at_most = '5'\n" + DOMAIN + WORKLOAD, "at_most: expected a number without quotes, got '5'"),
@@ -226,7 +229,7 @@ def test_everything_that_is_wrong_is_told_a_line_each(read):
         ("budget = { zcdp = 0 }\n" + DOMAIN + WORKLOAD, BudgetError, "rho must be positive and finite"),
         ("budget = { zcdp = nan }\n" + DOMAIN + WORKLOAD, BudgetError, "rho must be positive and finite"),
         ("budget = { zcdp = 'much' }\n" + DOMAIN + WORKLOAD, BudgetError, "rho must be positive and finite"),
-        ("budget = { gdp = inf }\n" + DOMAIN + WORKLOAD, BudgetError, "mu must be positive and finite"),
+        ("budget = { pcost = inf }\n" + DOMAIN + WORKLOAD, BudgetError, "pcost must be positive and finite"),
         ("budget = { approx_dp = { epsilon = 1, delta = 1 } }\n" + DOMAIN + WORKLOAD, BudgetError, "delta"),
         ("at_most = -1\n" + DOMAIN + WORKLOAD, BudgetError, "at_most must be positive and finite"),
         ("gap = nan\n" + GOOD, BudgetError, "gap must be positive and finite"),

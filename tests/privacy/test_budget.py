@@ -144,13 +144,13 @@ def test_a_budget_cannot_be_changed():
     ("budget", "shown", "statement"),
     [
         (zcdp(0.5), "zcdp(0.5)", "0.5-zCDP"),
-        (gdp("1/3"), "gdp(1/3)", "1/3-GDP"),
+        (gdp("1/3"), "gdp(1/3)", "1/3-GDP for continuous noise"),
         (pcost(np.float64(0.1)), "pcost(0.1)", "pcost 0.1"),
         (approx_dp(1, 1e-6), "approx_dp(1, 1e-06)", "(1, 1e-06)-DP"),
         (
             approx_dp(2.0, Decimal("1e-9"), noise="gaussian"),
             "approx_dp(2.0, 1E-9, noise='gaussian')",
-            "(2.0, 1E-9)-DP",
+            "(2.0, 1E-9)-DP for continuous noise",
         ),
     ],
 )

@@ -175,7 +175,10 @@ def test_an_exact_release_carries_its_sentence_and_no_mu(marginals_plan):
     promise = promise_of(subject_of(release, level=0.95))
     assert promise.is_private
     assert promise.sentence == release.measurement.noise.guarantee
-    assert [text for _, text, _ in promise.notions] == ["0.5-zCDP", "rho = 0.5", "not claimed"]
+    assert promise.notions == (
+        ("Budget as stated", "0.5-zCDP", ""),
+        ("rho-zCDP", "rho = 0.5", "proved for the noise that is drawn"),
+    )
 
 
 def test_a_plan_file_says_what_its_plan_says(plan, tmp_path):
