@@ -141,7 +141,7 @@ def init(
 
 
 @app.command()
-def plan(
+def plan(  # noqa: PLR0913
     spec: Spec,
     path: Annotated[
         Path | None,
@@ -152,24 +152,26 @@ def plan(
     at_most: AtMost = None,
     loss: LossWord = None,
     level: SpecLevel = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a plan and an error table that are there; never another file.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Choose the noise and tell how accurate every table will be, without data.
 
-    Writes the plan, and beside it the error table as CSV.
+    Writes the plan, and beside it the error table as CSV. After a change of the spec, --force writes both anew.
 
     What the spec says of budget, loss and level can be typed here instead, to compare, without editing it.
     """
     from residualplanner.cli.overrides import Typed, overridden
+    from residualplanner.cli.replacing import require_place_for_plan
     from residualplanner.cli.runs import run_plan
     from residualplanner.cli.spec_file import read_spec
-    from residualplanner.cli.steps import errors_path
 
     require_readable(spec)
     path = spec.with_suffix(".plan") if path is None else path
-    require_free_file(path)
-    require_free_file(errors_path(path))
+    require_place_for_plan(path, force=force)
     output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level)
     run_plan(overridden(read_spec(spec), spec, typed, output), spec, path, output)
 
@@ -302,6 +304,9 @@ def report(
         "report.html"
     ),
     level: Level = 0.95,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a report and its figures that are there; never other files.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -311,7 +316,7 @@ def report(
     """
     from residualplanner.cli.report import make_report
 
-    make_report(source, page, level=level, output=Output(quiet, as_json))
+    make_report(source, page, level=level, force=force, output=Output(quiet, as_json))
 
 
 @app.command("ledger")
