@@ -115,6 +115,10 @@ def init(
         bool,
         typer.Option("--dictionary", help="SOURCE describes columns, and holds no records: read all of it."),
     ] = False,
+    has_header: Annotated[
+        bool,
+        typer.Option("--header", help="SOURCE is a CSV file of records whose first line holds names, and no record."),
+    ] = False,
     table: Annotated[
         str | None, typer.Option(help="Which table of a schema that describes several.", metavar="NAME")
     ] = None,
@@ -126,15 +130,15 @@ def init(
     SOURCE is a domain as JSON ({"age": 85, "sex": ["F", "M"]}), a public schema (Frictionless, JSON Schema, CSV on the
     Web), another spec, a data file, or, with --dictionary, a CSV file that lists names and values.
 
-    Of a data file only the names of the columns are read. What values they can take is declared by hand, never taken
-    from the records.
+    Of a data file only the names of the columns are read, of a CSV file with --header: its first line is written into
+    the spec, so it must hold names. What values they can take is declared by hand, never taken from the records.
     """
     require_readable(source)
     path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
     require_free_file(path)
     from residualplanner.cli.starting_spec import say_start, starting_spec
 
-    start = starting_spec(source, is_dictionary=is_dictionary, table=table)
+    start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
     with write_whole(path) as file:
         file.write(start.text.encode("utf-8"))
     say_start(start, source, path, Output(quiet, as_json))
