@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from noise_problems import problems
 from residualplanner.errors import BudgetError, SolverError, WorkloadError
 from residualplanner.selection import (
     minimize_convex_loss,
@@ -38,16 +39,6 @@ BENT = {
     "with a constant": (lambda v: cvxpy.sum(v) + 1, lambda v: v.sum() + 1),
 }
 ALL = LOSSES | BENT
-
-
-@st.composite
-def problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
-    queries, sets = draw(st.integers(1, 5)), draw(st.integers(1, 5))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    matrix = rng.uniform(0.05, 1, size=(queries, sets)) * (rng.random((queries, sets)) < 0.7)
-    matrix[rng.integers(queries, size=sets), np.arange(sets)] += 0.1
-    matrix[matrix.sum(axis=1) == 0, 0] = 0.1
-    return rng.uniform(0.2, 1, size=sets), matrix
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 
+from noise_problems import problems
 from residualplanner.errors import BudgetError, MissingExtraError, SolverError, WorkloadError
 from residualplanner.selection import minimize_convex_loss, minimize_privacy_cost
 
@@ -57,16 +58,6 @@ BENT = {
     "huge": lambda v: 1e12 * cvxpy.max(v),
     "one query": lambda v: v[0],
 }
-
-
-@st.composite
-def problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
-    queries, sets = draw(st.integers(1, 5)), draw(st.integers(1, 5))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    matrix = rng.uniform(0.05, 1, size=(queries, sets)) * (rng.random((queries, sets)) < 0.7)
-    matrix[rng.integers(queries, size=sets), np.arange(sets)] += 0.1
-    matrix[matrix.sum(axis=1) == 0, 0] = 0.1
-    return rng.uniform(0.2, 1, size=sets), matrix
 
 
 def least(p, matrix, value, slope, pcost):
