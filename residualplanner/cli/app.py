@@ -115,6 +115,10 @@ def init(
         bool,
         typer.Option("--dictionary", help="SOURCE describes columns, and holds no records: read all of it."),
     ] = False,
+    has_header: Annotated[
+        bool,
+        typer.Option("--header", help="SOURCE is a CSV file of records whose first line holds names, and no record."),
+    ] = False,
     table: Annotated[
         str | None, typer.Option(help="Which table of a schema that describes several.", metavar="NAME")
     ] = None,
@@ -126,22 +130,22 @@ def init(
     SOURCE is a domain as JSON ({"age": 85, "sex": ["F", "M"]}), a public schema (Frictionless, JSON Schema, CSV on the
     Web), another spec, a data file, or, with --dictionary, a CSV file that lists names and values.
 
-    Of a data file only the names of the columns are read. What values they can take is declared by hand, never taken
-    from the records.
+    Of a data file only the names of the columns are read, of a CSV file with --header: its first line is written into
+    the spec, so it must hold names. What values they can take is declared by hand, never taken from the records.
     """
     require_readable(source)
     path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
     require_free_file(path)
     from residualplanner.cli.starting_spec import say_start, starting_spec
 
-    start = starting_spec(source, is_dictionary=is_dictionary, table=table)
+    start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
     with write_whole(path) as file:
         file.write(start.text.encode("utf-8"))
     say_start(start, source, path, Output(quiet, as_json))
 
 
 @app.command()
-def plan(
+def plan(  # noqa: PLR0913
     spec: Spec,
     path: Annotated[
         Path | None,
@@ -152,24 +156,26 @@ def plan(
     at_most: AtMost = None,
     loss: LossWord = None,
     level: SpecLevel = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a plan and an error table that are there; never another file.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Choose the noise and tell how accurate every table will be, without data.
 
-    Writes the plan, and beside it the error table as CSV.
+    Writes the plan, and beside it the error table as CSV. After a change of the spec, --force writes both anew.
 
     What the spec says of budget, loss and level can be typed here instead, to compare, without editing it.
     """
     from residualplanner.cli.overrides import Typed, overridden
+    from residualplanner.cli.replacing import require_place_for_plan
     from residualplanner.cli.runs import run_plan
     from residualplanner.cli.spec_file import read_spec
-    from residualplanner.cli.steps import errors_path
 
     require_readable(spec)
     path = spec.with_suffix(".plan") if path is None else path
-    require_free_file(path)
-    require_free_file(errors_path(path))
+    require_place_for_plan(path, force=force)
     output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level)
     run_plan(overridden(read_spec(spec), spec, typed, output), spec, path, output)
 
@@ -302,6 +308,9 @@ def report(
         "report.html"
     ),
     level: Level = 0.95,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a report and its figures that are there; never other files.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -311,7 +320,7 @@ def report(
     """
     from residualplanner.cli.report import make_report
 
-    make_report(source, page, level=level, output=Output(quiet, as_json))
+    make_report(source, page, level=level, force=force, output=Output(quiet, as_json))
 
 
 @app.command("ledger")

@@ -30,16 +30,39 @@ def csv_names(path: Path) -> list[str]:
     """The names in the first line of a CSV file; no other line is looked at.
 
     Raises:
-        FileFormatError: the first line holds no names, or may be a record; it is not shown.
+        FileFormatError: the first line holds no names, may be a record, or is not separated by commas; it is not shown.
         OSError: the file cannot be opened.
     """
     names = _first_line(path)
+    _require_commas(path)
     if not names or not all(map(_is_name, names)) or len(set(names)) < len(names):
         raise FileFormatError(
             f"{path}: its first line must hold the names of its columns, all different, none empty or a number; "
             "add such a line"
         )
     return names
+
+
+def _require_commas(path: Path) -> None:
+    """Raise FileFormatError if the first line falls into more columns at another sign than at commas."""
+    line = _text_of_first_line(path)
+    columns = {sign: _columns_at(line, sign) for sign in ",;\t|"}
+    sign = max(columns, key=lambda sign: columns[sign])
+    if columns[sign] > max(1, columns[","]):
+        word = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}[sign]
+        raise FileFormatError(
+            f"{path}: its columns are separated by {word}; records are read from files separated by commas. Write it "
+            f"anew, in Python with pandas.read_csv({path.name!r}, sep={sign!r}, dtype=str, keep_default_na=False)"
+            ".to_csv('commas.csv', index=False)"
+        )
+
+
+def _columns_at(line: str, sign: str) -> int:
+    """How many columns a line has if this sign separates them; 0 if its quotes do not fit."""
+    try:
+        return len(next(csv.reader([line], delimiter=sign, strict=True), []))
+    except csv.Error:
+        return 0
 
 
 def parquet_types(path: Path) -> dict[str, str | None]:
@@ -81,6 +104,8 @@ def require_columns(path: Path, domain: Domain) -> None:
         raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {path.name!r}")
     missing = sorted(set(domain.names).difference(found), key=domain.names.index)
     if missing:
+        if is_csv(path):
+            _require_commas(path)
         raise DataError(
             f"columns {missing} are missing from {path}; columns are matched by exact name", column=missing[0]
         )
@@ -99,14 +124,22 @@ def _folder_names(folder: Path) -> list[str]:
 
 def _first_line(path: Path) -> list[str]:
     try:
+        return next(csv.reader([_text_of_first_line(path)], strict=True), [])
+    except csv.Error:
+        _require_commas(path)
+        raise FileFormatError(f"{path}: its first line is not a line of column names in UTF-8") from None
+
+
+def _text_of_first_line(path: Path) -> str:
+    try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
             line = file.readline(SIZE_LIMIT + 1)
-        names = next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
-    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error):
+        text = line.decode("utf-8-sig")
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error):
         raise FileFormatError(f"{path}: its first line is not a line of column names in UTF-8") from None
     if len(line) > SIZE_LIMIT:
         raise FileFormatError(f"{path}: its first line is longer than {SIZE_LIMIT:,} bytes")
-    return names
+    return text
 
 
 def _is_name(text: str) -> bool:

@@ -10,15 +10,30 @@ from residualplanner.cli.output import Output
 from residualplanner.reporting import figures_folder, require_free_report, write_report
 
 
-def make_report(source: Path, page: Path, *, level: float, output: Output) -> None:
+def make_report(source: Path, page: Path, *, level: float, force: bool, output: Output) -> None:
     """Write the report on ``source``, and say where it is."""
     if not source.exists():
         raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
     require_folder_around(page)
-    require_free_report(page)
+    _require_place(page, force=force)
     with output.progress("writing the report"):
-        write_report(source, page, level=level)
+        write_report(source, page, level=level, replace=force)
     figures = figures_folder(page)
     output.wrote(page, ": what is asked, what it costs, how accurate every table is; it needs no network.")
     output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
     output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
+
+
+def _require_place(page: Path, *, force: bool) -> None:
+    """Refuse what is there, and say so if --force would not."""
+    try:
+        require_free_report(page, replace=force)
+    except FileExistsError as error:
+        if force:
+            raise
+        try:
+            require_free_report(page, replace=True)
+        except FileExistsError:
+            raise error from None
+        text = f"{page} or its folder {figures_folder(page)} is there already and is not overwritten"
+        raise FileExistsError(f"{text}; replace both with --force, or name another page") from None

@@ -109,17 +109,22 @@ class Start(NamedTuple):
     source: Literal["schema", "dictionary", "records", "records like a dictionary"]
 
 
-def starting_spec(path: Path, *, is_dictionary: bool = False, table: str | None = None) -> Start:
+def starting_spec(
+    path: Path, *, is_dictionary: bool = False, has_header: bool = False, table: str | None = None
+) -> Start:
     """A spec for what ``path`` describes.
 
     Args:
         path: a schema as JSON (a domain such as {"age": 85}, a Frictionless schema or package, a JSON Schema, metadata
             of CSV on the Web), another spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet).
         is_dictionary: whether the file describes columns; else, of a CSV file nothing but the first line is read.
+        has_header: whether the first line of a CSV file of records holds names, and is no record; nobody can tell that
+            from the line itself.
         table: which table of a schema of several.
 
     Raises:
-        FileFormatError: the file is of another type, or not what its name says.
+        FileFormatError: the file is of another type, or not what its name says, or CSV of which nobody says that it has
+            a header.
         DomainError: its schema cannot be.
         OSError: the file cannot be opened.
     """
@@ -136,7 +141,13 @@ def starting_spec(path: Path, *, is_dictionary: bool = False, table: str | None 
         return Start(spec_text(domain_of_spec(read_spec(path))), (), "schema")
     if is_csv(path):
         names = csv_names(path)
-        return _start_of_names(dict.fromkeys(names), is_alike=is_dictionary_header(names))
+        is_alike = is_dictionary_header(names)
+        if not (has_header or is_alike):
+            raise FileFormatError(
+                f"{path}: the names in its first line would stand in the spec, which is public. If they are the names "
+                "of columns, and not the first record, add --header; if there is no such line, write one first"
+            )
+        return _start_of_names(dict.fromkeys(names), is_alike=is_alike)
     if is_parquet(path):
         return _start_of_names(parquet_types(path))
     raise FileFormatError(f"{path}: a schema (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")

@@ -3,6 +3,11 @@
 Reads: a plan, a release, or the path of one.  Gives: an HTML file and a folder, whole or not at all.
 """
 
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def write_report(source: Plan | Release | PathLike, path: PathLike, *, level: float = 0.95) -> None:
+def write_report(
+    source: Plan | Release | PathLike, path: PathLike, *, level: float = 0.95, replace: bool = False
+) -> None:
     """Write what there is to know about a plan or a release to one self-contained HTML page.
 
     Beside the page NAME.html stands the folder NAME-figures, with each figure as SVG, its data as CSV, and the whole
@@ -30,11 +37,12 @@ def write_report(source: Plan | Release | PathLike, path: PathLike, *, level: fl
 
     Args:
         source: a plan, a release, the path of a plan file, or a release's folder.
-        path: the page to write; neither it nor the folder may be there already.
+        path: the page to write; neither it nor the folder may be there already, unless they are to be replaced.
         level: the confidence level of margins and intervals, between 0 and 1.
+        replace: whether a report and its folder of figures that are there are replaced; other files never are.
 
     Raises:
-        FileExistsError: the page or the folder is there already.
+        FileExistsError: the page or the folder is there already, or is no report that could be replaced.
         FileFormatError: ``source`` is a file or folder of another kind, or was altered since it was written.
         BudgetError: ``level`` is not between 0 and 1.
         MissingExtraError: matplotlib or jinja2 is not installed.
@@ -49,13 +57,13 @@ def write_report(source: Plan | Release | PathLike, path: PathLike, *, level: fl
     require_jinja2()
     page = Path(path)
     figures = figures_folder(page)
-    require_free_report(page)
+    require_free_report(page, replace=replace)
     subject = subject_of(source, level=level)
     contents = Contents(
         subject, error_rows(subject), tuple(figures_of(subject)), tuple(estimates_of(subject)), total_texts(subject)
     )
     text = page_of(contents, figures.name)
-    with write_whole(page) as file, write_whole_folder(figures) as folder:
+    with _aside(figures), write_whole(page) as file, write_whole_folder(figures) as folder:
         for figure in (*contents.figures, *(table.figure for table in contents.estimates)):
             (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8", newline="\n")
             _write_csv(figure.data, folder / f"{figure.name}.csv")
@@ -89,11 +97,56 @@ def figures_folder(page: Path) -> Path:
     return page.with_name(f"{page.stem}-figures")
 
 
-def require_free_report(page: Path) -> None:
-    """Raise FileExistsError if the page is there already, or its folder with something in it."""
-    if page.exists() or page.is_symlink():
-        raise FileExistsError(f"{page} is there already and is not overwritten; name another file, or remove it first")
-    require_free_folder(figures_folder(page))
+def require_free_report(page: Path, *, replace: bool = False) -> None:
+    """Raise FileExistsError if the page is there already, or its folder with something in it.
+
+    Args:
+        page: the page to write.
+        replace: whether a report that is there is no obstacle, with a folder that holds nothing but figures.
+    """
+    figures = figures_folder(page)
+    if not replace:
+        if page.exists() or page.is_symlink():
+            message = f"{page} is there already and is not overwritten; name another file, or remove it first"
+            raise FileExistsError(message)
+        require_free_folder(figures)
+        return
+    if (page.exists() or page.is_symlink()) and not _is_report(page):
+        raise FileExistsError(f"{page} is there already and is no report, so it is not replaced; name another file")
+    if (figures.exists() or figures.is_symlink()) and not _holds_figures_only(figures):
+        raise FileExistsError(f"{figures} holds more than figures, so it is not replaced; name another page")
+
+
+def _is_report(page: Path) -> bool:
+    """Whether this is a page that `write_report` wrote, by its beginning."""
+    if page.is_symlink() or not page.is_file():
+        return False
+    with open(page, "rb") as file:
+        return b'<meta name="generator" content="residualplanner ' in file.read(4096)
+
+
+def _holds_figures_only(folder: Path) -> bool:
+    """Whether this is a folder of nothing but pictures and their data."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    return all(path.is_file() and path.suffix in (".svg", ".csv") for path in folder.iterdir())
+
+
+@contextmanager
+def _aside(folder: Path) -> Iterator[None]:
+    """Move a folder out of the way of a new one, and back if the block raises."""
+    if not folder.exists():
+        yield
+        return
+    old = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(4)}.partial")
+    os.rename(folder, old)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.rename(old, folder)
+        raise
+    shutil.rmtree(old)
 
 
 def _write_csv(data: "pd.DataFrame", path: Path) -> None:

@@ -110,7 +110,7 @@ def test_a_starting_spec_of_a_schema_can_be_planned(run, folder):
 
 
 def test_a_starting_spec_of_records_can_be_planned_once_it_is_filled_in(run, records, folder):
-    result = run("init", records, "-o", "s.toml")
+    result = run("init", records, "--header", "-o", "s.toml")
     assert result.exit_code == 0, result.output
     refusal = run("plan", "s.toml")
     assert refusal.exit_code == 2
@@ -130,7 +130,7 @@ def test_quiet_commands_say_nothing(run, spec, records, folder):
         ("measure", "p", records, "-o", "m"),
         ("reconstruct", "m", "-o", "t"),
         ("release", spec, records, "-o", "out"),
-        ("init", records, "-o", "s.toml"),
+        ("init", records, "--header", "-o", "s.toml"),
     ]
     for command in commands:
         result = run(*command, "--quiet")

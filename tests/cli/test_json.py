@@ -80,7 +80,7 @@ def test_the_log_of_measuring_is_the_same_whatever_the_records(run, spec, record
 
 def test_every_command_tells_only_events(run, spec, records, folder):
     for command in (
-        ("init", records, "-o", "s.toml"),
+        ("init", records, "--header", "-o", "s.toml"),
         ("plan", spec, "-o", "p"),
         ("measure", "p", records, "-o", "m"),
         ("reconstruct", "m", "-o", "t"),

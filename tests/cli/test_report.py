@@ -23,7 +23,44 @@ def test_a_release_folder_becomes_a_page(folder, tables, run):
     assert (folder / "report-figures" / "fairness.svg").is_file()
     again = run("report", "tables")
     assert again.exit_code == 2
-    assert "report.html is there already and is not overwritten" in again.output
+    assert "report.html or its folder report-figures is there already and is not overwritten" in again.output
+    assert "replace both with --force" in again.output
+
+
+def test_a_report_is_replaced_by_force_and_other_files_are_not(folder, spec, run):
+    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
+    assert run("report", "small.plan", "--quiet").exit_code == 0
+    old = (folder / "report.html").read_text()
+    (folder / "report-figures" / "errors.csv").write_text("old")
+    assert run("report", "small.plan", "--level", "0.9", "--force", "--quiet").exit_code == 0
+    assert (folder / "report.html").read_text() != old
+    assert (folder / "report-figures" / "errors.csv").read_text() != "old"
+    assert not list(folder.glob(".*"))
+    (folder / "report-figures" / "mine.txt").write_text("mine")
+    refused = run("report", "small.plan", "--force")
+    assert refused.exit_code == 2
+    assert "report-figures holds more than figures, so it is not replaced" in refused.output
+    assert (folder / "report-figures" / "mine.txt").read_text() == "mine"
+    (folder / "page.html").write_text("<html>mine</html>")
+    refused = run("report", "small.plan", "-o", "page.html", "--force")
+    assert refused.exit_code == 2
+    assert "page.html is there already and is no report, so it is not replaced" in refused.output
+    assert "--force" not in run("report", "small.plan", "-o", "page.html").output
+
+
+def test_a_report_that_fails_leaves_the_old_one(folder, spec, run, monkeypatch):
+    from residualplanner.reporting import report
+
+    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
+    assert run("report", "small.plan", "--quiet").exit_code == 0
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    def fail(*_arguments):
+        raise OSError("no space")
+
+    monkeypatch.setattr(report, "_write_csv", fail)
+    assert run("report", "small.plan", "--level", "0.9", "--force").exit_code == 1
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_a_plan_becomes_a_page(folder, spec, run):

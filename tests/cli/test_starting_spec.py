@@ -1,15 +1,18 @@
 """A starting spec says again what it was made of, and takes from records nothing but the names of their columns."""
 
+import csv
 import gzip
 import json
 import math
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from residualplanner.cli.columns import require_columns
 from residualplanner.cli.spec_file import read_spec
 from residualplanner.cli.spec_objects import budget_of_spec, domain_of_spec
 from residualplanner.cli.starting_spec import spec_text, starting_spec
@@ -111,7 +114,7 @@ def _parquet(path):
 @pytest.mark.parametrize(("name", "write"), [("r.csv", _csv), ("r.csv.gz", _gzipped), ("r.PARQUET", _parquet)])
 def test_of_records_only_the_names_of_columns_are_taken(tmp_path, name, write):
     write(tmp_path / name)
-    start = starting_spec(tmp_path / name)
+    start = starting_spec(tmp_path / name, has_header=True)
     (tmp_path / "spec.toml").write_text(start.text)
     assert start.undeclared == ("age", "odd, name")
     assert CANARY not in start.text
@@ -123,15 +126,61 @@ def test_of_records_only_the_names_of_columns_are_taken(tmp_path, name, write):
 def test_a_starting_spec_does_not_depend_on_the_records(tmp_path, other):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     (tmp_path / "b.csv").write_text("x,y\n" + other)
-    assert starting_spec(tmp_path / "a.csv") == starting_spec(tmp_path / "b.csv")
+    left, right = (starting_spec(tmp_path / name, has_header=True) for name in ("a.csv", "b.csv"))
+    assert left == right
 
 
 @pytest.mark.parametrize("first", [f"{CANARY},39", f"{CANARY},{CANARY}", f"{CANARY},", "", f'"{CANARY}', "nan,b"])
 def test_a_first_line_that_is_no_header_is_refused_and_not_shown(tmp_path, first):
     (tmp_path / "records.csv").write_text(f"{first}\n")
     with pytest.raises(FileFormatError, match="first line") as told:
+        starting_spec(tmp_path / "records.csv", has_header=True)
+    assert CANARY not in str(told.value)
+
+
+@pytest.mark.parametrize("first", [f"{CANARY},Boston,M", f"{CANARY}", "age,sex", f'"{CANARY}","b"'])
+def test_a_first_line_that_may_be_a_record_is_neither_written_nor_shown_unless_it_is_said_to_be_a_header(
+    tmp_path, first, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "records.csv").write_text(f"{first}\n{CANARY},Paris,F\n")
+    with pytest.raises(FileFormatError, match="not the first record, add --header") as told:
         starting_spec(tmp_path / "records.csv")
     assert CANARY not in str(told.value)
+    assert starting_spec(tmp_path / "records.csv", has_header=True).source == "records"
+
+
+@pytest.mark.parametrize(
+    ("first", "word"),
+    [
+        (f"{CANARY};sex;age", "semicolons"),
+        (f'"{CANARY}";"sex, or gender"', "semicolons"),
+        (f"{CANARY};name, first;sex", "semicolons"),
+        (f"{CANARY}\tsex", "tabs"),
+        (f"{CANARY}|sex", "vertical bars"),
+    ],
+)
+def test_another_delimiter_is_told_with_what_to_write_and_without_the_line(tmp_path, first, word):
+    (tmp_path / "records.csv").write_text(f"{first}\n1;2;3\n")
+    with pytest.raises(FileFormatError, match=f"its columns are separated by {word}; .*pandas.read_csv") as told:
+        starting_spec(tmp_path / "records.csv", has_header=True)
+    assert CANARY not in str(told.value)
+    with pytest.raises(FileFormatError, match=f"separated by {word}"):
+        require_columns(tmp_path / "records.csv", Domain({"sex": 2}))
+
+
+@pytest.mark.parametrize("first", ["a;b,c", '"a","b;c;d","e"', "a|b,c", '"x;y;z",b'])
+def test_other_signs_in_names_do_no_harm(tmp_path, first):
+    (tmp_path / "records.csv").write_text(f"{first}\n")
+    names = next(csv.reader([first]))
+    assert starting_spec(tmp_path / "records.csv", has_header=True).undeclared == tuple(names)
+
+
+def test_the_advice_on_another_delimiter_works(tmp_path):
+    (tmp_path / "s.csv").write_text('id;note\n01;"a,b"\n;NA\n')
+    pd.read_csv(tmp_path / "s.csv", sep=";", dtype=str, keep_default_na=False).to_csv(tmp_path / "c.csv", index=False)
+    assert (tmp_path / "c.csv").read_text() == 'id,note\n01,"a,b"\n,NA\n'
+    assert starting_spec(tmp_path / "c.csv", has_header=True).undeclared == ("id", "note")
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,33 @@ def test_pages_turn_and_end(page, many):
     assert names(page)[0] == "(total)"
 
 
+@pytest.mark.parametrize("media", ["print", "screen"])
+@pytest.mark.parametrize("width", [1100, 720])
+def test_a_key_figure_stands_on_one_line(page, media, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(media=media)
+    lines = page.eval_on_selector_all(
+        ".facts strong",
+        """all => all.map(x => {
+            x.textContent = "± 1,135,659.0";
+            const range = document.createRange();
+            range.selectNodeContents(x);
+            return range.getClientRects().length;
+        })""",
+    )
+    assert set(lines) == {1}
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_in_print_the_headings_are_text_that_is_repeated_on_each_page(page):
+    """Chromium leaves buttons, and flexible boxes, out of the headings that it repeats."""
+    page.emulate_media(media="print")
+    style = "x => [getComputedStyle(x).display, getComputedStyle(x).breakInside]"
+    assert page.eval_on_selector("#errors thead", style) == ["table-header-group", "avoid"]
+    inside = page.eval_on_selector_all("#errors thead th *", "all => all.map(x => getComputedStyle(x).display)")
+    assert set(inside) <= {"contents", "inline"}
+
+
 def test_print_shows_all_that_was_found_without_controls(page):
     from playwright.sync_api import expect
 

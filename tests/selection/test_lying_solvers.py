@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from residualplanner.domain import Domain
-from residualplanner.errors import BudgetError, ResidualPlannerError, SolverError
+from residualplanner.errors import SolverError
 from residualplanner.plan import ConvexLoss, select
 from residualplanner.privacy import pcost
 from residualplanner.workload import marginals
@@ -117,9 +117,8 @@ def test_only_a_status_that_claims_an_answer_is_believed(monkeypatch, status):
     with pytest.raises(SolverError, match=r"gave no usable answer .*try another solver") as caught:
         select(WORKLOAD, budget=pcost(1), loss=weighted_cells)
     assert caught.value.status == str(status)
-    with pytest.raises(ResidualPlannerError) as caught:
+    with pytest.raises(SolverError, match=r"gave no usable answer .*try another solver"):
         select(WORKLOAD, at_most=OPTIMUM, loss=weighted_cells)
-    assert isinstance(caught.value, BudgetError) == (status in ("infeasible", "infeasible_inaccurate"))
 
 
 @pytest.mark.parametrize(

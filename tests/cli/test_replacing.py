@@ -1,0 +1,70 @@
+"""--force replaces a plan and its error table, and nothing else."""
+
+import pytest
+
+
+@pytest.fixture
+def plan(folder, spec, run):
+    """A plan that is there already, with its error table."""
+    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
+    return folder / "small.plan"
+
+
+def test_a_plan_is_not_replaced_unless_it_is_forced(folder, plan, spec, run):
+    errors, old = folder / "small.plan.errors.csv", plan.read_bytes()
+    old_errors = errors.read_bytes()
+    refused = run("plan", spec, "-o", "small.plan", "--budget", "zcdp=2")
+    assert refused.exit_code == 2
+    assert "small.plan is there already and is not overwritten; replace it with --force" in " ".join(
+        refused.output.split()
+    )
+    assert plan.read_bytes() == old
+    forced = run("plan", spec, "-o", "small.plan", "--budget", "zcdp=2", "--force")
+    assert forced.exit_code == 0, forced.output
+    assert plan.read_bytes() != old
+    assert errors.read_bytes() != old_errors
+
+
+def test_a_run_that_fails_leaves_the_old_plan(folder, plan, spec, run):
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert run("plan", spec, "-o", "small.plan", "--budget", "zcdp=-2", "--force").exit_code == 2
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_an_error_table_left_alone_is_replaced_by_force(folder, plan, spec, run):
+    plan.unlink()
+    assert "small.plan.errors.csv is there already" in run("plan", spec, "-o", "small.plan").output
+    assert run("plan", spec, "-o", "small.plan", "--force", "--quiet").exit_code == 0
+    assert plan.is_file()
+
+
+@pytest.mark.parametrize("kind", ["measurement", "ledger", "records", "spec", "broken plan", "folder", "link"])
+def test_no_other_file_is_replaced_even_by_force(kind, folder, plan, spec, records, run):
+    target = folder / "target"
+    if kind == "measurement":
+        assert run("measure", plan, records, "-o", target, "--quiet").exit_code == 0
+    elif kind == "ledger":
+        assert run("ledger", target, "--create", "census", "--budget", "zcdp=1", "--quiet").exit_code == 0
+    elif kind == "folder":
+        target.mkdir()
+    elif kind == "link":
+        target.symlink_to(plan)
+    else:
+        texts = {"records": b"age,sex\n3,F\n", "spec": spec.read_bytes(), "broken plan": plan.read_bytes()[:-1]}
+        target.write_bytes(texts[kind])
+    before = None if kind == "folder" else target.read_bytes()
+    for options in (["--force"], []):
+        refused = run("plan", spec, "-o", target, *options)
+        assert refused.exit_code == 2
+        assert "target is there already and is not" in " ".join(refused.output.split())
+        assert ("--force does not replace it" in " ".join(refused.output.split())) == bool(options)
+    assert before is None or target.read_bytes() == before
+
+
+def test_records_beside_a_plan_are_not_taken_for_its_error_table(folder, spec, run):
+    records = folder / "new.plan.errors.csv"
+    records.write_text("query,sex\n3,F\n")
+    refused = run("plan", spec, "-o", "new.plan", "--force")
+    assert refused.exit_code == 2
+    assert "is not an error table" in " ".join(refused.output.split())
+    assert records.read_text() == "query,sex\n3,F\n"
