@@ -56,7 +56,7 @@ def frame_of_folder(folder: Path) -> Frame:
             may differ.
 
     Returns:
-        The columns of the first file, and a stream of the records of all files.
+        The columns of the first file, a stream of the records of all files, and the types in each file.
 
     Raises:
         DataError: there are no Parquet files, or others; a link to a folder; a table format that keeps a log.
@@ -74,7 +74,11 @@ def frame_of_folder(folder: Path) -> Frame:
             for part in parts:
                 yield from _batches(connection, part, names)
 
-    return Frame(_columns(parts[0]), batches)
+    def types(names: Sequence[str]) -> Iterator[Sequence[Any]]:
+        for part in parts:
+            yield _types(part, names)
+
+    return Frame(_columns(parts[0]), batches, types)
 
 
 def _parts(folder: Path) -> Iterator[_Part]:
@@ -108,21 +112,29 @@ def _keys(folders: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
 
 
 def _columns(part: _Part) -> tuple[str, ...]:
-    return (*_stored(part), *(key for key, _ in part.keys))
+    return (*_stored(part).names, *(key for key, _ in part.keys))
 
 
-def _stored(part: _Part) -> list[str]:
+def _types(part: _Part, names: Sequence[str]) -> list[Any]:
+    """The types of these columns in a file, which must have them all."""
+    import pyarrow as pa
+
+    require_columns(names, _columns(part))
+    stored, keys = _stored(part), dict(part.keys)
+    return [pa.string() if name in keys else stored.field(name).type for name in names]
+
+
+def _stored(part: _Part) -> Any:
     """The columns in the file itself, of which PyArrow tells the exact names."""
     from pyarrow import parquet
 
-    names: list[str] = parquet.read_schema(part.path).names
-    return names
+    return parquet.read_schema(part.path)
 
 
 def _batches(connection: Any, part: _Part, names: Sequence[str]) -> Iterator[Any]:
     import pyarrow as pa
 
-    stored = _stored(part)
+    stored = _stored(part).names
     require_columns(names, (*stored, *(key for key, _ in part.keys)))
     relation = connection.read_parquet([_pattern(part.path)], hive_partitioning=False)
     if len(relation.columns) != len(stored):
