@@ -1,16 +1,14 @@
-"""Parquet files, streamed by PyArrow, and folders of them.
+"""Parquet files, and folders of them.
 
 Reads: a path.  Gives: frames.
-
-PyArrow and not DuckDB, because DuckDB's names do not tell "A" from "a", and its paths may be patterns.
 """
 
 from pathlib import Path
 
 from residualplanner.errors import DataError
-from residualplanner.sources.counting import BLOCK
 from residualplanner.sources.folders import frame_of_folder
 from residualplanner.sources.frames import Frame, types_of_schema
+from residualplanner.sources.parquet_files import batches_of_parquet, schema_of_parquet
 
 
 def frame_of_path(path: str | Path) -> Frame:
@@ -37,14 +35,5 @@ def frame_of_path(path: str | Path) -> Frame:
 
 
 def _parquet(file: Path) -> Frame:
-    from pyarrow import dataset
-
-    records = dataset.dataset(file, format="parquet")
-    # counting is slower than reading, so what is read ahead only waits, in memory
-    lazily = dataset.ParquetFragmentScanOptions(pre_buffer=False)
-    ahead = {"batch_size": BLOCK, "batch_readahead": 1, "fragment_readahead": 1, "fragment_scan_options": lazily}
-    return Frame(
-        tuple(records.schema.names),
-        lambda names: records.to_batches(columns={name: dataset.field(name) for name in names}, **ahead),
-        types_of_schema(records.schema),
-    )
+    schema = schema_of_parquet(file)
+    return Frame(tuple(schema.names), lambda names: batches_of_parquet(file, names), types_of_schema(schema))
