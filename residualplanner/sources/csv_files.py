@@ -16,6 +16,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 from residualplanner._checks import IntArray
+from residualplanner._words import separators
 from residualplanner.domain import UNKNOWN, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.coding import require_columns
@@ -25,7 +26,6 @@ from residualplanner.sources.records import RecordSource
 from residualplanner.sources.rules import Block, block_of_raw_codes
 
 _MARK = b"\xef\xbb\xbf"
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _HEADER = "the first line of {name!r} is not a line of column names"
 _UNSOUND = {
     False: (
@@ -67,8 +67,8 @@ def source_of_csv(file: CsvFile, domain: Domain) -> RecordSource:
     table = _Table.opened(file)
     table.require_columns(domain)
     is_strict = any(attribute.unknown == "error" for attribute in domain.attributes)
-    if is_strict or file.newlines_in_values:
-        table.require_records(may_differ_in_fields=not is_strict)
+    if is_strict or file.newlines_in_values or _is_zipped(Path(file.path)):  # a file may have been cut off
+        table.require_records(is_strict=is_strict)
     return RecordSource(domain, lambda: table.blocks(domain))
 
 
@@ -89,24 +89,28 @@ class _Table:
 
     def require_columns(self, domain: Domain) -> None:
         """DataError unless each of the domain's columns is there once."""
-        used = next((mark for mark in _SEPARATORS if mark in self.names[0]), None)
-        if len(self.names) == 1 and used is not None and not set(domain.names) <= set(self.names):
+        used = separators(self.names)
+        if used is not None and not set(domain.names) <= set(self.names):
             raise DataError(
-                f"the first line of {Path(self.file.path).name!r} is separated by {_SEPARATORS[used]}, not by commas; "
-                f"write the file with commas, or read it elsewhere, such as with pandas.read_csv(..., sep={used!r}, "
-                "dtype=str), and give the frame"
+                f"the first line of {Path(self.file.path).name!r} is separated by {used}, not by commas; write the "
+                "file with commas, or read it with another library, all columns as text, and give the frame"
             )
         require_columns(domain.names, self.names)
 
-    def require_records(self, *, may_differ_in_fields: bool) -> None:
-        """DataError unless every line is a record; which line is not is as secret as the records."""
+    def require_records(self, *, is_strict: bool) -> None:
+        """DataError if the file cannot be read to its end or, if that is an error, some line is no record.
+
+        Which line it is is as secret as the records.
+        """
         is_equal, is_sound = True, True
         for text in self._pieces():
             forms = forms_of_records(text, newlines_in_values=self.file.newlines_in_values)
             is_sound &= bool(forms.is_sound.all())
             is_equal &= bool((forms.fields == len(self.names))[forms.is_sound].all())
-        problems = [] if is_sound else [_UNSOUND[self.file.newlines_in_values]]
-        problems += [] if is_equal or may_differ_in_fields else [_UNEQUAL]
+        problems = [_UNSOUND[self.file.newlines_in_values]] * (not is_sound)
+        problems += [_UNEQUAL] * (is_strict and not is_equal)
+        if not (is_strict or self.file.newlines_in_values):
+            return
         if problems:
             remedy = _REMEDY if is_sound or not self.file.newlines_in_values else "write it anew"
             raise DataError(f"the file {Path(self.file.path).name!r} has {', and '.join(problems)}; {remedy}")
@@ -132,7 +136,11 @@ class _Table:
 
 
 def _open(path: Path) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb"))
+    return cast("IO[bytes]", gzip.open(path) if _is_zipped(path) else path.open("rb"))
+
+
+def _is_zipped(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
 
 
 def _header(stream: IO[bytes], name: str) -> tuple[str, ...]:
@@ -142,7 +150,9 @@ def _header(stream: IO[bytes], name: str) -> tuple[str, ...]:
         raise DataError(f"the file {name!r} is empty; its first line must hold the names of its columns")
     line = line.removeprefix(_MARK).removesuffix(b"\n") + b"\n"
     if not forms_of_records(line, newlines_in_values=False).is_sound.all():
+        used = separators([line.decode(errors="replace")]) if b"," not in line else None
         problem = "a quote does not close or stands inside a name, or lines end with carriage returns alone"
+        problem = problem if used is None else f"it is separated by {used}, not by commas; write it with commas"
         raise DataError(f"{_HEADER.format(name=name)}: {problem}")
     try:
         names = next(csv.reader([line.decode()], strict=True), [])

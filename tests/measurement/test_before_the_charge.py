@@ -1,5 +1,6 @@
 """What can be told of records without counting them is told before the ledger is charged."""
 
+import gzip
 import sys
 
 import numpy as np
@@ -37,6 +38,12 @@ def parts(folder):
     return folder
 
 
+def cut_off(folder):
+    text = gzip.compress(b"sex,age\n" + b"F,0\nM,1\n" * 10_000)
+    (folder / "people.csv.gz").write_bytes(text[:-20])
+    return folder / "people.csv.gz"
+
+
 WRONG_FORM = {
     "no such column": file_of(b"sex,Age\nF,0\n"),
     "semicolons": file_of(b"sex;age\nF;0\n"),
@@ -44,6 +51,7 @@ WRONG_FORM = {
     "a part of other columns": parts,
     "counts that contradict": lambda _: {("sex",): np.array([1, 2]), ("age",): np.array([1, 1, 2])},
     "a matrix of floats": lambda _: np.zeros((2, 2)),
+    "a file that has been cut off": cut_off,
     "no file": lambda folder: folder / "nowhere.csv",
 }
 WRONG_LINES = {
