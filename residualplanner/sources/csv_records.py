@@ -17,7 +17,7 @@ from residualplanner._checks import IntArray
 from residualplanner.errors import DataError
 
 #: How many bytes are read at a time.
-PIECE = 2**22
+PIECE = 2**20
 #: How many bytes a record may have, its newline counted in.
 LONGEST = 2**24
 _QUOTE, _COMMA, _RETURN, _NEWLINE = b'",\r\n'
