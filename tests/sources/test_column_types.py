@@ -186,3 +186,14 @@ def test_types_of_spark_are_known_by_their_names():
     assert type_of_spark("timestamp_ntz") == type_of_spark("timestamp") == pa.timestamp("us")
     assert type_of_spark("array<int>") == type_of_spark("struct<a:int>") == pa.list_(pa.null())
     assert type_of_spark("a type of tomorrow") is None
+
+
+def test_opening_runs_no_query_and_takes_nothing_from_a_stream():
+    table, run = pa.table({"a": ["F", "M", "F"]}), []
+    lazy = pl.LazyFrame({"a": ["F", "M", "F"]}).with_columns(
+        pl.col("a").map_batches(lambda column: run.append(1) or column, return_dtype=pl.String)
+    )
+    relation = duckdb.connect().from_arrow(table.to_reader())
+    sources = [opened(data, Attribute("a", labels=["F", "M"])) for data in (lazy, relation, table.to_reader())]
+    assert run == []
+    assert [source.count(FIRST)[0].tolist() for source in sources] == [[[2, 1]]] * 3
