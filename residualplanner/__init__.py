@@ -16,7 +16,7 @@ from residualplanner.errors import (
     SolverError,
     WorkloadError,
 )
-from residualplanner.measurement import Ledger, Measurement, load_measurement, measure
+from residualplanner.measurement import CsvFile, Ledger, Measurement, load_measurement, measure
 from residualplanner.plan import (
     Comparison,
     ConvexLoss,
@@ -50,6 +50,7 @@ __all__ = [
     "ConvexLoss",
     "CostEstimate",
     "CostOfMore",
+    "CsvFile",
     "Custom",
     "DataError",
     "Domain",

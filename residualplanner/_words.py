@@ -1,7 +1,7 @@
 """Numbers and names for people: few digits, and limits that printing does not make smaller."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -108,3 +108,14 @@ def table_text(query: str, kinds: str) -> str:
         return f"{query} ({kinds})"
     both = zip(names, words, strict=True)
     return JOIN.join(name if word == "identity" else f"{name} ({word})" for name, word in both)
+
+
+def separators(names: Sequence[str]) -> str | None:
+    """What seems to separate the names in the first line of a CSV file, if it is not commas.
+
+    Example:
+        >>> separators(["age;sex"]), separators(["age", "sex"]), separators(["age"])
+        ('semicolons', None, None)
+    """
+    known = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+    return next((word for mark, word in known.items() if len(names) == 1 and mark in names[0]), None)

@@ -5,6 +5,7 @@ Reads: arguments.  Gives: calls of `steps`, messages.  typer's home.
 
 import itertools
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,6 +32,7 @@ from residualplanner.cli.options import (
     LedgerFile,
     Level,
     LossWord,
+    NewlinesInValues,
     Profile,
     Quiet,
     Spec,
@@ -186,6 +188,7 @@ def measure(
     data: Data,
     path: Annotated[Path, typer.Option("-o", "--output", help="The measurement to write.", metavar="FILE")],
     ledger: LedgerFile = None,
+    newlines_in_values: NewlinesInValues = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -201,7 +204,7 @@ def measure(
     from residualplanner.cli.runs import run_measure
     from residualplanner.plan import load_plan
 
-    run = rehearse_measure if dry_run else run_measure
+    run = rehearse_measure if dry_run else partial(run_measure, newlines_in_values=newlines_in_values)
     run(load_plan(plan), data, path, ledger, Output(quiet, as_json))
 
 
@@ -249,6 +252,7 @@ def release(  # noqa: PLR0913
     level: SpecLevel = None,
     format: SpecFormat = None,
     profile: SpecProfile = None,
+    newlines_in_values: NewlinesInValues = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -275,7 +279,7 @@ def release(  # noqa: PLR0913
         require_no_measurement(measurement_beside(folder), folder)
     output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level, format, profile)
     asked = overridden(read_spec(spec), spec, typed, output)
-    run = rehearse_release if dry_run else run_release
+    run = rehearse_release if dry_run else partial(run_release, newlines_in_values=newlines_in_values)
     run(asked, spec, data, folder, kept=kept, ledger=ledger, output=output)
 
 

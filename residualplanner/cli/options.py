@@ -40,9 +40,16 @@ SpecProfile = Annotated[
     Literal["default", "acs", "gls"] | None,
     typer.Option("--profile", help="What stands beside the labels, in place of the spec's profile."),
 ]
+NewlinesInValues = Annotated[
+    bool,
+    typer.Option(
+        "--newlines-in-values",
+        help="In CSV, let a newline between quotes belong to the value; else every line is a record.",
+    ),
+]
 LedgerFile = Annotated[
     Path | None,
-    typer.Option("--ledger", help="The ledger to charge before the records are read.", metavar="LEDGER"),
+    typer.Option("--ledger", help="The ledger to charge before the records are counted.", metavar="LEDGER"),
 ]
 BudgetText = Annotated[
     str | None,

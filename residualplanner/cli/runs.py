@@ -44,10 +44,12 @@ def run_plan(asked: SpecFile, spec: Path, path: Path, output: Output) -> None:
     )
 
 
-def run_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output) -> None:
+def run_measure(
+    plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output, *, newlines_in_values: bool = False
+) -> None:
     """Write what is measured of the records."""
     say_workload(plan.workload, output)
-    _measure_to(path, plan, data, ledger=open_ledger(ledger), output=output)
+    _measure_to(path, plan, data, ledger=open_ledger(ledger), output=output, newlines_in_values=newlines_in_values)
     output.wrote(path, ": the noisy answers, and nothing else of the records.")
     output.next((reconstructing(path, path.with_suffix(".tables")), "at no further cost, as often as you like"))
 
@@ -69,13 +71,16 @@ def run_release(
     kept: Path | None,
     ledger: Path | None,
     output: Output,
+    newlines_in_values: bool = False,
 ) -> None:
     """Plan, measure and reconstruct: the measurement stands beside the folder until that is complete, or for good."""
     charged, measured = open_ledger(ledger), kept or measurement_beside(folder)
     with naming(spec):
         plan = steps.make_plan(asked, output, is_written=True)
     require_tables(plan.workload, asked.output)
-    measurement = _measure_to(measured, plan, data, ledger=charged, output=output)
+    measurement = _measure_to(
+        measured, plan, data, ledger=charged, output=output, newlines_in_values=newlines_in_values
+    )
     with keeping(measured, folder):
         if kept is not None:
             output.wrote(kept, ": the noisy answers, of which reconstruct makes tables at no further cost.")
@@ -84,13 +89,17 @@ def run_release(
         measured.unlink()
 
 
-def _measure_to(path: Path, plan: Plan, data: Path, *, ledger: Ledger | None, output: Output) -> Measurement:
+def _measure_to(
+    path: Path, plan: Plan, data: Path, *, ledger: Ledger | None, output: Output, newlines_in_values: bool
+) -> Measurement:
     """Measure, and write what was measured at once, to where it is known to have space."""
     require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
     require_space(path, measurement_bytes(plan))
     with telling_charge(ledger, plan):
-        measurement = steps.measure_records(plan, data, ledger=ledger, output=output)
+        measurement = steps.measure_records(
+            plan, data, ledger=ledger, output=output, newlines_in_values=newlines_in_values
+        )
         with noting("What was measured is lost; its cost counts as spent."):
             measurement.save(path)
     say_spending(measurement, output)

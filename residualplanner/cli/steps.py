@@ -11,7 +11,7 @@ from residualplanner.cli.sizes import require_writable, say_search
 from residualplanner.cli.spec_file import SpecFile
 from residualplanner.cli.spec_objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.summary import say_errors, say_plan, say_workload, write_errors
-from residualplanner.measurement import Ledger, Measurement, measure
+from residualplanner.measurement import CsvFile, Ledger, Measurement, measure
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import FormatName, ProfileName, Release, require_exportable
 
@@ -52,10 +52,13 @@ def write_plan(plan: Plan, path: Path, *, level: float, output: Output) -> None:
         plan.save(path)
 
 
-def measure_records(plan: Plan, data: Path, *, output: Output, ledger: Ledger | None = None) -> Measurement:
-    """Charge the ledger, if there is one, read the records, once, and add the plan's noise, which is exact."""
+def measure_records(
+    plan: Plan, data: Path, *, output: Output, ledger: Ledger | None = None, newlines_in_values: bool = False
+) -> Measurement:
+    """Charge the ledger, if there is one, count the records and add the plan's noise, which is exact."""
+    records = CsvFile(data, newlines_in_values=True) if newlines_in_values else data
     with output.progress("measuring", is_private=True) as progress:
-        return measure(plan, data, ledger=ledger, progress=progress)
+        return measure(plan, records, ledger=ledger, progress=progress)
 
 
 def save_tables(

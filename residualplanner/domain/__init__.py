@@ -3,7 +3,14 @@
 from residualplanner.domain.attribute import Attribute, Into, Label, Rule
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.domain import Domain
-from residualplanner.domain.values import MISSING, UNKNOWN, codes_of_numbers, codes_of_values
+from residualplanner.domain.values import (
+    MISSING,
+    UNKNOWN,
+    codes_of_numbers,
+    codes_of_values,
+    first_rounded_integer,
+    integer_range,
+)
 
 __all__ = [
     "MISSING",
@@ -16,4 +23,6 @@ __all__ = [
     "Rule",
     "codes_of_numbers",
     "codes_of_values",
+    "first_rounded_integer",
+    "integer_range",
 ]

@@ -9,7 +9,8 @@ The same entry gets the same code whatever container it came in.  ``None``, NaN,
 the attribute   what matches
 =============== ====================================================================================================
 size, integers  integers; floats and decimals without a fraction (a null turns a column of integers into
-                floats); text that is the integer's usual spelling: "7", "-3"; not "07", "+7", " 7", "7.0", "-0"
+                floats), but no float so large that other integers are rounded to it: 2**53 and more in 64 bits;
+                text that is the integer's usual spelling: "7", "-3"; not "07", "+7", " 7", "7.0", "-0"
 text            the very same text, code point by code point; an integer whose spelling is that text, because
                 readers turn "1" into 1; so 1 and 1.0 match "1", and nothing but the text "01" matches "01"
 truth values    True and False; the text "true", "True", "TRUE", "false", "False", "FALSE"
@@ -23,7 +24,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,9 @@ from residualplanner.domain.bins import Bins
 UNKNOWN = -1
 #: The code of an entry that is not there.
 MISSING = -2
+
+#: Of 64-bit floats, Python's own.
+_FIRST_ROUNDED = 2**53
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -86,10 +90,36 @@ def codes_of_numbers(attribute: Attribute, numbers: NDArray[np.number]) -> IntAr
         return _codes_in_bins(attribute.bins, numbers.astype(np.float64))
     if numbers.dtype.kind in "iu":
         return _codes_of_integers(attribute, cast("NDArray[np.integer]", numbers))
+    limit = float(first_rounded_integer(numbers.dtype))
     floats = numbers.astype(np.float64)
-    integral = (floats == np.trunc(floats)) & (np.abs(floats) < 2.0**63)
+    integral = (floats == np.trunc(floats)) & (np.abs(floats) < limit)
     codes = _codes_of_integers(attribute, np.where(integral, floats, 0).astype(np.int64))
     return np.where(np.isnan(floats), MISSING, np.where(integral, codes, UNKNOWN))
+
+
+def first_rounded_integer(kind: np.dtype[Any]) -> int:
+    """The least positive integer that a type of floats gives to several integers: it stands for the next one, too.
+
+    Example:
+        >>> first_rounded_integer(np.dtype(np.float64)) == 2**53, float(2**53) == float(2**53 + 1)
+        (True, True)
+    """
+    return 1 << min(int(np.finfo(kind).nmant) + 1, 53)  # wider floats are read in 64 bits
+
+
+def integer_range(attribute: Attribute) -> tuple[int, int] | None:
+    """The least and the largest integer that is one of the attribute's values; None where no integer is, or bins are.
+
+    Example:
+        >>> integer_range(Attribute("grade", 5)), integer_range(Attribute("sex", labels=["F", "M"]))
+        ((0, 4), None)
+    """
+    if attribute.matching == "code":
+        return 0, attribute.size - 1
+    if attribute.matching in ("bin", "truth"):
+        return None
+    numbers = [number for number in map(_integer_of, attribute.value_labels) if number is not None]
+    return (min(numbers), max(numbers)) if numbers else None
 
 
 def _codes_of_integers(attribute: Attribute, numbers: NDArray[np.integer]) -> IntArray:
@@ -152,6 +182,10 @@ def _integer_of(value: object) -> int | None:
     """The integer an entry means, or None."""
     if isinstance(value, str):
         return int(value) if len(value) <= 20 and _INTEGER.fullmatch(value) else None
+    if isinstance(value, np.floating) and not abs(float(value)) < first_rounded_integer(value.dtype):
+        return None
+    if isinstance(value, float) and not abs(value) < _FIRST_ROUNDED:
+        return None
     number = _plain_number(value)
     if number is None or not -(2**64) < number < 2**64:  # keeps Decimal("1e999999") from being spelled out
         return None

@@ -7,10 +7,11 @@ from residualplanner.measurement.ledger_lines import LedgerEntry
 from residualplanner.measurement.measure import BATCH_CELLS, measure, require_measurable
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.noise_record import NoiseRecord
-from residualplanner.sources import Progress
+from residualplanner.sources import CsvFile, Progress
 
 __all__ = [
     "BATCH_CELLS",
+    "CsvFile",
     "IntegerAnswers",
     "Ledger",
     "LedgerEntry",

@@ -35,7 +35,7 @@ from residualplanner.measurement.precision import (
 )
 from residualplanner.plan import Plan
 from residualplanner.privacy import require_discrete
-from residualplanner.sources import Progress, open_source
+from residualplanner.sources import Progress, Source, open_source
 from residualplanner.workload import ShapeGroups
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache.
@@ -56,11 +56,11 @@ def measure(
     Args:
         plan: what to measure.
         data: the records: code array, data frame (of Dask, Ibis and PySpark too), path to a CSV or Parquet file or to a
-            folder of Parquet files, or ready counts.
+            folder of Parquet files, `CsvFile`, or ready counts.
         noise: "discrete": discrete Gaussian noise, exact in distribution, from the operating system's random bits;
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.
-        ledger: what the cost is charged to, before the first record is read; a failure after that keeps the charge.
+        ledger: what the cost is charged to, before the first record is counted; a failure after that keeps the charge.
         progress: called with the number of steps done and their total, which the plan alone decides: one for each table
             that is counted, one for each that gets noise.
 
@@ -73,7 +73,8 @@ def measure(
             enough left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         WorkloadError: the tables are too large to hold.
-        DataError: the records do not fit the schema; no noise has been drawn.
+        DataError: the records do not fit the schema; no noise has been drawn.  Columns that are missing or of a type
+            that holds no value of theirs, and lines of a CSV file that are no records, are told before the charge.
         NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
 
     Guarantees: zCDP at half the exact cost that the result states, which is at most the plan's rho, for neighbors as
@@ -85,16 +86,19 @@ def measure(
         job = _discrete_job(plan, OperatingSystemBits(), progress)
     else:
         job = _continuous_job(plan, None if seed is None else int(seed), progress)
-    job.charge(ledger)
-    outcome = job.run(data)
+    job.require_room(ledger)
+    source = job.opened(data)
+    if not isinstance(source, DataError):
+        job.charge(ledger)
+    outcome = job.run(source)
     if isinstance(outcome, Measurement) and ledger is not None and ledger.budget is None:
         outcome = replace(outcome, noise=replace(outcome.noise, unlimited_because=ledger.reason))
-    del data  # the traceback of what is raised here must not lead to the records
+    del data, source  # the traceback of what is raised here must not lead to the records
     return _measurement(outcome)
 
 
 def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
-    """Check what `measure` checks before it charges the ledger and opens the records; nothing is charged or read.
+    """Check what `measure` checks before it opens the records and charges the ledger; nothing is charged or read.
 
     Args:
         plan: what is to be measured, with discrete noise.
@@ -120,15 +124,14 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
         True
     """
     job = _discrete_job(plan, OperatingSystemBits(), None)
-    if ledger is not None:
-        require_room_for_plan(ledger, plan, job.cost)
+    job.require_room(ledger)
     return job.cost
 
 
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     job = _discrete_job(plan, source, progress)
-    outcome = job.run(data)
+    outcome = job.run(job.opened(data))
     del data
     return _measurement(outcome)
 
@@ -183,16 +186,29 @@ class _Job(NamedTuple):
     progress: Progress | None
     answer: Callable[[list[IntArray], Progress | None], Measurement]
 
+    def require_room(self, ledger: Ledger | None) -> None:
+        """Raise what `charge` would raise now: records that cannot be paid for are not opened."""
+        if ledger is not None:
+            require_room_for_plan(ledger, self.plan, self.cost)
+
     def charge(self, ledger: Ledger | None) -> None:
-        """Charge the exact cost, if there is a ledger: before the first record is read."""
+        """Charge the exact cost, if there is a ledger: before the first record is counted."""
         if ledger is not None:
             charge_plan(ledger, self.plan, self.cost)
 
-    def run(self, data: object) -> Measurement | DataError | NoiseError:
+    def opened(self, data: object) -> Source | DataError:
+        """The records, ready to be counted, or why they cannot be: columns, types, and lines that are no records."""
+        try:
+            return open_source(data, self.plan.domain)
+        except DataError as error:
+            return DataError(str(error), column=error.column)
+
+    def run(self, source: Source | DataError) -> Measurement | DataError | NoiseError:
         """The noisy answers, or what went wrong: not raised, and without history, as that would lead to the records."""
+        if isinstance(source, DataError):
+            return source
         counting, answering = self._progress(0), self._progress(self._counted)
         try:
-            source = open_source(data, self.plan.domain)
             tables = count_tables(source, self.plan.closure, self.groups, self.family, progress=counting)
             return self.answer(tables, answering)
         except DataError as error:

@@ -4,7 +4,8 @@ Everything here holds confidential data; only the measurement layer may import i
 """
 
 from residualplanner.sources.counting import count_groups
+from residualplanner.sources.csv_files import CsvFile
 from residualplanner.sources.opening import open_source
 from residualplanner.sources.protocol import Progress, Source
 
-__all__ = ["Progress", "Source", "count_groups", "open_source"]
+__all__ = ["CsvFile", "Progress", "Source", "count_groups", "open_source"]

@@ -5,6 +5,7 @@ pyarrow and pandas are imported when the first column comes.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,14 +39,14 @@ class ArrowColumn:
         types = pa.types
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
-        if isinstance(array, pa.ExtensionArray) and _is_text(array.type.storage_type):
+        if isinstance(array, pa.ExtensionArray) and is_text(array.type.storage_type):
             array = array.storage
         if types.is_dictionary(array.type):
             return self._codes_of_dictionary(array)
         is_number = types.is_integer(array.type) or types.is_floating(array.type)
         if is_number and self._attribute.matching in ("code", "integer", "bin"):
             codes = codes_of_numbers(self._attribute, array.fill_null(0).to_numpy(zero_copy_only=False))
-        elif is_number or types.is_decimal(array.type) or types.is_boolean(array.type) or _is_text(array.type):
+        elif is_number or types.is_decimal(array.type) or types.is_boolean(array.type) or is_text(array.type):
             return _codes_of_distinct(self._attribute, array)
         else:
             codes = np.full(len(array), UNKNOWN, dtype=np.int64)
@@ -78,10 +79,11 @@ def pandas_column(attribute: Attribute, column: "pd.Series[Any]") -> Callable[[s
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":  # Arrow has no complex numbers
         return lambda rows: _codes_of_objects(attribute, column.iloc[rows].to_numpy())
     arrow = ArrowColumn(attribute)
-    return lambda rows: arrow.raw_codes(_arrow_of_series(column.iloc[rows]))
+    return lambda rows: arrow.raw_codes(arrow_of_series(column.iloc[rows]))
 
 
-def _arrow_of_series(column: "pd.Series[Any]") -> Any:
+def arrow_of_series(column: "pd.Series[Any]") -> Any:
+    """The Arrow array of a pandas column that holds no Python objects."""
     import pandas as pd
     import pyarrow as pa
 
@@ -94,8 +96,9 @@ def _codes_of_objects(attribute: Attribute, values: NDArray[np.object_]) -> IntA
     import pandas as pd
     import pyarrow as pa
 
-    if pd.api.types.infer_dtype(values, skipna=True) == "string" and not _has_lone_surrogate(values):
-        return ArrowColumn(attribute).raw_codes(pa.array(values, type=pa.large_string(), from_pandas=True))
+    if pd.api.types.infer_dtype(values, skipna=True) == "string":
+        with suppress(pa.ArrowException, UnicodeEncodeError):  # a NaN that is no Python float; half a surrogate pair
+            return ArrowColumn(attribute).raw_codes(pa.array(values, type=pa.large_string(), from_pandas=True))
     code_of = partial(_code_of_object, attribute)
     code_of_hashable = lru_cache(maxsize=None, typed=True)(code_of)
     codes = (code_of_hashable(value) if _is_hashable(value) else code_of(value) for value in values)
@@ -114,20 +117,28 @@ def _is_hashable(value: object) -> bool:
     return True
 
 
-def _has_lone_surrogate(values: NDArray[np.object_]) -> bool:
-    """Whether some text is not valid Unicode, which Arrow cannot hold."""
-    try:
-        "".join(value for value in values if isinstance(value, str)).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
 def _codes_of_distinct(attribute: Attribute, array: Any) -> IntArray:
     """Codes by way of the distinct values, which are few."""
     encoded = array.dictionary_encode()
-    codes = np.append(codes_of_values(attribute, encoded.dictionary.to_pylist()), MISSING)
+    codes = np.append(codes_of_values(attribute, _entries(encoded.dictionary)), MISSING)
     return _look_up(codes, encoded.indices)
+
+
+def _entries(values: Any) -> list[Any]:
+    """Python's values; text that is not valid UTF-8 as its bytes, which match nothing."""
+    import pyarrow as pa
+
+    try:
+        return list(values.to_pylist())
+    except UnicodeDecodeError:
+        return [_text_or_bytes(entry) for entry in values.cast(pa.large_binary()).to_pylist()]
+
+
+def _text_or_bytes(entry: bytes | None) -> str | bytes | None:
+    try:
+        return None if entry is None else entry.decode()
+    except UnicodeDecodeError:
+        return entry
 
 
 def _look_up(codes: IntArray, indices: Any) -> IntArray:
@@ -142,7 +153,8 @@ def _nulls(array: Any) -> NDArray[np.bool_]:
     return np.asarray(array.is_null().to_numpy(zero_copy_only=False))
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of text."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -27,6 +27,7 @@ from residualplanner._checks import IntArray
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.coding import require_columns
+from residualplanner.sources.column_types import require_types, type_of_series, type_of_spark
 from residualplanner.sources.guarding import guarded
 from residualplanner.sources.parts import Pairs, Task, count_batches, count_pandas, tables_of_pairs
 from residualplanner.sources.protocol import Progress
@@ -85,6 +86,8 @@ def source_of_spark(frame: Any, domain: Domain) -> EngineSource:
     """Counts of a PySpark frame, classic or over Spark Connect."""
     columns = list(frame.columns)
     require_columns(domain.names, columns)
+    kinds = dict(frame.dtypes)
+    require_types(domain, [type_of_spark(kinds[name]) for name in domain.names])
     # by place, because Spark takes "A" for "a" and "a.b" for a field of a column "a"
     names = [f"c{place}" for place in range(len(columns))]
     places = [columns.index(name) for name in domain.names] or [0]
@@ -105,6 +108,7 @@ def source_of_dask(frame: Any, domain: Domain) -> EngineSource:
     """Counts of a Dask frame."""
     columns = list(frame.columns)
     require_columns(domain.names, columns)
+    require_types(domain, [type_of_series(frame[name]._meta) for name in domain.names])
     chosen = frame[list(domain.names) or columns[:1]]
 
     def run(task: Task) -> Pairs:

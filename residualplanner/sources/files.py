@@ -1,30 +1,21 @@
-"""Files of records, streamed by PyArrow, and folders of them.
+"""Parquet files, and folders of them.
 
-Reads: CSV as text, nothing guessed, and Parquet.  Gives: frames.
-
-PyArrow and not DuckDB, because DuckDB's names do not tell "A" from "a", its paths may be patterns, and its CSV reader
-looks at the records to decide how to read them.
+Reads: a path.  Gives: frames.
 """
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from residualplanner.errors import DataError
-from residualplanner.sources.counting import BLOCK
 from residualplanner.sources.folders import frame_of_folder
-from residualplanner.sources.frames import Frame
-
-_CSV_BLOCK_BYTES = 2**24  # also the longest record
+from residualplanner.sources.frames import Frame, types_of_schema
+from residualplanner.sources.parquet_files import batches_of_parquet, schema_of_parquet
 
 
 def frame_of_path(path: str | Path) -> Frame:
-    """The records of a file.
+    """The records of a Parquet file or of a folder of them.
 
     Args:
-        path: a Parquet file, or a CSV file in UTF-8 with commas, double quotes and a header line, maybe gzipped.  All
-            of CSV is text, so "01" survives; an empty field is missing, every other field is what it says.  Or a folder
-            of Parquet files.
+        path: a Parquet file, or a folder of them.
 
     Returns:
         Its columns, and a stream of its records.
@@ -38,51 +29,11 @@ def frame_of_path(path: str | Path) -> Frame:
         return frame_of_folder(file)
     if not file.is_file():
         raise DataError(f"there is no file {str(path)!r}")
-    if file.name.lower().endswith((".csv", ".csv.gz")):
-        return _csv(file)
     if file.suffix.lower() == ".parquet":
         return _parquet(file)
     raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {file.name!r}")
 
 
-def _csv(file: Path) -> Frame:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    def reader(names: Sequence[str]) -> Any:
-        text = pa.dictionary(pa.int32(), pa.string())
-        convert = csv.ConvertOptions(
-            include_columns=list(names),
-            column_types=dict.fromkeys(names, text),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=True,
-        )
-        return csv.open_csv(
-            file,
-            read_options=csv.ReadOptions(block_size=_CSV_BLOCK_BYTES),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
-            convert_options=convert,
-        )
-
-    with reader([]) as header:
-        columns = tuple(header.schema.names)
-
-    def batches(names: Sequence[str]) -> Iterator[Any]:
-        with reader(names) as records:
-            yield from records
-
-    return Frame(columns, batches)
-
-
 def _parquet(file: Path) -> Frame:
-    from pyarrow import dataset
-
-    records = dataset.dataset(file, format="parquet")
-    # counting is slower than reading, so what is read ahead only waits, in memory
-    lazily = dataset.ParquetFragmentScanOptions(pre_buffer=False)
-    ahead = {"batch_size": BLOCK, "batch_readahead": 1, "fragment_readahead": 1, "fragment_scan_options": lazily}
-    return Frame(
-        tuple(records.schema.names),
-        lambda names: records.to_batches(columns={name: dataset.field(name) for name in names}, **ahead),
-    )
+    schema = schema_of_parquet(file)
+    return Frame(tuple(schema.names), lambda names: batches_of_parquet(file, names), types_of_schema(schema))

@@ -1,35 +1,23 @@
 """Folders of Parquet files, with values in the names of their folders: ``year=2020/part-0.parquet``.
 
-Reads: the files, one after the other, each by DuckDB, in bounded memory.  Gives: a frame.
+Reads: the files, one after the other.  Gives: a frame.
 
-DuckDB is told nothing but which file to read.  Its own way with such folders is not used: it takes a path for a
-pattern, "A" for "a", "01" for 1, the word NULL for no value, and a column that a file lacks for a column of nulls.
+No library's own way with such folders is used: they take "01" for 1, the word NULL for no value, or a column that a
+file lacks for a column of nulls.
 """
 
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from glob import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from residualplanner.errors import DataError
 from residualplanner.sources.coding import require_columns
-from residualplanner.sources.counting import BLOCK
 from residualplanner.sources.frames import Frame
+from residualplanner.sources.parquet_files import batches_of_parquet, schema_of_parquet
 
-#: Nothing is ever spilled to a disk: a scan needs no memory but for the row groups that it is in.
-_SETTINGS: dict[str, Any] = {
-    "memory_limit": "1GiB",
-    "threads": min(4, os.cpu_count() or 1),  # each holds a row group; counting is slower than four of them
-    "temp_directory": "",
-    "preserve_insertion_order": False,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-}
-#: Where Python is interactive DuckDB shows a bar when it takes long, which tells how many records there are.
-_SESSION = {"enable_progress_bar": "false"}
 #: What Hive, and Spark after it, write for no value.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 #: Folders whose files are not all in the table: a log says which are.
@@ -56,7 +44,7 @@ def frame_of_folder(folder: Path) -> Frame:
             may differ.
 
     Returns:
-        The columns of the first file, and a stream of the records of all files.
+        The columns of the first file, a stream of the records of all files, and the types in each file.
 
     Raises:
         DataError: there are no Parquet files, or others; a link to a folder; a table format that keeps a log.
@@ -66,15 +54,14 @@ def frame_of_folder(folder: Path) -> Frame:
         raise DataError(f"there is no .parquet file in the folder {str(folder)!r}")
 
     def batches(names: Sequence[str]) -> Iterator[Any]:
-        import duckdb
+        for part in parts:
+            yield from _batches(part, names)
 
-        with duckdb.connect(config=_SETTINGS) as connection:
-            for name, value in _SESSION.items():
-                connection.execute(f"SET {name} = {value}")
-            for part in parts:
-                yield from _batches(connection, part, names)
+    def types(names: Sequence[str]) -> Iterator[Sequence[Any]]:
+        for part in parts:
+            yield _types(part, names)
 
-    return Frame(_columns(parts[0]), batches)
+    return Frame(_columns(parts[0]), batches, types)
 
 
 def _parts(folder: Path) -> Iterator[_Part]:
@@ -108,42 +95,26 @@ def _keys(folders: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
 
 
 def _columns(part: _Part) -> tuple[str, ...]:
-    return (*_stored(part), *(key for key, _ in part.keys))
+    return (*schema_of_parquet(part.path).names, *(key for key, _ in part.keys))
 
 
-def _stored(part: _Part) -> list[str]:
-    """The columns in the file itself, of which PyArrow tells the exact names."""
-    from pyarrow import parquet
-
-    names: list[str] = parquet.read_schema(part.path).names
-    return names
-
-
-def _batches(connection: Any, part: _Part, names: Sequence[str]) -> Iterator[Any]:
+def _types(part: _Part, names: Sequence[str]) -> list[Any]:
+    """The types of these columns in a file, which must have them all."""
     import pyarrow as pa
 
-    stored = _stored(part)
-    require_columns(names, (*stored, *(key for key, _ in part.keys)))
-    relation = connection.read_parquet([_pattern(part.path)], hive_partitioning=False)
-    if len(relation.columns) != len(stored):
-        raise DataError("DuckDB and PyArrow see different columns in a Parquet file; give the frame of one of them")
-    # by place, because DuckDB renames "a" where there is "A" already
-    quoted = ['"' + relation.columns[stored.index(name)].replace('"', '""') + '"' for name in names if name in stored]
-    chosen = relation.select(", ".join(quoted) if quoted else "0")
-    read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_record_batch
-    for batch in read(BLOCK):
-        found = iter(batch.columns)
-        fixed = dict(part.keys)
-        columns = [_repeated(fixed[name], batch.num_rows) if name in fixed else next(found) for name in names]
+    require_columns(names, _columns(part))
+    stored, keys = schema_of_parquet(part.path), dict(part.keys)
+    return [pa.string() if name in keys else stored.field(name).type for name in names]
+
+
+def _batches(part: _Part, names: Sequence[str]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    require_columns(names, _columns(part))
+    fixed = dict(part.keys)
+    for batch in batches_of_parquet(part.path, [name for name in names if name not in fixed]):
+        columns = [_repeated(fixed[name], batch.num_rows) if name in fixed else batch.column(name) for name in names]
         yield pa.RecordBatch.from_arrays(columns, names=list(names))
-
-
-def _pattern(path: Path) -> str:
-    """What DuckDB, to which every path is a pattern, takes for this very file."""
-    text = path.absolute().as_posix()
-    if "\\" in text:
-        raise DataError("the folder holds names with a backslash, which DuckDB does not read; rename them")
-    return escape(text)
 
 
 def _repeated(value: str | None, records: int) -> Any:

@@ -5,7 +5,7 @@ columns only.
 No library is imported here that the caller has not imported already.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +20,17 @@ class Frame:
     Attributes:
         columns: the names of its columns.
         batches: starts a stream of Arrow record batches that hold the named columns, at least one, and maybe others.
+        types: the Arrow types of the named columns, once for each part of the table whose types may be others.
     """
 
     columns: tuple[object, ...]
     batches: Callable[[Sequence[str]], Iterator[Any]]
+    types: Callable[[Sequence[str]], Iterable[Sequence[Any]]]
 
 
 def frame_of_arrow_table(table: Any) -> Frame:
     """The batches of a pyarrow Table or RecordBatch."""
-    return Frame(tuple(table.schema.names), lambda names: _slices(table.select(names)))
+    return Frame(tuple(table.schema.names), lambda names: _slices(table.select(names)), types_of_schema(table.schema))
 
 
 def frame_of_arrow_reader(reader: Any) -> Frame:
@@ -41,12 +43,12 @@ def frame_of_arrow_reader(reader: Any) -> Frame:
         for batch in unread.pop():
             yield from _slices(batch)
 
-    return Frame(tuple(reader.schema.names), batches)
+    return Frame(tuple(reader.schema.names), batches, types_of_schema(reader.schema))
 
 
 def frame_of_polars(frame: Any) -> Frame:
     """The batches of a Polars DataFrame."""
-    return Frame(tuple(frame.columns), lambda names: _polars_batches(frame.select(names)))
+    return Frame(tuple(frame.columns), lambda names: _polars_batches(frame.select(names)), _polars_types(frame.lazy()))
 
 
 def frame_of_lazy_polars(frame: Any) -> Frame:
@@ -58,19 +60,21 @@ def frame_of_lazy_polars(frame: Any) -> Frame:
         for part in parts:
             yield from _polars_batches(part)
 
-    return Frame(tuple(frame.collect_schema().names()), batches)
+    return Frame(tuple(frame.collect_schema().names()), batches, _polars_types(frame))
 
 
 def frame_of_duckdb(relation: Any) -> Frame:
     """The batches of a DuckDB relation, which DuckDB runs."""
 
     def batches(names: Sequence[str]) -> Iterator[Any]:
-        quoted = ['"' + name.replace('"', '""') + '"' for name in names]
-        chosen = relation.select(", ".join(quoted))
+        chosen = relation.select(_quoted(names))
         read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_record_batch
         yield from read(BLOCK)
 
-    return Frame(tuple(relation.columns), batches)
+    def types(names: Sequence[str]) -> Iterator[Sequence[Any]]:
+        yield relation.select(_quoted(names)).limit(0).to_arrow_table().schema.types
+
+    return Frame(tuple(relation.columns), batches, types)
 
 
 def frame_of_ibis(table: Any) -> Frame:
@@ -84,7 +88,20 @@ def frame_of_ibis(table: Any) -> Frame:
             return frame_of_duckdb(backend.con.sql(backend.compile(chosen))).batches(names)
         return iter(chosen.to_pyarrow_batches(chunk_size=BLOCK))
 
-    return Frame(tuple(table.columns), batches)
+    return Frame(tuple(table.columns), batches, lambda names: [table.select(list(names)).schema().to_pyarrow().types])
+
+
+def types_of_schema(schema: Any) -> Callable[[Sequence[str]], Iterable[Sequence[Any]]]:
+    """The types of named columns of an Arrow schema."""
+    return lambda names: [[schema.field(name).type for name in names]]
+
+
+def _polars_types(frame: Any) -> Callable[[Sequence[str]], Iterable[Sequence[Any]]]:
+    return lambda names: [frame.select(names).clear().collect().to_arrow().schema.types]
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
 def _polars_batches(frame: Any) -> Iterator[Any]:

@@ -13,6 +13,8 @@ from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.code_matrix import blocks_of_matrix
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas, require_columns
+from residualplanner.sources.column_types import require_types, type_of_values
+from residualplanner.sources.csv_files import CsvFile, source_of_csv
 from residualplanner.sources.engines import source_of_dask, source_of_spark
 from residualplanner.sources.files import frame_of_path
 from residualplanner.sources.frames import (
@@ -45,12 +47,15 @@ _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
 _ACCEPTED = (
     "a pandas DataFrame, a Polars DataFrame or LazyFrame, a PyArrow Table, RecordBatch or RecordBatchReader, a DuckDB "
     "relation, an Ibis table, a Dask or PySpark DataFrame, a path to a CSV or Parquet file or to a folder of Parquet "
-    "files, a NumPy matrix of integer codes, or a mapping from tuples of attribute names to counts"
+    "files, a CsvFile, a NumPy matrix of integer codes, or a mapping from tuples of attribute names to counts"
 )
 
 
 def open_source(data: object, domain: Domain) -> Source:
-    """Make confidential data ready to be counted; nothing but names of columns is read yet.
+    """Make confidential data ready to be counted: whatever must be told before that is told here.
+
+    Names and types of columns are read, and nothing of the records, with two exceptions: lines of a CSV file that are
+    no records are looked for where they would be an error, and ready counts are compared with each other.
 
     Columns are matched by name; other columns and the order of columns play no part.  All the domain's columns are
     read and checked, whatever tables are asked for, so a table is the same in every workload.
@@ -63,8 +68,9 @@ def open_source(data: object, domain: Domain) -> Source:
         A source that counts.
 
     Raises:
-        DataError: a kind of data that is not known, a column that is missing or there twice, a file that is not there,
-            counts that cannot be right.
+        DataError: a kind of data that is not known, a column that is missing, there twice or of a type that holds no
+            value of its attribute, a file that is not there, lines of a CSV file that are no records, counts that
+            cannot be right.
 
     Example:
         >>> records = np.array([[0, 1], [1, 1], [1, 0]])
@@ -84,8 +90,10 @@ def _open(data: object, domain: Domain) -> Source:
         return RecordSource(domain, blocks_of_matrix(data, domain))
     if isinstance(data, Mapping):
         return CountSource(data, domain)
+    if isinstance(data, CsvFile):
+        return source_of_csv(data, domain)
     if isinstance(data, str | Path):
-        return _frame_source(frame_of_path(data), domain)
+        return _file_source(data, domain)
     for library, word in _names_of_classes(data):
         if (library, word) == ("pandas", "DataFrame"):
             return _pandas_source(cast("pd.DataFrame", data), domain)
@@ -117,12 +125,21 @@ def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
         yield cls.__module__.partition(".")[0], cls.__name__
 
 
+def _file_source(path: str | Path, domain: Domain) -> RecordSource:
+    is_csv = Path(path).name.lower().endswith((".csv", ".csv.gz")) and not Path(path).is_dir()
+    return source_of_csv(CsvFile(path), domain) if is_csv else _frame_source(frame_of_path(path), domain)
+
+
 def _frame_source(frame: Frame, domain: Domain) -> RecordSource:
     require_columns(domain.names, frame.columns)
+    if domain.names:
+        for types in frame.types(domain.names):
+            require_types(domain, types)
     names = domain.names or tuple(map(str, frame.columns[:1]))  # some column must say how many records there are
     return RecordSource(domain, lambda: blocks_of_batches(domain, frame.batches(names)))
 
 
 def _pandas_source(frame: "pd.DataFrame", domain: Domain) -> RecordSource:
     require_columns(domain.names, tuple(frame.columns))
+    require_types(domain, (type_of_values(frame[name]) for name in domain.names))
     return RecordSource(domain, lambda: blocks_of_pandas(domain, frame))

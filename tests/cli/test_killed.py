@@ -91,7 +91,7 @@ import residualplanner.cli.app, residualplanner.cli.overrides, residualplanner.c
 from residualplanner.cli import main
 
 gate = sys.modules["residualplanner.measurement.measure"]
-open_source = gate.open_source
+count_tables = gate.count_tables
 folder, steps = os.fsencode(sys.argv[1]), {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 
 def count_down(event, arguments):
@@ -102,9 +102,9 @@ def count_down(event, arguments):
             if left[0] < 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-def reading(*arguments):
+def reading(*arguments, **options):
     os.write(log, b"reading")
-    return open_source(*arguments)
+    return count_tables(*arguments, **options)
 
 for number in range(10**6):
     where = os.path.join(sys.argv[1], str(number))
@@ -115,7 +115,7 @@ for number in range(10**6):
         log = os.open("log", os.O_CREAT | os.O_WRONLY)
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
-        gate.open_source, left, sys.argv = reading, [number], ["residualplanner", *sys.argv[2:]]
+        gate.count_tables, left, sys.argv = reading, [number], ["residualplanner", *sys.argv[2:]]
         sys.addaudithook(count_down)
         try:
             main()
@@ -140,7 +140,7 @@ def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatc
             ended = int(process.stdout.readline())
             left = check_what_is_left(folder, given)
             has_read = (folder / "log").read_text() == "reading"
-            assert left.charges or not has_read, "records were read before the charge"
+            assert left.charges or not has_read, "records were counted before the charge"
             seen.add((left.charges, has_read, left.is_measured, left.is_written))
             if ended == 0:
                 break

@@ -196,3 +196,27 @@ def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder
     refused = run("release", spec, records, "-o", ".")
     assert refused.exit_code == 2
     assert "name a new folder" in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["measure", "release"])
+def test_lines_that_are_no_records_are_told_before_the_charge_and_newlines_in_values_read_on_request(
+    run, spec, folder, ledger, command
+):
+    run("plan", spec, "-o", "p")
+    (folder / "notes.csv").write_text('age,sex,region,grade,note\n30,F,01,0,"two\nlines"\n')
+    first = {"measure": "p", "release": spec}[command]
+    told = run(command, first, "notes.csv", "-o", "out", "--ledger", ledger)
+    assert told.exit_code == 2
+    assert "has lines in which a quote does not close" in told.stderr
+    assert "--newlines-in-values" in told.stderr
+    assert "charge" not in told.stderr
+    assert Ledger.open(ledger).spent == 0
+    assert run(command, first, "notes.csv", "-o", "out", "--ledger", ledger, "--newlines-in-values").exit_code == 0
+    assert len(Ledger.open(ledger).entries) == 1
+
+
+def test_semicolons_are_told_before_the_charge(run, spec, folder, ledger):
+    (folder / "bad.csv").write_text("age;sex;region;grade\n30;F;01;0\n")
+    told = run("release", spec, "bad.csv", "-o", "out", "--ledger", ledger)
+    assert "the first line of bad.csv is separated by semicolons, not by commas" in told.stderr
+    assert (told.exit_code, Ledger.open(ledger).spent) == (2, 0)

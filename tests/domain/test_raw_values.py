@@ -80,6 +80,12 @@ def integer_meant(value):
     if isinstance(value, str):
         return next((n for n in (*range(-10, 11), 2**53 + 1, -(2**63), 2**63) if value == str(n)), None)
     number = exact(value)
+    if (
+        type(value) in FLOATING
+        and number is not None
+        and abs(number) >= {np.float32: 2**24, np.float16: 2**11}.get(type(value), 2**53)
+    ):
+        return None
     return int(number) if number is not None and number.denominator == 1 else None
 
 

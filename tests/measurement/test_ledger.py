@@ -582,15 +582,15 @@ def never(*_arguments, **_options):
     raise AssertionError("records were read")
 
 
-def test_the_charge_is_on_the_disk_before_a_record_is_read(path, monkeypatch):
+def test_the_charge_is_on_the_disk_before_a_record_is_counted(path, monkeypatch):
     ledger, seen = Ledger.create(path, budget=pcost(1), data_set="census"), []
-    read = gate.open_source
+    count = gate.count_tables
 
-    def spy(*arguments):
+    def spy(*arguments, **options):
         seen.append(Ledger.open(path).entries)
-        return read(*arguments)
+        return count(*arguments, **options)
 
-    monkeypatch.setattr(gate, "open_source", spy)
+    monkeypatch.setattr(gate, "count_tables", spy)
     measure(PLAN, CODES, ledger=ledger)
     assert [[entry.plan_sha256 for entry in entries] for entries in seen] == [[plan_hash(PLAN)]]
     assert Fraction(999, 3000) < ledger.spent <= Fraction(1, 3)

@@ -320,10 +320,10 @@ def test_a_ledger_that_may_only_be_read_can_be_shown_but_not_charged(tmp_path):
 def test_an_interrupt_between_charge_and_count_keeps_the_charge(tmp_path, monkeypatch):
     ledger = Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
 
-    def interrupted(*_arguments):
+    def interrupted(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gate, "open_source", interrupted)
+    monkeypatch.setattr(gate, "count_tables", interrupted)
     with pytest.raises(KeyboardInterrupt):
         measure(PLAN, CODES, ledger=ledger)
     assert len(ledger.entries) == 1

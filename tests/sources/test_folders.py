@@ -5,7 +5,6 @@ import subprocess
 import sys
 from urllib.parse import quote
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,7 +15,7 @@ from pyarrow import dataset, parquet
 from counted_records import RECORDS, assert_counts, columns_of
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError
-from residualplanner.sources import folders, open_source
+from residualplanner.sources import open_source
 
 SINGLE = [np.array([[0]])]
 
@@ -61,7 +60,7 @@ def test_values_in_paths_are_text_and_nothing_is_guessed(tmp_path):
 
 def test_special_letters_that_a_system_allows_may_stand_in_paths_as_they_are(tmp_path):
     folder = tmp_path / "[odd] *name? 'q' \"q\" {a,b}"
-    names = ["a b", "[x]", "x", "*", "?", "ä"]
+    names = ["a b", "[x]", "x", "*", "?", "ä", "a\\b"]
     for number, name in enumerate(names):
         write(folder, (f"key={name}", {"n": [number]}))
     domain = Domain({"key": names, "n": len(names)})
@@ -119,10 +118,6 @@ def make_link(folder):
     (folder / "there").symlink_to(folder / "here")
 
 
-def make_backslash(folder):
-    write(folder, ("a\\b", {"a": [0]}))
-
-
 def make_lacking(folder):
     write(folder, ("secret=1", {"a": [0]}), ("secret=2", {"b": [0]}))
 
@@ -155,7 +150,6 @@ def make_undecodable(folder):
         (make_other, r"files that are not \.parquet"),
         (make_log, "whose log says which files count"),
         (make_link, "links to other folders"),
-        (make_backslash, "names with a backslash"),
         (make_lacking, r"columns \['a'\] are missing"),
         (make_lacking_key, r"columns \['a'\] are missing"),
         (make_other_case, r"columns \['a'\] are missing"),
@@ -180,29 +174,20 @@ def test_nothing_is_written_while_a_folder_is_read(tmp_path, monkeypatch):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_duckdb_shows_no_bar(tmp_path, monkeypatch):
-    """It does after two seconds where Python is interactive, as if the connection were made with it."""
-    connect, read, shown = duckdb.connect, folders._batches, []
+def test_text_that_is_not_valid_utf_8_is_unknown(tmp_path):
+    binary = pa.array([b"F", b"\xff", b"M"], pa.binary())
+    write(tmp_path, ("k=1", {"a": pa.Array.from_buffers(pa.string(), 3, binary.buffers())}), ("k=2", {"a": ["M"]}))
+    domain = Domain({"a": Attribute("a", labels=["F", "M", "?"], unknown="?")})
+    assert count(tmp_path, domain) == [[1, 2, 1]]
 
-    def connect_with_bar(**settings):
-        connection = connect(**settings)
-        connection.execute("SET enable_progress_bar = true")
-        return connection
 
-    def noting(connection, *rest):
-        found = connection.execute("SELECT value FROM duckdb_settings() WHERE name = 'enable_progress_bar'").fetchall()
-        shown.extend(value for (value,) in found)
-        return read(connection, *rest)
-
-    monkeypatch.setattr(duckdb, "connect", connect_with_bar)
-    monkeypatch.setattr(folders, "_batches", noting)
-    write(tmp_path, ("k=1", {"a": [0, 1]}), ("k=2", {"a": [1]}))
-    assert count(tmp_path, Domain({"a": 2})) == [[1, 2]]
-    assert shown == ["false", "false"]
+def test_names_of_columns_that_are_paths_in_others_are_told_apart(tmp_path):
+    write(tmp_path, ("", {"a.b": [1, 1], "a": [{"b": 0}, {"b": 0}], "b": [0, 1]}))
+    assert count(tmp_path, Domain({"a.b": 2, "b": 2}), [np.array([[0], [1]])]) == [[0, 2], [1, 1]]
 
 
 MEASURED = """
-import sys, numpy as np, pyarrow, duckdb, pyarrow.parquet
+import sys, numpy as np, pyarrow, pyarrow.parquet
 from residualplanner.domain import Domain
 from residualplanner.sources import open_source
 peak = lambda: int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))) / 1024

@@ -122,6 +122,17 @@ def test_names_and_types_are_taken_exactly(session):
         open_source(session.createDataFrame(table), Domain({"B": 2}))
 
 
+def test_columns_whose_type_matches_nothing_are_told_before_spark_counts(session):
+    frame = session.range(3).selectExpr("id", "cast(id as double) as x", "array(id) as list")
+    for name, attribute, message in (
+        ("id", ["F", "M"], "of a type that holds numbers"),
+        ("list", 3, "of a type that holds dates, bytes, lists"),
+        ("x", [1, 2**60], r"is of floats, .* from 2\*\*53 on"),
+    ):
+        with pytest.raises(DataError, match=message):
+            open_source(frame, Domain({name: attribute}))
+
+
 def test_no_records_give_tables_of_zeros(session):
     frame = session.range(1).where("id > 5")
     assert open_source(frame, Domain({"id": 2})).count([np.array([[0]])])[0].tolist() == [[0, 0]]

@@ -1,0 +1,195 @@
+"""CSV files: what is checked of them before anything is counted, and their records as codes.
+
+Reads: text in UTF-8 with commas, double quotes and a header line, maybe gzipped.  Gives: RecordSource.
+
+PyArrow parses what has the form of a record; nothing is guessed.  A line that has not is a record, too, with a value in
+every column that no schema knows, so the schema's rules decide what becomes of it.
+"""
+
+import csv
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+
+from residualplanner._checks import IntArray
+from residualplanner._words import separators
+from residualplanner.domain import UNKNOWN, Domain
+from residualplanner.errors import DataError
+from residualplanner.sources.coding import require_columns
+from residualplanner.sources.columns import ArrowColumn
+from residualplanner.sources.csv_records import LONGEST, forms_of_records, pieces_of_records, unclosed_error
+from residualplanner.sources.records import RecordSource
+from residualplanner.sources.rules import Block, block_of_raw_codes
+
+_MARK = b"\xef\xbb\xbf"
+_HEADER = "the first line of {name!r} is not a line of column names"
+_UNSOUND = {
+    False: (
+        "lines in which a quote does not close or stands inside a field, or a carriage return stands outside quotes, "
+        "or of more than 16 MiB (values that contain newlines are read on request only: "
+        "CsvFile(path, newlines_in_values=True), on the command line --newlines-in-values)"
+    ),
+    True: "quotes or carriage returns inside fields without quotes, or records of more than 16 MiB",
+}
+_UNEQUAL = "lines with more or fewer fields than its first line (an empty line is one, too)"
+_REMEDY = "repair the file, or declare unknown= for every attribute, and a line that is no record follows these rules"
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFile:
+    """A CSV file whose quoted values may contain newlines, which a path alone does not allow.
+
+    Attributes:
+        path: of a file in UTF-8 with commas, double quotes and a header line; a name in .gz is gzipped.
+        newlines_in_values: whether a newline between quotes belongs to the value.  Then one quote too many could take
+            many records into one, so a file with quotes out of place is refused, whatever the schema's rules are.
+
+    Example:
+        >>> CsvFile("people.csv", newlines_in_values=True)
+        CsvFile(path='people.csv', newlines_in_values=True)
+    """
+
+    path: str | Path
+    newlines_in_values: bool = False
+
+
+def source_of_csv(file: CsvFile, domain: Domain) -> RecordSource:
+    """The records of a CSV file whose header, and where the rules demand it whose every line, has been checked.
+
+    Raises:
+        DataError: there is no such file; no header, or one without the domain's columns; lines that are not records,
+            if an attribute's rule for unknown values is "error", or newlines in values are wanted.
+    """
+    table = _Table.opened(file)
+    table.require_columns(domain)
+    is_strict = any(attribute.unknown == "error" for attribute in domain.attributes)
+    if is_strict or file.newlines_in_values or _is_zipped(Path(file.path)):  # a file may have been cut off
+        table.require_records(is_strict=is_strict)
+    return RecordSource(domain, lambda: table.blocks(domain))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Table:
+    """A file whose header has been read."""
+
+    file: CsvFile
+    names: tuple[str, ...]
+
+    @classmethod
+    def opened(cls, file: CsvFile) -> "_Table":
+        path = Path(file.path)
+        if not path.is_file():
+            raise DataError(f"there is no file {str(file.path)!r}")
+        with _open(path) as stream:
+            return cls(file, _header(stream, path.name))
+
+    def require_columns(self, domain: Domain) -> None:
+        """DataError unless each of the domain's columns is there once."""
+        used = separators(self.names)
+        if used is not None and not set(domain.names) <= set(self.names):
+            raise DataError(
+                f"the first line of {Path(self.file.path).name!r} is separated by {used}, not by commas; write the "
+                "file with commas, or read it with another library, all columns as text, and give the frame"
+            )
+        require_columns(domain.names, self.names)
+
+    def require_records(self, *, is_strict: bool) -> None:
+        """DataError if the file cannot be read to its end or, if that is an error, some line is no record.
+
+        Which line it is is as secret as the records.
+        """
+        is_equal, is_sound = True, True
+        for text in self._pieces():
+            forms = forms_of_records(text, newlines_in_values=self.file.newlines_in_values)
+            is_sound &= bool(forms.is_sound.all())
+            is_equal &= bool((forms.fields == len(self.names))[forms.is_sound].all())
+        problems = [_UNSOUND[self.file.newlines_in_values]] * (not is_sound)
+        problems += [_UNEQUAL] * (is_strict and not is_equal)
+        if not (is_strict or self.file.newlines_in_values):
+            return
+        if problems:
+            remedy = _REMEDY if is_sound or not self.file.newlines_in_values else "write it anew"
+            raise DataError(f"the file {Path(self.file.path).name!r} has {', and '.join(problems)}; {remedy}")
+
+    def blocks(self, domain: Domain) -> Iterator[Block]:
+        """The records, piece by piece: a line that is no record has an unknown value in each column."""
+        columns = [ArrowColumn(attribute) for attribute in domain.attributes]
+        places = [self.names.index(name) for name in domain.names]
+        for text in self._pieces():
+            forms = forms_of_records(text, newlines_in_values=self.file.newlines_in_values)
+            if self.file.newlines_in_values and not forms.is_sound.all():
+                raise unclosed_error()
+            fits = forms.fitting(len(self.names))
+            arrays = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), places)
+            others = np.full(int((~fits).sum()), UNKNOWN, dtype=np.int64)
+            raw = [np.append(column.raw_codes(array), others) for column, array in zip(columns, arrays, strict=True)]
+            yield block_of_raw_codes(domain, raw, len(fits))
+
+    def _pieces(self) -> Iterator[bytes]:
+        with _open(Path(self.file.path)) as stream:
+            stream.readline()
+            yield from pieces_of_records(stream, newlines_in_values=self.file.newlines_in_values)
+
+
+def _open(path: Path) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path) if _is_zipped(path) else path.open("rb"))
+
+
+def _is_zipped(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def _header(stream: IO[bytes], name: str) -> tuple[str, ...]:
+    """The names in the first line, which must be one in either kind of file."""
+    line = stream.readline(LONGEST)
+    if not line:
+        raise DataError(f"the file {name!r} is empty; its first line must hold the names of its columns")
+    line = line.removeprefix(_MARK).removesuffix(b"\n") + b"\n"
+    if not forms_of_records(line, newlines_in_values=False).is_sound.all():
+        used = separators([line.decode(errors="replace")]) if b"," not in line else None
+        problem = "a quote does not close or stands inside a name, or lines end with carriage returns alone"
+        problem = problem if used is None else f"it is separated by {used}, not by commas; write it with commas"
+        raise DataError(f"{_HEADER.format(name=name)}: {problem}")
+    try:
+        names = next(csv.reader([line.decode()], strict=True), [])
+    except (UnicodeDecodeError, csv.Error):
+        raise DataError(f"{_HEADER.format(name=name)} in UTF-8; save the file as UTF-8") from None
+    return tuple(names) or ("",)
+
+
+def _kept(text: bytes, ends: IntArray, fits: Any) -> bytes:
+    """The bytes of those records that fit."""
+    if fits.all():
+        return text
+    lengths = np.diff(ends, prepend=-1)
+    return bytes(np.frombuffer(text, dtype=np.uint8)[np.repeat(fits, lengths)].data)
+
+
+def _parsed(text: bytes, records: int, columns: int, places: list[int]) -> list[Any]:
+    """The columns in these places, as text that need not be Unicode."""
+    import pyarrow as pa
+    from pyarrow import csv as reader
+
+    names, kind = [str(place) for place in places], pa.dictionary(pa.int32(), pa.string())
+    if not names or records == 0:
+        return [pa.array([], kind) for _ in names]
+    table = reader.read_csv(
+        pa.BufferReader(text),
+        read_options=reader.ReadOptions(column_names=list(map(str, range(columns))), block_size=len(text) + 1),
+        parse_options=reader.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        convert_options=reader.ConvertOptions(
+            check_utf8=False,
+            include_columns=names,
+            column_types=dict.fromkeys(names, kind),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+        ),
+    )
+    if table.num_rows != records:
+        raise DataError("PyArrow sees other records in the CSV file; give the frame of a library that reads it")
+    return [table.column(name) for name in names]
