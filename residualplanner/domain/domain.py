@@ -91,6 +91,15 @@ class Domain:
             >>> Domain({"age": 85, "sex": 2, "race": 5}).positions(("race", "age"))
             (0, 2)
         """
+        return tuple(sorted(self.positions_as_written(names)))
+
+    def positions_as_written(self, names: Iterable[str]) -> tuple[int, ...]:
+        """As `positions`, but in the order of the names.
+
+        Example:
+            >>> Domain({"age": 85, "sex": 2, "race": 5}).positions_as_written(("race", "age"))
+            (2, 0)
+        """
         if isinstance(names, str):
             raise DomainError(f"a list of attribute names is needed, got the text {names!r}; write ({names!r},)")
         given = list(names)
@@ -98,7 +107,7 @@ class Domain:
         if len(set(found)) < len(found):
             twice = sorted({name for name in given if given.count(name) > 1})
             raise DomainError(f"attributes {twice} come twice in {_list_text(given)}", attributes=twice)
-        return tuple(sorted(found))
+        return tuple(found)
 
     def cells(self, names: Iterable[str] | None = None) -> int:
         """How many cells the table over the named attributes has, exactly, however many they are.

@@ -58,11 +58,13 @@ class Estimate:
 class Table:
     """The answer to one query: unbiased estimates, consistent with every other table, with exact variances.
 
+    Everything about it has the attributes in the order in which the query was written.
+
     Attributes:
         plan: what was measured, with how much noise.
-        positions: the attributes' places in the domain, ascending.
+        positions: where each attribute stands in the domain.
         kinds: what is asked of each attribute.
-        estimate (q_1, .., q_k): the estimates in counts, read-only, attributes in domain order.  They can be negative.
+        estimate (q_1, .., q_k): the estimates in counts, read-only, an axis for each attribute.  They can be negative.
     """
 
     plan: Plan = field(repr=False)
@@ -72,7 +74,7 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The attributes' names, in domain order."""
+        """The attributes' names, axis by axis."""
         names = self.plan.domain.names
         return tuple(names[position] for position in self.positions)
 

@@ -1,6 +1,6 @@
 """Queries over a domain, families of them, and the downward closure whose residuals answer them."""
 
-from residualplanner.workload.asked import QueryLike, query_of, read_query
+from residualplanner.workload.asked import QueryLike, WrittenQuery, query_of, read_query, written_query
 from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.workload.bases_by_set import BasesBySet
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
@@ -23,6 +23,7 @@ __all__ = [
     "QueryLike",
     "ShapeGroups",
     "Workload",
+    "WrittenQuery",
     "downward_closure",
     "marginals",
     "query_of",
@@ -33,4 +34,5 @@ __all__ = [
     "subset_products",
     "subtraction_cells",
     "workload_orbits",
+    "written_query",
 ]
