@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import frozen
+from residualplanner._checks import frozen, require_path
 from residualplanner._json import json_text, parse_json
 from residualplanner._version import __version__
 from residualplanner._whole import PathLike, require_free_folder, write_whole, write_whole_folder
@@ -76,6 +76,7 @@ def write_archive(
         ValueError: the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
         OSError: the file cannot be written.
     """
+    require_path(f"{kind}.save", path, f'{kind}.save("people.{kind}")')
     stored = {name: _storable(name, array) for name, array in arrays.items()}
     if len(stored) > ARRAY_LIMIT:
         raise ValueError(f"too large: {len(stored):,} arrays, the limit is {ARRAY_LIMIT:,}")
@@ -112,6 +113,7 @@ def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, 
         FileFormatError: the file is of another kind or version, truncated, altered, or too large.
         OSError: the file cannot be opened.
     """
+    require_path(f"load_{kind}", path, f'load_{kind}("people.{kind}")')
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         try:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from residualplanner._checks import is_frame, value_text
+from residualplanner._words import suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.domain.attribute import Attribute, Label
 from residualplanner.domain.bins import Bins
@@ -42,8 +44,10 @@ class Domain:
 
     def __init__(self, mapping: Mapping[str, int | Sequence[Label] | Bins | Attribute]) -> None:
         if not isinstance(mapping, Mapping):
-            message = f"a domain is a mapping from attribute name to size, labels or bins, got {type(mapping).__name__}"
-            raise DomainError(message)
+            raise DomainError(
+                f"a domain is a mapping from attribute name to size, labels or bins, got {value_text(mapping)}; "
+                'declare what there can be, such as Domain({"age": 85, "sex": ["F", "M"]}), and take nothing from records'
+            )
         attributes = tuple(_attribute(name, value) for name, value in mapping.items())
         object.__setattr__(self, "attributes", attributes)
 
@@ -168,7 +172,9 @@ class Domain:
         unknown = [name for name in names if not isinstance(name, str) or name not in self._position]
         if unknown:
             known = _list_text(self.names)
-            message = f"unknown attributes {_list_text(unknown)}; the domain has {known}"
+            message = (
+                f"unknown attributes {_list_text(unknown)}; the domain has {known}{suggestion(unknown[0], self.names)}"
+            )
             raise DomainError(message, attributes=map(str, unknown))
         return [self._position[name] for name in names]
 
@@ -181,6 +187,8 @@ def _attribute(name: str, value: int | Sequence[Label] | Bins | Attribute) -> At
         return value
     if isinstance(value, Bins):
         return Attribute(name, bins=value)
+    if is_frame(value):
+        raise DomainError(f"attribute {_short(str(name))!r} needs a size, labels or bins, got {value_text(value)}")
     if isinstance(value, Iterable):
         return Attribute(name, labels=value)
     return Attribute(name, value if value is not None else 0)
@@ -191,5 +199,5 @@ def _short(name: str) -> str:
 
 
 def _list_text(names: Sequence[object]) -> str:
-    shown = [_short(str(name)) for name in names[:20]]
-    return str(shown) if len(names) <= 20 else f"{str(shown)[:-1]}, ... {len(names)} in all]"
+    texts = [_short(name if isinstance(name, str) else value_text(name)) for name in names[:20]]
+    return str(texts) if len(names) <= 20 else f"{str(texts)[:-1]}, ... {len(names)} in all]"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner._checks import FloatArray, frozen
+from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner._whole import PathLike
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
@@ -239,7 +239,7 @@ class Plan:
             matrices of each attribute; the covariance is not formed.
         Source: spec eqs. (12) and (26).
         """
-        table, array = self._table(query), np.asarray(weights, dtype=np.float64)
+        table, array = self._table(query), require_numbers("weights must be numbers, one for each cell", weights)
         if array.shape != table.shape or not np.isfinite(array).all():
             raise WorkloadError(f"weights must be finite, one for each cell: shape {table.shape}, got {array.shape}")
         return table.combination_variance(array)

@@ -15,7 +15,8 @@ from typing import Literal, Self
 
 import numpy as np
 
-from residualplanner._checks import Number
+from residualplanner._checks import Number, value_text
+from residualplanner._words import suggestion
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.privacy._exact import (
     MAX_BITS,
@@ -307,7 +308,9 @@ def _require_limit(limit: object) -> None:
 
 def _require_noise(noise: object) -> None:
     if not isinstance(noise, str) or noise not in _NOISES:
-        raise BudgetError(f"noise must be 'discrete' or 'gaussian', got {noise!r}")
+        raise BudgetError(
+            f"noise must be 'discrete' or 'gaussian', got {value_text(noise)}{suggestion(noise, _NOISES)}"
+        )
 
 
 def _short_fraction_below(value: Decimal) -> Fraction:

@@ -11,6 +11,7 @@ from operator import index
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._checks import value_text
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.spans import span_texts
@@ -46,7 +47,7 @@ def checked_levels(levels: Sequence[GivenLevel]) -> tuple[Level, ...]:
     if isinstance(levels, str | Mapping) or not isinstance(levels, Sequence):
         raise WorkloadError(
             "the levels of a hierarchy must be a list from coarse to fine; write [level] for a single one, got "
-            f"{reprlib.repr(levels)}"
+            f"{value_text(levels)}"
         )
     return tuple(_checked_level(number, level) for number, level in enumerate(levels, 1))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from residualplanner._checks import require_path
 from residualplanner._json import parse_json
 from residualplanner._whole import PathLike
 from residualplanner.domain import Domain
@@ -155,6 +156,7 @@ def load_tables(folder: PathLike) -> SavedTables:
 
     Cost: the manifest, the metadata and the index are read; tables when they are asked for.
     """
+    require_path("load_tables", folder, 'load_tables("release")')
     home = Path(folder)
     if not (home / "manifest.json").is_file():
         raise FileFormatError(f"{home} has no manifest.json; name the folder of a release")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, frozen
+from residualplanner._checks import FloatArray, frozen, require_path, require_type
 from residualplanner._whole import PathLike
 from residualplanner.bases import spans_kind
 from residualplanner.errors import DomainError, WorkloadError
@@ -177,6 +177,7 @@ class Release(Mapping[Any, Table]):
         """
         from residualplanner.reconstruction.export import save_release
 
+        require_path("release.save", folder, 'release.save("release")')
         save_release(self, folder, format, profile=profile, level=level, progress=progress)
 
     def _chunks(self) -> Iterator[list[TableBatch]]:
@@ -207,9 +208,19 @@ def reconstruct(measurement: Measurement) -> Release:
     Returns:
         The release: a mapping from queries to tables.
 
+    Raises:
+        ArgumentError: it is no measurement.
+
     Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on what they share.
     Source: spec eqs. (10), (13) and (25); paper Algorithms 2 and 6.
     """
+    require_type(
+        "reconstruct",
+        "measurement",
+        measurement,
+        Measurement,
+        "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path))",
+    )
     return Release(measurement)
 
 

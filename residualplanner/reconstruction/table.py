@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, require_numbers
 from residualplanner._normal import normal_quantile
-from residualplanner.errors import WorkloadError
 from residualplanner.plan import TOTAL, Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
@@ -141,10 +140,7 @@ class Table:
         Cost: O(cells) where all is identity, else a product with a matrix for each attribute.
         Source: spec eqs. (12) and (26).
         """
-        try:
-            array = np.asarray(weights, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise WorkloadError("weights must be numbers, one for each cell") from None
+        array = require_numbers("weights must be numbers, one for each cell", weights)
         variance = self.plan.combination_variance(self.query, array)
         return Estimate(float((array * self.estimate).sum()), variance)
 

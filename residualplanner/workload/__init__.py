@@ -12,7 +12,7 @@ from residualplanner.workload.shape_groups import (
     subtraction_cells,
 )
 from residualplanner.workload.symmetry import Orbits, workload_orbits
-from residualplanner.workload.workload import QueryBlock, Workload
+from residualplanner.workload.workload import QueryBlock, Workload, require_workload
 
 __all__ = [
     "AttributeSets",
@@ -28,6 +28,7 @@ __all__ = [
     "marginals",
     "query_of",
     "read_query",
+    "require_workload",
     "row_numbers",
     "shape_groups",
     "shape_groups_by_set",

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from residualplanner._checks import value_text
+from residualplanner._words import suggestion
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind, asked_of
@@ -18,6 +20,14 @@ from residualplanner.queries import Identity, Kind, asked_of
 KIND_LIMIT = 2**15 - 1
 #: A query as users write it: attribute names (identity on each), one name, or a mapping from name to kind of query.
 QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
+#: What may be meant by a word for a kind of query, and how it is written.
+_KINDS = {
+    "identity": "Identity()",
+    "prefix": "Prefix()",
+    "range": "Range()",
+    "hierarchy": "Hierarchy(...)",
+    "custom": "Custom(...)",
+}
 #: Kinds that have been tied to an attribute, so that each is checked once and not for every query.
 TiedKinds = dict[tuple[int, Kind], Kind]
 
@@ -75,7 +85,11 @@ def written_query(domain: Domain, query: QueryLike) -> WrittenQuery:
 def require_kind(name: str, kind: object) -> None:
     """Raise WorkloadError, naming the attribute, unless ``kind`` is a kind of query."""
     if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
-        raise WorkloadError(f"the kind of query on {name!r} must be one such as Identity() or Prefix(), got {kind!r}")
+        word = kind.__name__ if isinstance(kind, type) else kind
+        raise WorkloadError(
+            f"the kind of query on {name!r} must be one such as Identity() or Prefix(), got {value_text(kind)}"
+            f"{suggestion(word.lower() if isinstance(word, str) else word, _KINDS)}"
+        )
 
 
 def require_distinct(kinds: tuple[Kind, ...]) -> None:
@@ -91,7 +105,7 @@ def read_tied(domain: Domain, query: QueryLike, tied: TiedKinds) -> WrittenQuery
     if isinstance(query, str):
         query = (query,)
     if not isinstance(query, Mapping | Sequence | frozenset | set):
-        raise WorkloadError(f"a query is a tuple of attribute names or a mapping name -> kind, got {query!r}")
+        raise WorkloadError(f"a query is a tuple of attribute names or a mapping name -> kind, got {value_text(query)}")
     asked = dict(query) if isinstance(query, Mapping) else {}
     for name, kind in asked.items():
         require_kind(name, kind)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner._checks import frozen
+from residualplanner._checks import frozen, is_frame, require_type
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind
@@ -104,7 +104,8 @@ class Workload:
     kinds: tuple[Kind, ...]
 
     def __init__(self, domain: Domain, queries: Iterable[QueryLike], weights: ArrayLike | None = None) -> None:
-        if isinstance(queries, str | Mapping) or not isinstance(queries, Iterable):
+        require_type("Workload", "domain", domain, Domain, "write Workload(domain, queries)")
+        if isinstance(queries, str | Mapping | Domain) or not isinstance(queries, Iterable) or is_frame(queries):
             raise WorkloadError("queries must be a list of queries; write [query] for a single one")
         tied: TiedKinds = {}
         read = [read_tied(domain, query, tied) for query in queries]
@@ -226,6 +227,11 @@ class Workload:
         count = len(self.domain)
         sets = AttributeSets(tuple(unique_rows(block.attributes, count) for block in self.blocks), count)
         return downward_closure(sets, np.array(self.domain.sizes, dtype=np.float64) == 1)
+
+
+def require_workload(call: str, workload: object) -> None:
+    """Raise ArgumentError, naming the function called, unless it is a workload."""
+    require_type(call, "workload", workload, Workload, "make one with marginals(domain, up_to=2)")
 
 
 def _checked_weights(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:
