@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import frozen, require_path
+from residualplanner._file_kinds import MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner._json import json_text, parse_json
 from residualplanner._version import __version__
 from residualplanner._whole import PathLike, require_free_folder, write_whole, write_whole_folder
@@ -114,6 +115,8 @@ def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, 
         OSError: the file cannot be opened.
     """
     require_path(f"load_{kind}", path, f'load_{kind}("people.{kind}")')
+    if os.path.isdir(path):
+        raise FileFormatError(f"{os.fspath(path)}: {_other_words(path, kind)}")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         try:
@@ -124,8 +127,7 @@ def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, 
         except FileFormatError as refusal:
             raise FileFormatError(f"{os.fspath(path)}: {refusal}") from None
         except _UNREADABLE:
-            message = f"{os.fspath(path)}: this is no residualplanner file, or it is damaged; write it again"
-            raise FileFormatError(message) from None
+            raise FileFormatError(f"{os.fspath(path)}: {_other_words(path, kind)}") from None
     return whole["content"], arrays
 
 
@@ -215,7 +217,8 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
         raise FileFormatError("this is no residualplanner file")
     if found != f"residualplanner/{kind}":
         other = found.removeprefix("residualplanner/")[:40]
-        raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}; name the {kind} file instead")
+        reader = f", which load_{other} reads" if other in ("plan", "measurement") else ""
+        raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}{reader}; name the {kind} file instead")
     if type(number) is not int or number < 1:
         raise FileFormatError("its format version must be a whole number, at least 1; write the file again")
     if number > version:
@@ -224,6 +227,15 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
         )
     if number < version:
         raise FileFormatError(f"format {number} is no longer read; write the file again with this version")
+
+
+def _other_words(path: PathLike, kind: str) -> str:
+    """What is said of a file that is no archive of ours."""
+    found = kind_of_path(path)
+    if found in (OTHER, TEXT, PLAN, MEASUREMENT):
+        return "this is no residualplanner file, or it is damaged; write it again"
+    reader = f", which {found.function} reads" if found.function else ""
+    return f"this is {found.name}{reader}; name the file of a {kind}"
 
 
 def _array(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str, told: object) -> Array:

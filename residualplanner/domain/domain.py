@@ -46,7 +46,7 @@ class Domain:
         if not isinstance(mapping, Mapping):
             raise DomainError(
                 f"a domain is a mapping from attribute name to size, labels or bins, got {value_text(mapping)}; "
-                'declare what there can be, such as Domain({"age": 85, "sex": ["F", "M"]}), and take nothing from records'
+                'declare what values there can be: Domain({"age": 85, "sex": ["F", "M"]}); take none from the records'
             )
         attributes = tuple(_attribute(name, value) for name, value in mapping.items())
         object.__setattr__(self, "attributes", attributes)

@@ -147,7 +147,7 @@ def importance_of(workload: Workload, weights: Weights | None) -> FloatArray:
         given = np.ones(len(workload))
     elif isinstance(weights, str):
         if weights not in _RULES:
-            meant = suggestion(weights, _RULES)
+            meant = suggestion(weights, sorted(_RULES))
             raise WorkloadError(
                 f"weights must be one of {sorted(_RULES)}, a mapping or numbers, got {weights!r}{meant}"
             )

@@ -168,7 +168,7 @@ def test_the_error_table_tells_kinds_and_the_worst_cell(run, kinds, folder):
     errors = pd.read_csv(folder / "spec.plan.errors.csv").set_index(["query", "kinds"])
     for shown, key in {
         "age (range) × sex": ("age × sex", "range × identity"),
-        "sex × grade (prefix)": ("sex × grade", "identity × prefix"),
+        "grade (prefix) × sex": ("grade × sex", "prefix × identity"),
         "region (hierarchy)": ("region", "hierarchy"),
     }.items():
         row = errors.loc[key]
@@ -190,7 +190,7 @@ def test_tables_of_kinds_get_files_that_say_so(run, kinds, records, folder):
     assert files["age × sex", "identity × identity"] == "tables/age.sex.csv"
     assert files["region", "hierarchy"] == "tables/region@hierarchy.csv"
     release = reconstruct(load_measurement(folder / "m"))
-    for query, file in zip(QUERIES, ("age@range.sex", "sex.grade@prefix", "region@hierarchy"), strict=True):
+    for query, file in zip(QUERIES, ("age@range.sex", "grade@prefix.sex", "region@hierarchy"), strict=True):
         found = pd.read_csv(folder / "out" / "tables" / f"{file}.csv", dtype={"region": str})
         pd.testing.assert_frame_equal(found, release[query].to_frame(), check_dtype=False)
 
