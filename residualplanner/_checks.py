@@ -67,8 +67,13 @@ def require_type(call: str, name: str, value: object, expected: type | tuple[typ
 
 
 def is_frame(value: object) -> bool:
-    """Whether it is a data frame of some library: iterating one gives its columns, which is never meant."""
+    """Whether it is a data frame of some library: iterating one gives the names of its columns."""
     return hasattr(value, "columns")
+
+
+def is_data(value: object) -> bool:
+    """Whether it is a data frame, a column of one, or an array: it may be the records."""
+    return is_frame(value) or hasattr(value, "dtype")
 
 
 def require_path(call: str, path: object, example: str) -> None:

@@ -37,7 +37,7 @@ from residualplanner.cli.options import (
     SpecProfile,
 )
 from residualplanner.cli.output import Output
-from residualplanner.cli.wanted import LEDGER, MEASUREMENT, PLAN, SOURCE, SPEC, require_file, require_records
+from residualplanner.cli.wanted import MEASUREMENT, PLAN, SOURCE, SPEC, require_file, require_records
 
 
 class _Commands(TyperGroup):
@@ -189,8 +189,6 @@ def measure(
     """
     require_file(plan, "measure", PLAN)
     require_records(data, "measure")
-    if ledger is not None:
-        require_file(ledger, "--ledger", LEDGER)
     require_free_file(path)
     from residualplanner.cli.rehearsal import rehearse_measure
     from residualplanner.cli.runs import run_measure
@@ -257,8 +255,6 @@ def release(  # noqa: PLR0913
     """
     require_file(spec, "release", SPEC)
     require_records(data, "release")
-    if ledger is not None:
-        require_file(ledger, "--ledger", LEDGER)
     require_new_folder(folder)
     if kept is not None:
         require_free_file(kept)
@@ -349,8 +345,7 @@ def show_ledger(  # noqa: PLR0913
     if name is None:
         if (budget, unlimited) != (None, None):
             raise typer.BadParameter("--budget and --unlimited belong to --create NAME")
-        require_file(path, "ledger", LEDGER)
-        opened = existing_ledger(path)
+        opened = existing_ledger(path, "ledger")
     else:
         options = {"data_set": name, "neighbors": neighbors, "records_per_person": records_per_person}
         opened = begin_ledger(path, budget, unlimited, options)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from residualplanner import _file_kinds as kinds
 from residualplanner._file_kinds import FileKind, kind_of_path
-from residualplanner.cli.columns import is_csv, is_parquet
 from residualplanner.cli.failures import require_readable
 from residualplanner.errors import FileFormatError
 
@@ -59,6 +58,8 @@ def require_records(path: Path, command: str) -> None:
     Raises:
         As `require_file`.
     """
+    from residualplanner.cli.columns import is_csv, is_parquet
+
     if not path.is_dir():
         require_readable(path)
         if not is_csv(path) and not is_parquet(path):

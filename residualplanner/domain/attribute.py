@@ -212,7 +212,7 @@ def _plain_label(name: str, label: object) -> Label:
     try:
         number = index(label)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
     except TypeError:
-        problem = f"has the label {reprlib.repr(label)}; labels are text, integers or truth values"
+        problem = f"has the label {value_text(label)}; labels are text, integers or truth values"
         raise _error(name, problem) from None
     if not -(2**63) <= number < 2**63:
         raise _error(name, f"has the label {number}, which needs more than 64 bits; make its labels text")

@@ -248,7 +248,7 @@ def _groups(plan: Plan) -> tuple[ShapeGroups, Parents]:
 
 
 def _require_options(noise: str, seed: int | None) -> None:
-    if noise not in ("discrete", "gaussian"):
+    if not isinstance(noise, str) or noise not in ("discrete", "gaussian"):
         meant = suggestion(noise, ("discrete", "gaussian"))
         raise BudgetError(f'noise must be "discrete" or "gaussian", got {value_text(noise)}{meant}')
     if seed is None:

@@ -38,7 +38,7 @@ class Neighbors:
     records_per_person: int = 1
 
     def __post_init__(self) -> None:
-        if self.notion not in get_args(Notion):
+        if not isinstance(self.notion, str) or self.notion not in get_args(Notion):
             raise BudgetError(
                 f"neighbors must be one of {list(get_args(Notion))}, got {value_text(self.notion)}"
                 f"{suggestion(self.notion, get_args(Notion))}"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner._checks import frozen, is_frame, require_type
+from residualplanner._checks import frozen, is_data, require_type
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind
@@ -105,7 +105,7 @@ class Workload:
 
     def __init__(self, domain: Domain, queries: Iterable[QueryLike], weights: ArrayLike | None = None) -> None:
         require_type("Workload", "domain", domain, Domain, "write Workload(domain, queries)")
-        if isinstance(queries, str | Mapping | Domain) or not isinstance(queries, Iterable) or is_frame(queries):
+        if isinstance(queries, str | Mapping | Domain) or not isinstance(queries, Iterable) or is_data(queries):
             raise WorkloadError("queries must be a list of queries; write [query] for a single one")
         tied: TiedKinds = {}
         read = [read_tied(domain, query, tied) for query in queries]

@@ -258,7 +258,7 @@ def test_another_notion_of_neighbors_is_refused(neighbors):
 
 @pytest.mark.parametrize("workload", [[("a",)], ABC, None])
 def test_only_a_workload_is_planned_for(workload):
-    with pytest.raises(WorkloadError, match=r"select plans for a Workload, got .*; make one with marginals"):
+    with pytest.raises(ArgumentError, match=r"select: workload must be a Workload, got .*; make one with marginals"):
         select(workload, budget=pcost(1))
 
 

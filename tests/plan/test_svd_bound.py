@@ -193,7 +193,7 @@ def test_other_losses_are_refused(loss):
 
 
 def test_only_workloads_have_bounds():
-    with pytest.raises(WorkloadError, match=r"got list; make one with marginals"):
+    with pytest.raises(ArgumentError, match=r"got a list; make one with marginals"):
         svd_bound([("a",)])
 
 
