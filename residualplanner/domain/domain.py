@@ -199,5 +199,5 @@ def _short(name: str) -> str:
 
 
 def _list_text(names: Sequence[object]) -> str:
-    texts = [_short(name) if isinstance(name, str) else f"a {type(name).__name__}" for name in names[:20]]
+    texts = [_short(name) if isinstance(name, str) else f"<{type(name).__name__}>" for name in names[:20]]
     return str(texts) if len(names) <= 20 else f"{str(texts)[:-1]}, ... {len(names)} in all]"

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-import numpy as np
-
 from residualplanner._checks import value_text
 from residualplanner._words import suggestion
 from residualplanner.domain import Domain
@@ -51,7 +49,7 @@ class WrittenQuery(NamedTuple):
             >>> WrittenQuery((2, 7, 0), (Identity(),) * 3).axes
             (1, 2, 0)
         """
-        return tuple(np.argsort(np.argsort(self.positions)).tolist())
+        return tuple(map(sorted(self.positions).index, self.positions))
 
     @property
     def in_domain_order(self) -> "WrittenQuery":

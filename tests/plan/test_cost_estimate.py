@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from residualplanner.domain import Domain
-from residualplanner.errors import DataError
+from residualplanner.errors import ArgumentError, DataError
 from residualplanner.measurement import measure
 from residualplanner.plan import Targets, cost_estimate, select
 from residualplanner.plan.cost_estimate import CostEstimate

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dense
 from residualplanner.domain import Domain
-from residualplanner.errors import BudgetError, SolverError, WorkloadError
+from residualplanner.errors import ArgumentError, BudgetError, SolverError, WorkloadError
 from residualplanner.plan import ConvexLoss, MaxVariance, SumOfVariances, select
 from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
 from residualplanner.workload import Workload, marginals
