@@ -89,9 +89,14 @@ def test_a_workload_gives_back_every_query_as_it_was_written(case, data, chunk):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(release_module, "_CHUNK_CELLS", chunk)
         tables, batches = list(release.tables()), list(release.batches())
+    expected = {}
+    for members, kinds in written:
+        asked = frozenset(zip(members, kinds, strict=True))
+        expected[asked] = max(tuple(members), expected.get(asked, ()))
     names = plan.errors()["query"].tolist()
     words = plan.errors()["kinds"].tolist()
     for number, (query, there, table) in enumerate(zip(release, usual, tables, strict=True)):
+        assert table.positions == expected[frozenset(zip(table.positions, table.kinds, strict=True))]
         asked = [NAMES[i] for i in table.positions]
         assert list(query) == asked == list(table.names)
         assert sorted(asked) == list(there)
@@ -162,6 +167,7 @@ def test_files_have_the_written_order_and_are_found_in_every_order(release, tmp_
 def test_csv_on_the_web_describes_the_columns_in_their_order(release, tmp_path):
     release.save(tmp_path / "out", "csv")
     about = json.loads((tmp_path / "out" / "tables" / "csv-metadata.json").read_text())
+    assert ["home", "sex", "age"] in [table["tableSchema"].get("primaryKey") for table in about["tables"]]
     for table in about["tables"]:
         lines = (
             (tmp_path / "out" / "tables" / table["url"].replace("%40", "@")).read_text(encoding="utf-8").splitlines()
