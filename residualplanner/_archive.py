@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import frozen, require_path
-from residualplanner._file_kinds import MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
+from residualplanner._file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner._json import json_text, parse_json
 from residualplanner._version import __version__
 from residualplanner._whole import PathLike, require_free_folder, write_whole, write_whole_folder
@@ -217,8 +217,8 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
         raise FileFormatError("this is no residualplanner file")
     if found != f"residualplanner/{kind}":
         other = found.removeprefix("residualplanner/")[:40]
-        reader = f", which load_{other} reads" if other in ("plan", "measurement") else ""
-        raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}{reader}; name the {kind} file instead")
+        reader = f", or read this one with load_{other}" if other in ("plan", "measurement") else ""
+        raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}; name the {kind} file instead{reader}")
     if type(number) is not int or number < 1:
         raise FileFormatError("its format version must be a whole number, at least 1; write the file again")
     if number > version:
@@ -232,7 +232,7 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
 def _other_words(path: PathLike, kind: str) -> str:
     """What is said of a file that is no archive of ours."""
     found = kind_of_path(path)
-    if found in (OTHER, TEXT, PLAN, MEASUREMENT):
+    if found in (OTHER, TEXT, EMPTY, PLAN, MEASUREMENT):
         return "this is no residualplanner file, or it is damaged; write it again"
     reader = f", which {found.function} reads" if found.function else ""
     return f"this is {found.name}{reader}; name the file of a {kind}"

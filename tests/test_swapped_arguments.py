@@ -187,8 +187,16 @@ def test_files_of_another_kind_are_named(tmp_path, ledger):
     MEASUREMENT.save(tmp_path / "m")
     RELEASE.save(tmp_path / "tables", "csv")
     for load, name, words in (
-        (rp.load_plan, "m", "this file holds a 'measurement', not a 'plan', which load_measurement reads"),
-        (rp.load_measurement, "p", "this file holds a 'plan', not a 'measurement', which load_plan reads"),
+        (
+            rp.load_plan,
+            "m",
+            "this file holds a 'measurement', not a 'plan'; name the plan file instead, or read this one with load_m",
+        ),
+        (
+            rp.load_measurement,
+            "p",
+            "this file holds a 'plan', not a 'measurement'; name the measurement file instead, or read this one with",
+        ),
         (rp.load_plan, "tables", "this is the folder of a release, which load_tables reads; name the file of a plan"),
         (rp.load_measurement, ".", "this is a folder; name the file of a measurement"),
         (rp.load_plan, "a.ledger", "this is a ledger, which Ledger.open reads; name the file of a plan"),
