@@ -7,6 +7,7 @@ from residualplanner._version import __version__
 from residualplanner.bases import Basis, orthogonal_residuals
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import (
+    ArgumentError,
     BudgetError,
     DataError,
     DomainError,
@@ -40,6 +41,7 @@ from residualplanner.reconstruction import Release, Table, load_tables, reconstr
 from residualplanner.workload import BasesBySet, Workload, marginals
 
 __all__ = [
+    "ArgumentError",
     "Attribute",
     "BasesBySet",
     "Basis",

@@ -17,7 +17,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import frozen
+from residualplanner._checks import frozen, require_path
+from residualplanner._file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner._json import json_text, parse_json
 from residualplanner._version import __version__
 from residualplanner._whole import PathLike, require_free_folder, write_whole, write_whole_folder
@@ -76,6 +77,7 @@ def write_archive(
         ValueError: the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
         OSError: the file cannot be written.
     """
+    require_path(f"{kind}.save", path, f'{kind}.save("people.{kind}")')
     stored = {name: _storable(name, array) for name, array in arrays.items()}
     if len(stored) > ARRAY_LIMIT:
         raise ValueError(f"too large: {len(stored):,} arrays, the limit is {ARRAY_LIMIT:,}")
@@ -112,6 +114,9 @@ def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, 
         FileFormatError: the file is of another kind or version, truncated, altered, or too large.
         OSError: the file cannot be opened.
     """
+    require_path(f"load_{kind}", path, f'load_{kind}("people.{kind}")')
+    if os.path.isdir(path):
+        raise FileFormatError(f"{os.fspath(path)}: {_other_words(path, kind)}")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         try:
@@ -122,8 +127,7 @@ def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, 
         except FileFormatError as refusal:
             raise FileFormatError(f"{os.fspath(path)}: {refusal}") from None
         except _UNREADABLE:
-            message = f"{os.fspath(path)}: this is no residualplanner file, or it is damaged; write it again"
-            raise FileFormatError(message) from None
+            raise FileFormatError(f"{os.fspath(path)}: {_other_words(path, kind)}") from None
     return whole["content"], arrays
 
 
@@ -213,7 +217,8 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
         raise FileFormatError("this is no residualplanner file")
     if found != f"residualplanner/{kind}":
         other = found.removeprefix("residualplanner/")[:40]
-        raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}; name the {kind} file instead")
+        reader = f", or read this one with load_{other}" if other in ("plan", "measurement") else ""
+        raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}; name the {kind} file instead{reader}")
     if type(number) is not int or number < 1:
         raise FileFormatError("its format version must be a whole number, at least 1; write the file again")
     if number > version:
@@ -222,6 +227,15 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
         )
     if number < version:
         raise FileFormatError(f"format {number} is no longer read; write the file again with this version")
+
+
+def _other_words(path: PathLike, kind: str) -> str:
+    """What is said of a file that is no archive of ours."""
+    found = kind_of_path(path)
+    if found in (OTHER, TEXT, EMPTY, PLAN, MEASUREMENT):
+        return "this is no residualplanner file, or it is damaged; write it again"
+    reader = f", which {found.function} reads" if found.function else ""
+    return f"this is {found.name}{reader}; name the file of a {kind}"
 
 
 def _array(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str, told: object) -> Array:

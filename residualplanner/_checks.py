@@ -4,6 +4,8 @@ Every comparison is written so that NaN fails it.
 """
 
 import math
+import os
+import reprlib
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -11,18 +13,79 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.errors import BudgetError
+from residualplanner.errors import ArgumentError, BudgetError, WorkloadError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Number = int | float | str | Fraction | Decimal
 
 
+def value_text(value: object) -> str:
+    """A value as it may stand in a message: a word or number in short, anything else by its type alone.
+
+    What stands where another argument goes may be the records.
+
+    Example:
+        >>> value_text("summ"), value_text(0.5), value_text(int), value_text([1, 2])
+        ("'summ'", '0.5', 'the class int', 'a list')
+    """
+    if value is None or isinstance(value, str | bool | int | float | Fraction | Decimal | np.number):
+        return reprlib.repr(value)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return f"a {type(value).__name__}"
+
+
+def type_refusal(
+    call: str, name: str, value: object, expected: type | tuple[type, ...], remedy: str
+) -> ArgumentError | None:
+    """What is wrong with the type of an argument; None if nothing is.
+
+    Args:
+        call: the function that was called, as its user writes it.
+        name: of the argument.
+        value: what was given.
+        expected: the type it must have, or several.
+        remedy: what to write instead.
+
+    Example:
+        >>> type_refusal("load_plan", "path", 3, str, "write load_plan('people.plan')")
+        ArgumentError("load_plan: path must be a str, got 3; write load_plan('people.plan')")
+    """
+    if isinstance(value, expected):
+        return None
+    types = expected if isinstance(expected, tuple) else (expected,)
+    names = " or a ".join(each.__name__ for each in types)
+    return ArgumentError(f"{call}: {name} must be a {names}, got {value_text(value)}; {remedy}")
+
+
+def require_type(call: str, name: str, value: object, expected: type | tuple[type, ...], remedy: str) -> None:
+    """Raise ArgumentError unless ``value`` is of the ``expected`` type; arguments as of `type_refusal`."""
+    refusal = type_refusal(call, name, value, expected, remedy)
+    if refusal is not None:
+        raise refusal
+
+
+def is_frame(value: object) -> bool:
+    """Whether it is a data frame of some library: iterating one gives the names of its columns."""
+    return hasattr(value, "columns")
+
+
+def is_data(value: object) -> bool:
+    """Whether it is a data frame, a column of one, or an array: it may be the records."""
+    return is_frame(value) or hasattr(value, "dtype")
+
+
+def require_path(call: str, path: object, example: str) -> None:
+    """Raise ArgumentError unless ``path`` can be one: ``example`` is what the call may look like."""
+    require_type(call, "path", path, (str, os.PathLike), f"write {example}")
+
+
 def require_positive(name: str, value: float) -> float:
     """Return ``value`` as a float, or raise BudgetError unless ``0 < value < inf``."""
     number = _as_float(value)
     if not 0 < number < math.inf:
-        raise BudgetError(f"{name} must be positive and finite, got {value!r}")
+        raise BudgetError(f"{name} must be positive and finite, got {value_text(value)}")
     return number
 
 
@@ -32,17 +95,25 @@ def require_fraction(name: str, value: Number) -> Fraction:
     A float is read as the smaller of its binary value and its decimal spelling: 0.1 means at most 1/10.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction | Decimal | np.number):
-        raise BudgetError(f"{name} must be a number, got {value!r}")
+        raise BudgetError(f"{name} must be a number, got {value_text(value)}")
     try:
         if isinstance(value, float | np.floating):
             exact = min(Fraction(float(value)), Fraction(repr(float(value))))
         else:
             exact = Fraction(value) if not isinstance(value, np.number) else Fraction(int(value))
     except (ValueError, OverflowError, ZeroDivisionError):
-        raise BudgetError(f"{name} must be positive and finite, got {value!r}") from None
+        raise BudgetError(f"{name} must be positive and finite, got {value_text(value)}") from None
     if not exact > 0:
-        raise BudgetError(f"{name} must be positive and finite, got {value!r}")
+        raise BudgetError(f"{name} must be positive and finite, got {value_text(value)}")
     return exact
+
+
+def require_numbers(message: str, values: ArrayLike) -> FloatArray:
+    """Return ``values`` as an array of floats, or raise WorkloadError with the message."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WorkloadError(message) from None
 
 
 def frozen_float_array(name: str, values: ArrayLike, *, ndim: int) -> FloatArray:

@@ -4,6 +4,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from residualplanner._checks import value_text
 from residualplanner.errors import BudgetError
 
 
@@ -18,5 +19,5 @@ def normal_quantile(level: float) -> float:
         (1.96, 1.645)
     """
     if isinstance(level, bool) or not isinstance(level, float | int | np.number) or not 0 < level < 1:
-        raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
+        raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {value_text(level)}")
     return NormalDist().inv_cdf((1 + float(level)) / 2)

@@ -1,7 +1,8 @@
 """Numbers and names for people: few digits, and limits that printing does not make smaller."""
 
+import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -82,6 +83,25 @@ def listed(names: Iterable[str], most: int) -> str:
     """
     every = list(names)
     return ", ".join(every[:most]) + (f" and {len(every) - most:,} more" if len(every) > most else "")
+
+
+def suggestion(name: object, known: Sequence[str] | Mapping[str, str]) -> str:
+    """What was probably meant, to stand at the end of a message: the closest of the ``known`` words, if one is close.
+
+    Args:
+        name: what was written.
+        known: the words there are; as a mapping, with what to write for each.
+
+    Example:
+        >>> suggestion("oder", ["order", "up_to"]), suggestion("x", ["order", "up_to"])
+        ("; did you mean 'order'?", '')
+        >>> suggestion("zdp", {"zcdp": "zcdp(0.5)"})
+        '; did you mean zcdp(0.5)?'
+    """
+    close = difflib.get_close_matches(name, list(known), n=1) if isinstance(name, str) else []
+    if not close:
+        return ""
+    return f"; did you mean {known[close[0]] if isinstance(known, Mapping) else repr(close[0])}?"
 
 
 def family_text(family: str) -> str:

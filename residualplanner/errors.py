@@ -34,6 +34,10 @@ class DataError(ResidualPlannerError, ValueError):
         self.column = column
 
 
+class ArgumentError(ResidualPlannerError, TypeError):
+    """An argument is of another type than the function takes, such as the records where the plan goes."""
+
+
 class SolverError(ResidualPlannerError, RuntimeError):
     """An optimizer ended without a usable answer; ``status`` is its own word for why."""
 

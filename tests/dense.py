@@ -28,6 +28,12 @@ def marginal(sizes: Sizes, members: Members) -> Matrix:
     return product(np.eye(n) if i in members else np.ones((1, n)) for i, n in enumerate(sizes))
 
 
+def transposition(shape: Sizes, axes: Sequence[int]) -> Matrix:
+    """What turns the cells of a table in C order into those of the table with its axes transposed, in C order."""
+    cells = math.prod(shape)
+    return np.eye(cells).reshape(*shape, cells).transpose(*axes, len(axes)).reshape(cells, cells)
+
+
 def subtraction(size: int) -> Matrix:
     """Sub_m, (m-1, m): a first column of ones, and -1 at (j, j+1)."""
     return np.hstack([np.ones((size - 1, 1)), -np.eye(size - 1)])

@@ -31,7 +31,7 @@ def require_equal(left: Plan, right: Plan) -> None:
     assert list(left.workload) == list(right.workload)
     assert left.workload.kinds == right.workload.kinds
     for mine, theirs in zip(left.workload.blocks, right.workload.blocks, strict=False):
-        for name in ("attributes", "kinds", "weights"):
+        for name in ("attributes", "kinds", "weights", "every_axes"):
             one, other = getattr(mine, name), getattr(theirs, name)
             assert one.dtype == other.dtype
             assert one.tobytes() == other.tobytes()

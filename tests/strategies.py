@@ -41,6 +41,11 @@ class Case:
         return sorted({tuple(sorted(members)) for members in self.queries}, key=lambda row: (len(row), row))
 
     @property
+    def written(self) -> list[Members]:
+        """The same in the order in which each is written, the last one where there are several."""
+        return [max(found for found in self.queries if tuple(sorted(found)) == members) for members in self.distinct]
+
+    @property
     def distinct_weights(self) -> list[float]:
         """The largest weight given to each of ``distinct``."""
         weights = self.weights or (1.0,) * len(self.queries)

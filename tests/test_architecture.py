@@ -28,7 +28,18 @@ LAYERS = [
     "reporting",
     "cli",
 ]
-ABOVE_ALL = ("errors", "_checks", "_normal", "_words", "_threads", "_version", "_json", "_whole", "_archive")
+ABOVE_ALL = (
+    "errors",
+    "_checks",
+    "_normal",
+    "_words",
+    "_threads",
+    "_version",
+    "_json",
+    "_whole",
+    "_archive",
+    "_file_kinds",
+)
 HOMES = {
     "cvxpy": {"selection"},
     "clarabel": {"selection"},

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from residualplanner._checks import FloatArray, frozen
+from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner.errors import WorkloadError
 
 _TOLERANCE = 1e-10
@@ -37,12 +37,12 @@ def orthogonal_residuals(strategy: ArrayLike, covariance: ArrayLike | None = Non
                [-0.333333,  0.666667, -0.333333],
                [-0.333333, -0.333333,  0.666667]])
     """
-    S = np.array(strategy, dtype=np.float64)
+    S = require_numbers("a strategy must be a matrix of numbers", strategy)
     if S.ndim != 2 or S.shape[1] < 2 or S.shape[0] < S.shape[1] - 1 or not np.isfinite(S).all():
         raise WorkloadError(f"a strategy must be finite, of shape (m, n) with m >= n - 1 and n >= 2, got {S.shape}")
     P = S - S.mean(axis=1, keepdims=True)
     if covariance is not None:
-        C = np.array(covariance, dtype=np.float64)
+        C = require_numbers("the covariance must be a matrix of numbers", covariance)
         if C.shape != (len(S), len(S)) or not np.isfinite(C).all() or not np.allclose(C, C.T):
             raise WorkloadError(f"the covariance must be symmetric, of shape ({len(S)}, {len(S)}), got {C.shape}")
         try:

@@ -16,10 +16,8 @@ from residualplanner._version import __version__
 from residualplanner._whole import write_whole
 from residualplanner.cli.failures import (
     reported_failures,
-    require_data,
     require_free_file,
     require_new_folder,
-    require_readable,
 )
 from residualplanner.cli.options import (
     AtMost,
@@ -41,6 +39,7 @@ from residualplanner.cli.options import (
     SpecProfile,
 )
 from residualplanner.cli.output import Output
+from residualplanner.cli.wanted import MEASUREMENT, PLAN, SOURCE, SPEC, require_file, require_records
 
 
 class _Commands(TyperGroup):
@@ -135,7 +134,7 @@ def init(
     Of a data file only the names of the columns are read, of a CSV file with --header: its first line is written into
     the spec, so it must hold names. What values they can take is declared by hand, never taken from the records.
     """
-    require_readable(source)
+    require_file(source, "init", SOURCE)
     path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
     require_free_file(path)
     from residualplanner.cli.starting_spec import say_start, starting_spec
@@ -175,7 +174,7 @@ def plan(  # noqa: PLR0913
     from residualplanner.cli.runs import run_plan
     from residualplanner.cli.spec_file import read_spec
 
-    require_readable(spec)
+    require_file(spec, "plan", SPEC)
     path = spec.with_suffix(".plan") if path is None else path
     require_place_for_plan(path, force=force)
     output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level)
@@ -197,8 +196,8 @@ def measure(
 
     Every run spends the plan's budget once more, and is charged to the ledger if one is named.
     """
-    require_readable(plan)
-    require_data(data)
+    require_file(plan, "measure", PLAN)
+    require_records(data, "measure")
     require_free_file(path)
     from residualplanner.cli.rehearsal import rehearse_measure
     from residualplanner.cli.runs import run_measure
@@ -223,7 +222,7 @@ def reconstruct(
     as_json: Json = False,
 ) -> None:
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
-    require_readable(path)
+    require_file(path, "reconstruct", MEASUREMENT)
     require_new_folder(folder)
     from residualplanner.cli.overrides import require_level
     from residualplanner.cli.rehearsal import rehearse_reconstruct
@@ -264,8 +263,8 @@ def release(  # noqa: PLR0913
     What is measured is written to a file before any table: to FILE, or beside DIR as DIR.measurement, which is removed
     when the tables are there.
     """
-    require_readable(spec)
-    require_data(data)
+    require_file(spec, "release", SPEC)
+    require_records(data, "release")
     require_new_folder(folder)
     if kept is not None:
         require_free_file(kept)
@@ -295,7 +294,7 @@ def compare_plans(
 ) -> None:
     """Put plans side by side, without data: what they cost, and which tables each makes more accurate."""
     for each in plans:
-        require_readable(each)
+        require_file(each, "compare", PLAN)
     if path is not None:
         require_free_file(path)
     from residualplanner.cli.comparing import run_compare
@@ -359,7 +358,7 @@ def show_ledger(  # noqa: PLR0913
     if name is None:
         if (budget, unlimited) != (None, None):
             raise typer.BadParameter("--budget and --unlimited belong to --create NAME")
-        opened = existing_ledger(path)
+        opened = existing_ledger(path, "ledger")
     else:
         options = {"data_set": name, "neighbors": neighbors, "records_per_person": records_per_person}
         opened = begin_ledger(path, budget, unlimited, options)

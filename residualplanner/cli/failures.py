@@ -51,14 +51,6 @@ def reported_failures(*, as_json: bool = False) -> Iterator[None]:
         raise typer.Exit(status) from None
 
 
-def require_data(path: Path) -> None:
-    """Raise an error with a remedy unless ``path`` is a file or folder that can be opened."""
-    if not path.is_dir():
-        require_readable(path)
-    elif not os.access(path, os.R_OK | os.X_OK):
-        raise FileFormatError(f"{path} cannot be read; check its permissions")
-
-
 def notes_of(error: BaseException) -> list[str]:
     """What was added to an error on its way: what has been spent all the same, and what to do about it."""
     return list(getattr(error, "__notes__", []))

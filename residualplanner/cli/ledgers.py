@@ -12,6 +12,7 @@ from typing import Any
 
 from residualplanner.cli.output import Output, command_text
 from residualplanner.cli.typed_budget import budget_of_text
+from residualplanner.cli.wanted import LEDGER, require_file
 from residualplanner.errors import BudgetError
 from residualplanner.measurement import Ledger
 from residualplanner.privacy import Neighbors, claim_of_budget
@@ -54,14 +55,15 @@ def open_ledger(path: Path | None) -> Ledger | None:
         FileFormatError: it is damaged.
         OSError: it is not there, or cannot be read or locked.
     """
-    return None if path is None else existing_ledger(path)
+    return None if path is None else existing_ledger(path, "--ledger")
 
 
-def existing_ledger(path: Path) -> Ledger:
-    """The ledger in a file; errors as in `open_ledger`."""
+def existing_ledger(path: Path, command: str) -> Ledger:
+    """The ledger in a file that a command or option names; errors as in `open_ledger`."""
     if not path.exists():
         making = command_text("ledger", path, "--create", "NAME", "--budget", "zcdp=1")
         raise FileNotFoundError(f"there is no ledger {path}; begin one for all releases from these records: {making}")
+    require_file(path, command, LEDGER)
     return Ledger.open(path)
 
 

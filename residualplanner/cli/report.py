@@ -7,6 +7,7 @@ from pathlib import Path
 
 from residualplanner.cli.failures import require_folder_around
 from residualplanner.cli.output import Output
+from residualplanner.cli.wanted import REPORTED, require_file
 from residualplanner.reporting import figures_folder, require_free_report, write_report
 
 
@@ -14,6 +15,7 @@ def make_report(source: Path, page: Path, *, level: float, force: bool, output: 
     """Write the report on ``source``, and say where it is."""
     if not source.exists():
         raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
+    require_file(source, "report", REPORTED)
     require_folder_around(page)
     _require_place(page, force=force)
     with output.progress("writing the report"):

@@ -3,13 +3,13 @@
 Reads: pydantic's errors.  Gives: one line for each.
 """
 
-import difflib
 import reprlib
 from collections.abc import Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from residualplanner._words import suggestion
 from residualplanner.cli.spec_kinds import KINDS, NAMES
 
 _LIMIT = 20
@@ -93,8 +93,7 @@ def _example(place: Sequence[str | int]) -> str:
 
 
 def _suggestion(name: str, fields: list[str]) -> str:
-    close = difflib.get_close_matches(name, fields, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; the fields here are {', '.join(fields)}"
+    return suggestion(name, fields) or f"; the fields here are {', '.join(fields)}"
 
 
 def _fields(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:

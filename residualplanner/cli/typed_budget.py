@@ -6,6 +6,7 @@ Reads: a text.  Gives: Budget.
 from collections.abc import Callable, Mapping
 from typing import Literal
 
+from residualplanner._words import suggestion
 from residualplanner.errors import BudgetError
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, require_discrete, zcdp
 
@@ -18,6 +19,9 @@ _BUDGETS: Mapping[tuple[str, ...], Callable[..., Budget]] = {
     ("pcost",): pcost,
     ("epsilon", "delta"): approx_dp,
 }
+_WRITTEN = {"zcdp": "zcdp=1", "rho": "zcdp=1", "pcost": "pcost=1"} | dict.fromkeys(
+    ("epsilon", "delta", "approx_dp"), "epsilon=1,delta=1e-9"
+)
 
 
 def budget_of_text(text: str) -> Budget:
@@ -34,7 +38,8 @@ def budget_of_text(text: str) -> Budget:
     parts = [part.partition("=") for part in text.split(",")]
     make = _BUDGETS.get(tuple(name.strip() for name, _, _ in parts))
     if make is None:
-        raise BudgetError(f"a budget is written as zcdp=1, pcost=1 or epsilon=1,delta=1e-9; got {text[:80]!r}")
+        meant = suggestion(parts[0][0].strip(), _WRITTEN)
+        raise BudgetError(f"a budget is written as zcdp=1, pcost=1 or epsilon=1,delta=1e-9; got {text[:80]!r}{meant}")
     budget = make(*(value.strip() for _, _, value in parts))
     require_drawable_budget(budget)
     return budget

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from residualplanner._checks import value_text
 from residualplanner.domain.bins import Bins
 from residualplanner.errors import DomainError
 
@@ -165,7 +166,7 @@ def _error(name: str, problem: str) -> DomainError:
 
 def _require_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise DomainError(f"an attribute's name must be a text that is not empty, got {reprlib.repr(name)}")
+        raise DomainError(f"an attribute's name must be a text that is not empty, got {value_text(name)}")
     if not _is_unicode(name):
         raise DomainError(f"the attribute name {name!r} is not valid Unicode")
 
@@ -181,7 +182,7 @@ def _checked_size(name: str, size: object) -> int:
             raise TypeError
         count = index(size)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
     except TypeError:
-        raise _error(name, f"needs an integer for its size, got {reprlib.repr(size)}") from None
+        raise _error(name, f"needs an integer for its size, got {value_text(size)}") from None
     if not 1 <= count < 2**63:
         raise _error(name, f"needs at least 1 value and fewer than 2**63, got size {count}")
     return count
@@ -189,7 +190,7 @@ def _checked_size(name: str, size: object) -> int:
 
 def _checked_labels(name: str, labels: Iterable[Label]) -> tuple[Label, ...]:
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-        raise _error(name, f"needs a list of labels, got {reprlib.repr(labels)}")
+        raise _error(name, f"needs a list of labels, got {value_text(labels)}")
     plain = tuple(_plain_label(name, label) for label in labels)
     if not plain:
         raise _error(name, "needs at least 1 label")
@@ -211,7 +212,7 @@ def _plain_label(name: str, label: object) -> Label:
     try:
         number = index(label)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
     except TypeError:
-        problem = f"has the label {reprlib.repr(label)}; labels are text, integers or truth values"
+        problem = f"has the label {value_text(label)}; labels are text, integers or truth values"
         raise _error(name, problem) from None
     if not -(2**63) <= number < 2**63:
         raise _error(name, f"has the label {number}, which needs more than 64 bits; make its labels text")

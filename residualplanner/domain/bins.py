@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
 
+from residualplanner._checks import value_text
 from residualplanner.errors import DomainError
 
 
@@ -66,6 +67,8 @@ class Bins:
 
 
 def _checked_edges(edges: Iterable[float]) -> tuple[float, ...]:
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise DomainError(f"bins need a list of edges, such as Bins([0, 18, 65, 120]), got {value_text(edges)}")
     given = list(edges)
     if len(given) < 2:
         raise DomainError(f"bins need at least 2 edges, got {len(given)}")

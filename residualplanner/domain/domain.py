@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from residualplanner._checks import is_frame, value_text
+from residualplanner._words import suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.domain.attribute import Attribute, Label
 from residualplanner.domain.bins import Bins
@@ -42,8 +44,10 @@ class Domain:
 
     def __init__(self, mapping: Mapping[str, int | Sequence[Label] | Bins | Attribute]) -> None:
         if not isinstance(mapping, Mapping):
-            message = f"a domain is a mapping from attribute name to size, labels or bins, got {type(mapping).__name__}"
-            raise DomainError(message)
+            raise DomainError(
+                f"a domain is a mapping from attribute name to size, labels or bins, got {value_text(mapping)}; "
+                'declare what values there can be: Domain({"age": 85, "sex": ["F", "M"]}); take none from the records'
+            )
         attributes = tuple(_attribute(name, value) for name, value in mapping.items())
         object.__setattr__(self, "attributes", attributes)
 
@@ -91,6 +95,15 @@ class Domain:
             >>> Domain({"age": 85, "sex": 2, "race": 5}).positions(("race", "age"))
             (0, 2)
         """
+        return tuple(sorted(self.positions_as_written(names)))
+
+    def positions_as_written(self, names: Iterable[str]) -> tuple[int, ...]:
+        """As `positions`, but in the order of the names.
+
+        Example:
+            >>> Domain({"age": 85, "sex": 2, "race": 5}).positions_as_written(("race", "age"))
+            (2, 0)
+        """
         if isinstance(names, str):
             raise DomainError(f"a list of attribute names is needed, got the text {names!r}; write ({names!r},)")
         given = list(names)
@@ -98,7 +111,7 @@ class Domain:
         if len(set(found)) < len(found):
             twice = sorted({name for name in given if given.count(name) > 1})
             raise DomainError(f"attributes {twice} come twice in {_list_text(given)}", attributes=twice)
-        return tuple(sorted(found))
+        return tuple(found)
 
     def cells(self, names: Iterable[str] | None = None) -> int:
         """How many cells the table over the named attributes has, exactly, however many they are.
@@ -159,7 +172,9 @@ class Domain:
         unknown = [name for name in names if not isinstance(name, str) or name not in self._position]
         if unknown:
             known = _list_text(self.names)
-            message = f"unknown attributes {_list_text(unknown)}; the domain has {known}"
+            message = (
+                f"unknown attributes {_list_text(unknown)}; the domain has {known}{suggestion(unknown[0], self.names)}"
+            )
             raise DomainError(message, attributes=map(str, unknown))
         return [self._position[name] for name in names]
 
@@ -172,6 +187,8 @@ def _attribute(name: str, value: int | Sequence[Label] | Bins | Attribute) -> At
         return value
     if isinstance(value, Bins):
         return Attribute(name, bins=value)
+    if is_frame(value):
+        raise DomainError(f"attribute {_short(str(name))!r} needs a size, labels or bins, got {value_text(value)}")
     if isinstance(value, Iterable):
         return Attribute(name, labels=value)
     return Attribute(name, value if value is not None else 0)
@@ -182,5 +199,5 @@ def _short(name: str) -> str:
 
 
 def _list_text(names: Sequence[object]) -> str:
-    shown = [_short(str(name)) for name in names[:20]]
-    return str(shown) if len(names) <= 20 else f"{str(shown)[:-1]}, ... {len(names)} in all]"
+    texts = [_short(name) if isinstance(name, str) else f"<{type(name).__name__}>" for name in names[:20]]
+    return str(texts) if len(names) <= 20 else f"{str(texts)[:-1]}, ... {len(names)} in all]"

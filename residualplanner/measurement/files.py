@@ -27,7 +27,7 @@ from residualplanner.measurement.wide_integers import wide_from_words, wide_to_w
 from residualplanner.plan import Plan, plan_from_archive, plan_to_archive
 from residualplanner.workload import ShapeGroups
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 _FIELDS = {"plan", "plan_sha256", "noise"}
 _PLAN = "plan/"

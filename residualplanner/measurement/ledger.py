@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn, Protocol, TypedDict, final
 
+from residualplanner._checks import require_path
 from residualplanner._whole import PathLike
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.measurement.ledger_file import create_file, locked_file
@@ -113,6 +114,7 @@ class Ledger:
             FileExistsError: there is something at ``path`` already.
             OSError: the file cannot be made, or not be locked.
         """
+        require_path("Ledger.create", path, 'Ledger.create("people.ledger", budget=zcdp(1), data_set="people")')
         terms, where = LedgerTerms(budget, reason, data_set, neighbors, records_per_person), Path(path).absolute()
         terms.require_discrete()
         try:
@@ -132,6 +134,7 @@ class Ledger:
             FileNotFoundError: there is no such file.
             OSError: it cannot be read, or not be locked.
         """
+        require_path("Ledger.open", path, 'Ledger.open("people.ledger")')
         return cls._of(_File(Path(path).absolute()))
 
     @property

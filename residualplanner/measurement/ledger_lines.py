@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, get_args
 
+from residualplanner._checks import value_text
 from residualplanner._json import json_text, parse_json
 from residualplanner._words import short_text_down
 from residualplanner.errors import BudgetError, FileFormatError
@@ -62,7 +63,7 @@ class LedgerTerms:
 
     def __post_init__(self) -> None:
         if self.budget is not None and not isinstance(self.budget, Budget):
-            raise BudgetError(f"a ledger's budget must be a Budget such as zcdp(1), got {self.budget!r}")
+            raise BudgetError(f"a ledger's budget must be a Budget such as zcdp(1), got {value_text(self.budget)}")
         require_text("reason", self.reason)
         require_text("data_set", self.data_set)
         if (self.budget is None) != bool(self.reason.strip()):
@@ -236,9 +237,11 @@ def require_hash(value: object) -> str:
 def require_notion(neighbors: object, records_per_person: object) -> None:
     """Raise BudgetError unless these say which data sets are neighbors."""
     if neighbors not in get_args(Notion):
-        raise BudgetError(f"neighbors must be one of {list(get_args(Notion))}, got {neighbors!r}")
+        raise BudgetError(f"neighbors must be one of {list(get_args(Notion))}, got {value_text(neighbors)}")
     if type(records_per_person) is not int or not 1 <= records_per_person <= 10**6:
-        raise BudgetError(f"records_per_person must be a whole number from 1 to 1,000,000, got {records_per_person!r}")
+        raise BudgetError(
+            f"records_per_person must be a whole number from 1 to 1,000,000, got {value_text(records_per_person)}"
+        )
 
 
 def require_cost(cost: object) -> Fraction:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner._checks import FloatArray, IntArray, frozen, type_refusal, value_text
+from residualplanner._words import suggestion
 from residualplanner.errors import BudgetError, DataError
 from residualplanner.measurement.answers import ResidualAnswers, residual_count
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
@@ -68,6 +69,7 @@ def measure(
         The noisy answers.  They hold neither the number of records nor where these came from.
 
     Raises:
+        ArgumentError: ``plan`` is no plan.
         BudgetError: ``noise`` or ``seed`` is not what it can be; the plan's budget was stated for continuous noise and
             does not hold for discrete noise; the exact cost of the noise exceeds the budget, or the ledger has not
             enough left.
@@ -81,6 +83,10 @@ def measure(
         the plan says.
     Source: spec eqs. (34) to (36), paper Algorithm 3; for "gaussian" eqs. (7) and (26), Algorithm 1.
     """
+    wrong = type_refusal("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
+    if wrong is not None:
+        del plan, data  # either may be the records
+        raise wrong
     _require_options(noise, seed)
     if noise == "discrete":
         job = _discrete_job(plan, OperatingSystemBits(), progress)
@@ -262,11 +268,12 @@ def _groups(plan: Plan) -> tuple[ShapeGroups, Parents]:
 
 
 def _require_options(noise: str, seed: int | None) -> None:
-    if noise not in ("discrete", "gaussian"):
-        raise BudgetError(f'noise must be "discrete" or "gaussian", got {noise!r}')
+    if not isinstance(noise, str) or noise not in ("discrete", "gaussian"):
+        meant = suggestion(noise, ("discrete", "gaussian"))
+        raise BudgetError(f'noise must be "discrete" or "gaussian", got {value_text(noise)}{meant}')
     if seed is None:
         return
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise BudgetError(f"seed must be a whole number, at least 0, or None for a release; got {seed!r}")
+        raise BudgetError(f"seed must be a whole number, at least 0, or None for a release; got {value_text(seed)}")
     if noise == "discrete":
         raise BudgetError('only noise="gaussian", which is for research, takes a seed; leave it out for a release')

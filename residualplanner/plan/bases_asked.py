@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, value_text
+from residualplanner._words import suggestion
 from residualplanner.bases import Basis, integer_basis, integer_twin, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
@@ -73,7 +74,7 @@ def read_bases(domain: Domain, bases: Bases) -> str | dict[str, Basis]:
     if not isinstance(bases, Mapping):
         raise WorkloadError(
             'bases must be "optimal", "optimal_by_set", "orthogonal" or a mapping from attribute names to matrices, '
-            f"got {bases!r}"
+            f"got {value_text(bases)}{suggestion(bases, _WORDS)}"
         )
     for name in bases:
         domain.positions((name,))

@@ -20,7 +20,7 @@ from residualplanner.plan.cells import AnswerShares, hull_answers, largest_cells
 from residualplanner.plan.minimax_noise import MinimaxProblem, least_maximum_row
 from residualplanner.plan.neighbor_costs import FOR_THE_BOUND
 from residualplanner.selection import NoiseChoice
-from residualplanner.workload import QueryBlock, Workload, subset_products
+from residualplanner.workload import Workload, subset_products
 
 #: Up to this many entries, all combinations of hull answers are rows from the start.
 _ALL = 2**20
@@ -78,7 +78,7 @@ class CellRows:
         columns, entries, lengths, start = [], [], [], 0
         for order, block in enumerate(self.queries.blocks):
             part = slice(ends[order], ends[order + 1])
-            chosen = _chosen(block, query[part] - start)
+            chosen = block.part(query[part] - start)
             answer = _digits(place[part], self.shares.counts(chosen))
             present, absent = self.shares.at(chosen, answer)
             taken = subset_products(absent, present) * self.importance[query[part], None]
@@ -163,10 +163,6 @@ def _joined(
     start = np.concatenate([weights, of_query[added[0]] / 2])
     order = np.argsort(query, kind="stable")
     return query[order], place[order], start[order]
-
-
-def _chosen(block: QueryBlock, rows: IntArray) -> QueryBlock:
-    return QueryBlock(block.attributes[rows], block.kinds[rows], block.weights[rows])
 
 
 def _digits(place: IntArray, counts: IntArray) -> IntArray:

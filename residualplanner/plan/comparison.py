@@ -4,7 +4,7 @@ Reads: plans over one domain.  Gives: Comparison.  pandas is imported when it is
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -67,7 +67,8 @@ def compare(plans: Mapping[str, Plan] | Sequence[Plan], level: float = 0.95) -> 
     """
     import pandas as pd
 
-    named = dict(plans) if isinstance(plans, Mapping) else {f"plan {i}": plan for i, plan in enumerate(plans, 1)}
+    every = plans if isinstance(plans, Iterable) else ()
+    named = dict(every) if isinstance(every, Mapping) else {f"plan {i}": plan for i, plan in enumerate(every, 1)}
     if not named or not all(isinstance(plan, Plan) for plan in named.values()):
         raise WorkloadError("compare takes plans: a mapping from names to plans, or a list of plans")
     domain = next(iter(named.values())).domain

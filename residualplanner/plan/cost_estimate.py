@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner._checks import FloatArray
-from residualplanner.errors import DataError, WorkloadError
+from residualplanner.errors import DataError
 from residualplanner.plan.by_set.problem import by_set_problem
 from residualplanner.plan.losses import ConvexLoss, Loss, SumOfVariances, read_loss
 from residualplanner.queries import Identity
-from residualplanner.workload import Workload
+from residualplanner.workload import Workload, require_workload
 
 #: Seconds for each pair of a query and a subset of its attributes, bytes for each set, and bytes in any case, to plan.
 _PLANNING, _PLANNING_BYTES, _LEAST_BYTES = 3.5e-7, 400.0, 3e7
@@ -114,8 +114,7 @@ def cost_estimate(
         Measuring   some 2 seconds, 248 MiB of memory, 147 MiB of disk
         Writing     some 6 seconds, 292 MiB of memory, 483 MiB of disk
     """
-    if not isinstance(workload, Workload):
-        raise WorkloadError(f"estimates are for a Workload, got {type(workload).__name__}; make one with marginals()")
+    require_workload("cost_estimate", workload)
     if isinstance(records, bool) or not (records is None or (isinstance(records, int | float) and records >= 0)):
         raise DataError("records must be a number, at least 0: about how many there are")
     asked, closure, sizes = read_loss(loss), workload.closure, np.array(workload.domain.sizes, dtype=np.float64)

@@ -86,18 +86,18 @@ def privacy_shares(workload: Workload, cost: FloatArray, pieces: Callable[[], It
 
 
 def _query_names(workload: Workload) -> Any:
-    """The attributes of every query, joined, as a pandas string array made without a loop over queries."""
+    """The attributes of every query, as it was written, joined; a pandas string array, without a loop over queries."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
 
     names = pa.array(workload.domain.names, type=pa.large_string())
     parts = []
-    for order, block in enumerate(workload.blocks):
+    for order, attributes in enumerate(block.written_attributes for block in workload.blocks):
         if order == 0:
-            parts.append(pa.array([TOTAL] * len(block), type=pa.large_string()))
-        elif len(block):
-            columns = [names.take(pa.array(block.attributes[:, column])) for column in range(order)]
+            parts.append(pa.array([TOTAL] * len(attributes), type=pa.large_string()))
+        elif len(attributes):
+            columns = [names.take(pa.array(attributes[:, column])) for column in range(order)]
             parts.append(pc.binary_join_element_wise(*columns, pa.scalar(JOIN, pa.large_string())))
     return pd.Series(pa.chunked_array(parts, type=pa.large_string()).to_pandas())
 
@@ -109,9 +109,9 @@ def _kind_names(workload: Workload) -> Any:
     names = [kind.name for kind in workload.kinds]
     codes: list[Any] = []
     labels: dict[str, int] = {}
-    for block in workload.blocks:
-        numbers = row_numbers(block.kinds)
-        distinct = block.kinds[np.unique(numbers, return_index=True)[1]].tolist()
+    for kinds in (block.written_kinds for block in workload.blocks):
+        numbers = row_numbers(kinds)
+        distinct = kinds[np.unique(numbers, return_index=True)[1]].tolist()
         words = [JOIN.join(names[code] for code in row) for row in distinct]
         codes.append(np.array([labels.setdefault(word, len(labels)) for word in words], dtype=np.int64)[numbers])
     return pd.Categorical.from_codes(np.concatenate(codes), categories=pd.Index(list(labels)))

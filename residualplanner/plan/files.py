@@ -22,7 +22,7 @@ from residualplanner.privacy import Budget, Neighbors
 from residualplanner.queries import kind_from_json, kind_to_json
 from residualplanner.workload import QueryBlock, Workload
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 _FIELDS = {"domain", "kinds", "orders", "budget", "loss", "loss_value", "gap", "status", "pcost"} | {
     "neighbors",
@@ -85,6 +85,8 @@ def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         arrays[f"queries/attributes_{order}"] = block.attributes
         arrays[f"queries/kinds_{order}"] = block.kinds
         arrays[f"queries/weights_{order}"] = block.weights
+        if block.axes is not None:
+            arrays[_axes_name(order)] = block.axes
     return header, arrays
 
 
@@ -135,6 +137,7 @@ def _workload(domain: Domain, header: Mapping[str, Any], arrays: Mapping[str, ND
     if orders != sorted(set(orders)) or orders[0] < 0 or orders[-1] > len(domain):
         raise FileFormatError("the orders of a plan's queries must be ascending, from 0 to the number of attributes")
     expected = {f"queries/{part}_{order}" for part in ("attributes", "kinds", "weights") for order in orders}
+    expected |= {_axes_name(order) for order in orders if _axes_name(order) in arrays}
     stored = {name for name in arrays if not name.startswith(BASES)}
     if stored - {TARGETS} != expected | {"noise_variance"} or (TARGETS in stored) != (header["targets"] is not None):
         raise FileFormatError(
@@ -164,7 +167,22 @@ def _block(domain: Domain, kinds: int, arrays: Mapping[str, NDArray[Any]], order
         raise FileFormatError(f"queries of order {order} are not in order, or repeat")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise FileFormatError(f"weights of order {order} must be finite and at least 0")
-    return QueryBlock(attributes, asked, weights)
+    return QueryBlock(attributes, asked, weights, _axes(arrays, order, count))
+
+
+def _axes_name(order: int) -> str:
+    """The array of the orders in which queries were written; it is there where one is not the domain's."""
+    return f"queries/axes_{order}"
+
+
+def _axes(arrays: Mapping[str, NDArray[Any]], order: int, count: int) -> NDArray[Any] | None:
+    if _axes_name(order) not in arrays:
+        return None
+    axes = _array(arrays, _axes_name(order), np.dtype("<i4"), (count, order))
+    is_ascending = axes == np.arange(order)
+    if is_ascending.all() or not (np.sort(axes, axis=1) == np.arange(order)).all():
+        raise FileFormatError(f"queries of order {order} must name each of their axes once, some not in domain order")
+    return axes
 
 
 def _ascending(rows: NDArray[Any]) -> bool:

@@ -6,7 +6,8 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, value_text
+from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
 from residualplanner.plan.targets import Targets
 from residualplanner.workload import QueryLike, Workload, read_query
@@ -65,6 +66,10 @@ class ConvexLoss:
     solver: str = "CLARABEL"
 
 
+#: What may be meant by a word that is none, and how it is written.
+_NAMES = {"sum": "'sum'", "max": "'max'"} | {
+    name: f"{name}(...)" for name in ("SumOfVariances", "MaxVariance", "Targets", "ConvexLoss")
+}
 #: What `select` accepts as a loss.
 Loss = Literal["sum", "max"] | SumOfVariances | MaxVariance | Targets | ConvexLoss | Callable[[Any], Any]
 #: A loss as an object.
@@ -89,9 +94,10 @@ def read_loss(loss: Loss) -> LossObject:
         return MaxVariance()
     if callable(loss) and loss not in (SumOfVariances, MaxVariance, Targets, ConvexLoss):
         return ConvexLoss(loss)
+    word = loss.__name__ if isinstance(loss, type) else loss
     raise WorkloadError(
         "loss must be 'sum', 'max', SumOfVariances(...), MaxVariance(...), Targets(...) or a function of a CVXPY "
-        f"vector, got {loss!r}"
+        f"vector, got {value_text(loss)}{suggestion(word, _NAMES)}"
     )
 
 
@@ -141,7 +147,10 @@ def importance_of(workload: Workload, weights: Weights | None) -> FloatArray:
         given = np.ones(len(workload))
     elif isinstance(weights, str):
         if weights not in _RULES:
-            raise WorkloadError(f"weights must be one of {sorted(_RULES)}, a mapping or numbers, got {weights!r}")
+            meant = suggestion(weights, sorted(_RULES))
+            raise WorkloadError(
+                f"weights must be one of {sorted(_RULES)}, a mapping or numbers, got {weights!r}{meant}"
+            )
         given = _RULES[weights](workload.cells)
     else:
         given = _numbers(workload, weights)

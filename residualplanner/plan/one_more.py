@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, IntArray, require_positive
+from residualplanner._checks import FloatArray, IntArray, require_positive, require_type
 from residualplanner._normal import normal_quantile
 from residualplanner._words import listed, rounded_up
 from residualplanner.bases import spans_kind
@@ -120,6 +120,7 @@ def cost_of_more(
         Same budget, rho 0.5: standard errors grow by factors of 1.071 to 1.071, most for age; added 1.441
         Same accuracy: 1.147 times the budget, rho 0.5734, 0.07337 more; added 1.345
     """
+    require_type("cost_of_more", "plan", plan, Plan, "write cost_of_more(plan, queries)")
     added = queries if isinstance(queries, Workload) else Workload(plan.domain, queries)
     known = query_places(plan.workload, added)
     if (known >= 0).any():

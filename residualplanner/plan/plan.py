@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner._checks import FloatArray, frozen
+from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner._whole import PathLike
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
@@ -30,8 +30,9 @@ from residualplanner.plan.max_abs_error import mean_max_bound
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.svd_bound import svd_bound
 from residualplanner.plan.targets import Targets
+from residualplanner.plan.transposed import TransposedTable
 from residualplanner.privacy import Budget, Neighbors
-from residualplanner.workload import BasesBySet, Closure, QueryLike, Workload, read_query
+from residualplanner.workload import BasesBySet, Closure, QueryLike, Workload, written_query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,7 +202,7 @@ class Plan:
         return float(importance @ self.average_variances) / least - 1
 
     def variance(self, query: QueryLike) -> NDArray[np.float64]:
-        """The variance of every cell of a query's table, (q_1, .., q_k) in domain order, in counts squared.
+        """The variance of every cell of a query's table, (q_1, .., q_k), in counts squared; axes as it is written.
 
         Any query on a subset of a workload query's attributes can be asked, in any kind that the bases span.
 
@@ -215,6 +216,8 @@ class Plan:
     def covariance(self, query: QueryLike) -> NDArray[np.float64]:
         """The covariance of the cells of a query's table in C order, (cells, cells), in counts squared.
 
+        The order of the cells follows that in which the query's attributes are written.
+
         Raises:
             WorkloadError: the plan does not answer the query, or the matrix is too large.
 
@@ -227,7 +230,7 @@ class Plan:
 
         Args:
             query: any query that the plan answers.
-            weights (q_1, .., q_k): the weight of each cell, in domain order.
+            weights (q_1, .., q_k): the weight of each cell, with its axes as the query is written.
 
         Raises:
             WorkloadError: the plan does not answer the query, or the weights do not have its table's shape.
@@ -236,7 +239,7 @@ class Plan:
             matrices of each attribute; the covariance is not formed.
         Source: spec eqs. (12) and (26).
         """
-        table, array = self._table(query), np.asarray(weights, dtype=np.float64)
+        table, array = self._table(query), require_numbers("weights must be numbers, one for each cell", weights)
         if array.shape != table.shape or not np.isfinite(array).all():
             raise WorkloadError(f"weights must be finite, one for each cell: shape {table.shape}, got {array.shape}")
         return table.combination_variance(array)
@@ -330,10 +333,11 @@ class Plan:
 
     def _table(self, query: QueryLike) -> TableAccuracy:
         """Variances and covariances within the table of a query."""
-        positions, kinds = read_query(self.domain, query)
+        written = written_query(self.domain, query)
+        positions, kinds = written.in_domain_order
         if self.closure.positions_of(np.array([positions], dtype=np.int32))[0] < 0:
-            names = tuple(self.domain.names[position] for position in positions)
+            names = tuple(self.domain.names[position] for position in written.positions)
             raise WorkloadError(
                 f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
             )
-        return self._accuracy.table(positions, kinds)
+        return TransposedTable(self._accuracy.table(positions, kinds), written.axes)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, require_positive
+from residualplanner._checks import FloatArray, require_positive, value_text
+from residualplanner._words import suggestion
 from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.attributes import workload_numbers
@@ -34,8 +35,18 @@ from residualplanner.plan.targets import Targets, basis_importance
 from residualplanner.plan.unit_noise import least_maximum, least_sum
 from residualplanner.privacy import Budget, Neighbors, Notion, pcost
 from residualplanner.selection import NoiseChoice
-from residualplanner.workload import BasesBySet, Workload
+from residualplanner.workload import BasesBySet, Workload, require_workload
 
+#: What may be meant by a word for a budget, and how it is written.
+_BUDGETS = {
+    "zcdp": "zcdp(0.5)",
+    "rho": "zcdp(0.5)",
+    "gdp": "gdp(1)",
+    "mu": "gdp(1)",
+    "pcost": "pcost(1)",
+    "approx_dp": "approx_dp(1, 1e-9)",
+    "epsilon": "approx_dp(1, 1e-9)",
+}
 #: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.
 _RESERVE = 1 + 1e-11
 #: Bases by set are taken where they make a loss smaller by this fraction; plans without are simpler.
@@ -101,8 +112,7 @@ def select(
     """
     at_most = _one_limit(budget, at_most, loss)
     notion = Neighbors(neighbors, records_per_person)
-    if not isinstance(workload, Workload):
-        raise WorkloadError(f"select plans for a Workload, got {type(workload).__name__}; make one with marginals()")
+    require_workload("select", workload)
     require_public_total(workload.domain, notion)
     if notion.notion == "replace" and len(workload.closure) == 1:
         raise BudgetError("when records are replaced their number is public: this workload has nothing to protect")
@@ -251,7 +261,10 @@ def _one_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> floa
     if (budget is None) == (at_most is None):
         raise BudgetError("give exactly one of budget= and at_most=")
     if budget is not None and not isinstance(budget, Budget):
-        raise BudgetError(f"budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp(0.5), got {budget!r}")
+        raise BudgetError(
+            f"budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp(0.5), got {value_text(budget)}"
+            f"{suggestion(budget, _BUDGETS)}"
+        )
     if at_most is not None:
         require_positive("at_most", at_most)
     return at_most

@@ -14,7 +14,7 @@ from residualplanner.plan.losses import Loss, MaxVariance, SumOfVariances, impor
 from residualplanner.plan.svd_blocks import Pattern, coordinates, distinct_rows, pattern_table
 from residualplanner.plan.svd_factors import LARGEST, AttributeFactors, attribute_factors, root_trace
 from residualplanner.plan.svd_maximum import greatest_bound
-from residualplanner.workload import Workload
+from residualplanner.workload import Workload, require_workload
 
 
 def svd_bound(workload: Workload, *, loss: Loss = "sum") -> float:
@@ -54,8 +54,7 @@ def svd_bound(workload: Workload, *, loss: Loss = "sum") -> float:
         >>> round(svd_bound(marginals(cps, order=1, kinds={"age": Prefix(), "income": Prefix()}), loss="max"), 3)
         9.603
     """
-    if not isinstance(workload, Workload):
-        raise WorkloadError(f"svd_bound is for a Workload, got {type(workload).__name__}; make one with marginals()")
+    require_workload("svd_bound", workload)
     asked = read_loss(loss)
     if not isinstance(asked, SumOfVariances | MaxVariance):
         raise WorkloadError("svd_bound is for the losses 'sum', 'max', SumOfVariances(...) and MaxVariance(...)")

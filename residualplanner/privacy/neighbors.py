@@ -7,6 +7,8 @@ Source: spec sections 1 and 8.
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from residualplanner._checks import value_text
+from residualplanner._words import suggestion
 from residualplanner.errors import BudgetError
 
 Notion = Literal["add-remove", "replace"]
@@ -36,11 +38,16 @@ class Neighbors:
     records_per_person: int = 1
 
     def __post_init__(self) -> None:
-        if self.notion not in get_args(Notion):
-            raise BudgetError(f"neighbors must be one of {list(get_args(Notion))}, got {self.notion!r}")
+        if not isinstance(self.notion, str) or self.notion not in get_args(Notion):
+            raise BudgetError(
+                f"neighbors must be one of {list(get_args(Notion))}, got {value_text(self.notion)}"
+                f"{suggestion(self.notion, get_args(Notion))}"
+            )
         records = self.records_per_person
         if isinstance(records, bool) or not isinstance(records, int) or not 1 <= records <= 10**6:
-            raise BudgetError(f"records_per_person must be a whole number from 1 to 1,000,000, got {records!r}")
+            raise BudgetError(
+                f"records_per_person must be a whole number from 1 to 1,000,000, got {value_text(records)}"
+            )
 
     @property
     def cost_factor(self) -> int:

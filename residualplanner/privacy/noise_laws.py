@@ -13,8 +13,8 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from typing import Literal, Protocol
 
-from residualplanner._checks import Number
-from residualplanner._words import decimal_text_up, fraction_text
+from residualplanner._checks import Number, value_text
+from residualplanner._words import decimal_text_up, fraction_text, suggestion
 from residualplanner.errors import BudgetError
 from residualplanner.privacy._exact import (
     decimal_down,
@@ -182,7 +182,7 @@ def law_of(noise: object) -> NoiseLaw:
     """
     law = _LAWS.get(noise) if isinstance(noise, str) else None
     if law is None:
-        raise BudgetError(f"noise must be 'discrete' or 'gaussian', got {noise!r}")
+        raise BudgetError(f"noise must be 'discrete' or 'gaussian', got {value_text(noise)}{suggestion(noise, list(_LAWS))}")
     return law
 
 

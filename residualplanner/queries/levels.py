@@ -11,6 +11,7 @@ from operator import index
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._checks import value_text
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.spans import span_texts
@@ -46,7 +47,7 @@ def checked_levels(levels: Sequence[GivenLevel]) -> tuple[Level, ...]:
     if isinstance(levels, str | Mapping) or not isinstance(levels, Sequence):
         raise WorkloadError(
             "the levels of a hierarchy must be a list from coarse to fine; write [level] for a single one, got "
-            f"{reprlib.repr(levels)}"
+            f"{value_text(levels)}"
         )
     return tuple(_checked_level(number, level) for number, level in enumerate(levels, 1))
 
@@ -96,7 +97,7 @@ def _checked_level(number: int, level: GivenLevel) -> Level:
         if width < 1:
             raise WorkloadError(
                 f"level {number} of the hierarchy must be a mapping from names of groups to lists of members, or a "
-                f"whole number, how many values a band has; got {reprlib.repr(level)}"
+                f"whole number, how many values a band has; got {value_text(level)}"
             )
         return width
     if not level:
@@ -112,7 +113,7 @@ def _checked_name(number: int, name: object) -> str:
 
 def _checked_members(name: str, members: object) -> tuple[Label, ...]:
     if isinstance(members, str | bytes | Mapping) or not isinstance(members, Iterable):
-        raise WorkloadError(f"the members of the group {name!r} must be a list, got {reprlib.repr(members)}")
+        raise WorkloadError(f"the members of the group {name!r} must be a list, got {value_text(members)}")
     plain = tuple(_checked_member(name, member) for member in members)
     if not plain:
         raise WorkloadError(f"the group {name!r} has no members; leave it out")

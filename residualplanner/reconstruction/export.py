@@ -129,7 +129,7 @@ def _tables_of(index: Any, plan: Plan) -> Iterator[tuple[str, str, tuple[tuple[i
     workload = plan.workload
     files, queries = (iter(index[name].to_pylist()) for name in ("file", "query"))
     for block in workload.blocks:
-        for positions, codes in zip(block.attributes.tolist(), block.kinds.tolist(), strict=True):
+        for positions, codes in zip(block.written_attributes.tolist(), block.written_kinds.tolist(), strict=True):
             asked = tuple(zip(positions, (workload.kinds[code] for code in codes), strict=True))
             yield next(files).removeprefix("tables/"), next(queries), asked
 

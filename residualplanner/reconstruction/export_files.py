@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
+from residualplanner._checks import value_text
+from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
 
 #: The formats of the tables' files.
@@ -21,7 +23,7 @@ _DISTINCT = frozenset(("estimate", "ci_low", "ci_high", "E", "query"))
 def require_format(name: object) -> None:
     """Raise WorkloadError unless it is one of `FORMATS`."""
     if not isinstance(name, str) or name not in FORMATS:
-        raise WorkloadError(f"format must be one of {list(FORMATS)}, got {name!r}")
+        raise WorkloadError(f"format must be one of {list(FORMATS)}, got {value_text(name)}{suggestion(name, FORMATS)}")
 
 
 def parquet_bytes(table: Any) -> Any:

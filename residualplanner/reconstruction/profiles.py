@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, value_text
 from residualplanner._normal import normal_quantile
+from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
 
 #: The profiles that tables can be written in.
@@ -99,7 +100,9 @@ def profile_named(name: object) -> Profile:
         WorkloadError: there is none.
     """
     if not isinstance(name, str) or name not in PROFILES:
-        raise WorkloadError(f"profile must be one of {list(PROFILES)}, got {name!r}")
+        raise WorkloadError(
+            f"profile must be one of {list(PROFILES)}, got {value_text(name)}{suggestion(name, list(PROFILES))}"
+        )
     return PROFILES[name]
 
 

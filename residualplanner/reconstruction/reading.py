@@ -5,11 +5,12 @@ Reads: a folder that somebody hands over.  Gives: SavedTables.  Nothing in it is
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from residualplanner._checks import require_path
 from residualplanner._json import parse_json
 from residualplanner._whole import PathLike
 from residualplanner.domain import Domain
@@ -20,7 +21,8 @@ from residualplanner.reconstruction.file_names import TOTAL, NameParts, table_na
 from residualplanner.reconstruction.profiles import PROFILES, QUERY
 from residualplanner.reconstruction.reading_files import csv_table, read_table
 from residualplanner.reconstruction.sidecar import NUMBER, TEXT, label_type
-from residualplanner.workload import QueryLike, query_of, read_query
+from residualplanner.reconstruction.transposing import transposed_frame
+from residualplanner.workload import QueryLike, WrittenQuery, query_of, written_query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +57,7 @@ class SavedTables(Mapping[Any, "pd.DataFrame"]):
         folder: where they are.
         manifest: how they were made, and what that cost: what is in ``manifest.json``.
         metadata: what their columns mean: what is in ``metadata.json``.
-        files: by the name of a table, such as ``"age@prefix.sex"``, where it stands.
+        files: by the name of a table, such as ``"age@prefix.sex"``, where it stands; attributes as they were written.
     """
 
     folder: Path
@@ -64,9 +66,10 @@ class SavedTables(Mapping[Any, "pd.DataFrame"]):
     files: Mapping[str, SavedTable] = field(repr=False)
     _domain: Domain = field(repr=False)
     _parts: NameParts = field(repr=False)
+    _written: Mapping[str, str] = field(repr=False)
 
     def __getitem__(self, query: QueryLike) -> "pd.DataFrame":
-        """The table of a query, as ``Table.to_frame`` gave it.
+        """The table of a query, as ``Table.to_frame`` gives it, in whatever order the query was saved.
 
         Raises:
             DomainError: an attribute is not in the domain, or twice in the query.
@@ -74,23 +77,28 @@ class SavedTables(Mapping[Any, "pd.DataFrame"]):
             FileFormatError: the table's file is absent, was altered, or is no such table; the message names it.
             MissingExtraError: it is a workbook, and openpyxl is not installed.
         """
-        positions, kinds = read_query(self._domain, query)
-        saved = self._saved(positions, kinds)
-        if saved is None:
-            names = tuple(self._domain.names[position] for position in positions)
+        wanted = written_query(self._domain, query)
+        name = self._name(wanted)
+        if name is None:
+            names = tuple(self._domain.names[position] for position in wanted.positions)
             raise WorkloadError(f"{self.folder} has no table for {names!r} in these kinds; load the measurement for it")
+        written = _written_of(name, {self._parts[asked]: asked for asked in zip(*wanted, strict=True)})
+        saved = self.files[name]
         if not _FILE.fullmatch(saved.file):
             raise FileFormatError(f"{self.folder / 'index.csv'} names a file that is no table of the folder; {_AGAIN}")
+        if saved.cells != written.cells(self._domain):
+            raise FileFormatError(f"{self.folder / saved.file} is not the table that the index says it is; {_AGAIN}")
         content = _content(self.folder, saved.file, saved.sha256)
-        attributes = [self._domain.attributes[position] for position in positions]
-        types = {each.name: label_type(each, kind) for each, kind in zip(attributes, kinds, strict=True)}
+        attributes = [self._domain.attributes[position] for position in written.positions]
+        types = {each.name: label_type(each, kind) for each, kind in zip(attributes, written.kinds, strict=True)}
         types |= {name: TEXT if name == QUERY else NUMBER for name in PROFILES[self.profile].value_names}
-        return read_table(content, self.folder / saved.file, types, saved.cells)
+        frame = read_table(content, self.folder / saved.file, types, saved.cells)
+        return transposed_frame(frame, self._domain, written, wanted)
 
     def __contains__(self, query: object) -> bool:
         """Whether the folder has a table for the query; the table is not read."""
         try:
-            return self._saved(*read_query(self._domain, query)) is not None  # type: ignore[arg-type]
+            return self._name(written_query(self._domain, query)) is not None  # type: ignore[arg-type]
         except (DomainError, WorkloadError):
             return False
 
@@ -104,8 +112,7 @@ class SavedTables(Mapping[Any, "pd.DataFrame"]):
     def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
         asked = {part: each for each, part in self._parts.items()}
         for name in self.files:
-            pairs = [asked[part] for part in name.split(".")] if name != TOTAL else []
-            yield query_of(self._domain, [position for position, _ in pairs], [kind for _, kind in pairs])
+            yield query_of(self._domain, *_written_of(name, asked))
 
     def __len__(self) -> int:
         return len(self.files)
@@ -121,9 +128,12 @@ class SavedTables(Mapping[Any, "pd.DataFrame"]):
         found: pd.DataFrame = csv_table(content, self.folder / "errors.csv", types).to_pandas()
         return found
 
-    def _saved(self, positions: tuple[int, ...], kinds: tuple[Kind, ...]) -> SavedTable | None:
-        parts = [self._parts.get(asked) for asked in zip(positions, kinds, strict=True)]
-        return None if None in parts else self.files.get(table_name([part for part in parts if part is not None]))
+    def _name(self, query: WrittenQuery) -> str | None:
+        """The name of a query's table, in whatever order it was saved; None where there is none."""
+        parts = [self._parts.get(asked) for asked in zip(*query.in_domain_order, strict=True)]
+        name = table_name([part for part in parts if part is not None])
+        name = self._written.get(name, name)
+        return name if None not in parts and name in self.files else None
 
     @property
     def profile(self) -> str:
@@ -146,6 +156,7 @@ def load_tables(folder: PathLike) -> SavedTables:
 
     Cost: the manifest, the metadata and the index are read; tables when they are asked for.
     """
+    require_path("load_tables", folder, 'load_tables("release")')
     home = Path(folder)
     if not (home / "manifest.json").is_file():
         raise FileFormatError(f"{home} has no manifest.json; name the folder of a release")
@@ -169,7 +180,7 @@ def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables:
     files = dict(zip(index["name"].to_pylist(), saved, strict=True))
     if not {TOTAL, *parts.values()}.issuperset(part for name in files for part in name.split(".")):
         raise FileFormatError(f"{home / 'index.csv'} names tables that metadata.json does not know; {_AGAIN}")
-    tables = SavedTables(home, manifest, metadata, files, domain, parts)
+    tables = SavedTables(home, manifest, metadata, files, domain, parts, _written_names(files, parts))
     if tables.profile not in PROFILES:
         raise LookupError(tables.profile)
     return tables
@@ -182,6 +193,19 @@ def _parts(domain: Domain, kinds: list[Kind], metadata: Mapping[str, Any]) -> Na
         for attribute in metadata["tables"]["attributes"]
         for asked in attribute["asked"]
     }
+
+
+def _written_of(name: str, asked: Mapping[str, tuple[int, Kind]]) -> WrittenQuery:
+    """The query of the table of this name, given what each part of it stands for."""
+    pairs = [asked[part] for part in name.split(".")] if name != TOTAL else []
+    return WrittenQuery(tuple(position for position, _ in pairs), tuple(kind for _, kind in pairs))
+
+
+def _written_names(names: Iterable[str], parts: NameParts) -> dict[str, str]:
+    """By the name that a table would have in domain order its own, where that is another."""
+    place = {part: position for (position, _), part in parts.items()} | {TOTAL: 0}
+    pairs = ((table_name(sorted(name.split("."), key=place.__getitem__)), name) for name in names)
+    return {other: name for other, name in pairs if other != name}
 
 
 def _content(folder: Path, name: str, digest: object) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, frozen, require_path, require_type
 from residualplanner._whole import PathLike
 from residualplanner.bases import spans_kind
 from residualplanner.errors import DomainError, WorkloadError
@@ -21,9 +21,9 @@ from residualplanner.plan import Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.export_files import FormatName
 from residualplanner.reconstruction.profiles import ProfileName
-from residualplanner.reconstruction.stacks import Rebuilder
+from residualplanner.reconstruction.stacks import Rebuilder, Stack
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import QueryLike, read_query
+from residualplanner.workload import QueryBlock, QueryLike, written_query
 
 #: How many cells and how many tables of the workload are taken at a time, of all shapes together.
 _CHUNK_CELLS = 4 * BATCH_CELLS
@@ -32,11 +32,11 @@ _CHUNK_TABLES = 4096
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TableBatch:
-    """Some tables of the same kinds of query and of one shape.
+    """Some tables of the same kinds of query and of one shape, with their axes as the queries were written.
 
     Attributes:
         queries (b,): their numbers in the order of the workload.
-        attributes (b, k): the positions of their attributes in the domain.
+        attributes (b, k): the positions of their attributes in the domain, in the order written.
         kinds (k,): what is asked of each attribute.
         estimates (b, q_1, .., q_k): in counts, read-only.
     """
@@ -52,7 +52,8 @@ class Release(Mapping[Any, Table]):
     """A mapping from queries to tables, unbiased and consistent with one another.
 
     It iterates over the queries of the workload; any query on a subset of the attributes of one of them has a table,
-    too, of whatever kinds.  Tables are made anew each time, always the same.
+    too, of whatever kinds.  Tables are made anew each time, always the same, with their axes in the order in which the
+    query is written.
 
     Attributes:
         measurement: what the tables are made of.
@@ -70,17 +71,18 @@ class Release(Mapping[Any, Table]):
         return self.measurement.plan
 
     def __getitem__(self, query: QueryLike) -> Table:
-        """The table of a query.
+        """The table of a query, its axes in the order in which the query is written.
 
         Raises:
             DomainError: an attribute is not in the domain, or twice in the query.
             WorkloadError: the release does not answer the query; what was measured of an attribute does not answer this
                 kind of query.
         """
-        positions, kinds = read_query(self.plan.domain, query)
+        written = written_query(self.plan.domain, query)
+        positions, kinds = written.in_domain_order
         rows = np.array([positions], dtype=np.int32)
         if self.plan.closure.positions_of(rows)[0] < 0:
-            names = tuple(self.plan.domain.names[position] for position in positions)
+            names = tuple(self.plan.domain.names[position] for position in written.positions)
             raise WorkloadError(
                 f"the release does not answer {names!r}: it is not part of a query of the workload; add it, plan and "
                 "measure again"
@@ -89,7 +91,7 @@ class Release(Mapping[Any, Table]):
             self._require_spanned(position, kind)
         asked = np.arange(len(kinds), dtype=np.int16)[None]
         (stack,) = self._rebuilder.stacks(rows, asked, kinds, Scratch())
-        return Table(self.plan, positions, kinds, stack.estimates[0])
+        return Table(self.plan, *written, stack.estimates[0].transpose(written.axes))
 
     def __contains__(self, query: object) -> bool:
         """Whether the release has a table for the query, of the workload or not."""
@@ -175,6 +177,7 @@ class Release(Mapping[Any, Table]):
         """
         from residualplanner.reconstruction.export import save_release
 
+        require_path("release.save", folder, 'release.save("release")')
         save_release(self, folder, format, profile=profile, level=level, progress=progress)
 
     def _chunks(self) -> Iterator[list[TableBatch]]:
@@ -183,13 +186,9 @@ class Release(Mapping[Any, Table]):
         for block in self.plan.workload.blocks:
             cells = self.plan.workload.cells[start : start + len(block)]
             for first, last in pairwise(_chunk_ends(cells)):
-                attributes, asked = block.attributes[first:last], block.kinds[first:last]
-                yield [
-                    TableBatch(start + first + rows, attributes[rows], kinds, estimates)
-                    for rows, kinds, estimates in self._rebuilder.stacks(
-                        attributes, asked, self.plan.workload.kinds, scratch
-                    )
-                ]
+                part = block.part(slice(first, last))
+                stacks = self._rebuilder.stacks(part.attributes, part.kinds, self.plan.workload.kinds, scratch)
+                yield [batch for stack in stacks for batch in _batches_as_written(part, stack, start + first)]
             start += len(block)
 
     def _require_spanned(self, position: int, kind: Kind) -> None:
@@ -209,10 +208,42 @@ def reconstruct(measurement: Measurement) -> Release:
     Returns:
         The release: a mapping from queries to tables.
 
+    Raises:
+        ArgumentError: it is no measurement.
+
     Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on what they share.
     Source: spec eqs. (10), (13) and (25); paper Algorithms 2 and 6.
     """
+    require_type(
+        "reconstruct",
+        "measurement",
+        measurement,
+        Measurement,
+        "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path))",
+    )
     return Release(measurement)
+
+
+def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator[TableBatch]:
+    """Tables of a block in domain order as one batch for each order in which they were written.
+
+    Args:
+        block: the queries.
+        stack: tables of some of them.
+        start: the number of the block's first query in the workload.
+    """
+    if block.axes is None:
+        yield TableBatch(start + stack.rows, block.attributes[stack.rows], stack.kinds, stack.estimates)
+        return
+    asked = block.part(stack.rows)
+    for axes in np.unique(asked.every_axes, axis=0):
+        same = np.flatnonzero((asked.every_axes == axes).all(axis=1))
+        yield TableBatch(
+            start + stack.rows[same],
+            asked.written_attributes[same],
+            tuple(stack.kinds[axis] for axis in axes.tolist()),
+            frozen(stack.estimates[same].transpose(0, *(1 + axes))),
+        )
 
 
 def _chunk_ends(cells: FloatArray) -> list[int]:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, require_numbers
 from residualplanner._normal import normal_quantile
-from residualplanner.errors import WorkloadError
 from residualplanner.plan import TOTAL, Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
@@ -58,11 +57,13 @@ class Estimate:
 class Table:
     """The answer to one query: unbiased estimates, consistent with every other table, with exact variances.
 
+    Everything about it has the attributes in the order in which the query was written.
+
     Attributes:
         plan: what was measured, with how much noise.
-        positions: the attributes' places in the domain, ascending.
+        positions: where each attribute stands in the domain.
         kinds: what is asked of each attribute.
-        estimate (q_1, .., q_k): the estimates in counts, read-only, attributes in domain order.  They can be negative.
+        estimate (q_1, .., q_k): the estimates in counts, read-only, an axis for each attribute.  They can be negative.
     """
 
     plan: Plan = field(repr=False)
@@ -72,7 +73,7 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The attributes' names, in domain order."""
+        """The attributes' names, axis by axis."""
         names = self.plan.domain.names
         return tuple(names[position] for position in self.positions)
 
@@ -139,10 +140,7 @@ class Table:
         Cost: O(cells) where all is identity, else a product with a matrix for each attribute.
         Source: spec eqs. (12) and (26).
         """
-        try:
-            array = np.asarray(weights, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise WorkloadError("weights must be numbers, one for each cell") from None
+        array = require_numbers("weights must be numbers, one for each cell", weights)
         variance = self.plan.combination_variance(self.query, array)
         return Estimate(float((array * self.estimate).sum()), variance)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from residualplanner._checks import value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.code_matrix import blocks_of_matrix
@@ -88,10 +89,12 @@ def open_source(data: object, domain: Domain) -> Source:
 def _open(data: object, domain: Domain) -> Source:
     if isinstance(data, np.ndarray):
         return RecordSource(domain, blocks_of_matrix(data, domain))
-    if isinstance(data, Mapping):
-        return CountSource(data, domain)
     if isinstance(data, CsvFile):
         return source_of_csv(data, domain)
+    if type(data).__module__.startswith("residualplanner."):
+        raise DataError(f"{value_text(data)} of this library holds no records; give {_ACCEPTED}")
+    if isinstance(data, Mapping):
+        return CountSource(data, domain)
     if isinstance(data, str | Path):
         return _file_source(data, domain)
     for library, word in _names_of_classes(data):

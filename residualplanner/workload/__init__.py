@@ -1,6 +1,6 @@
 """Queries over a domain, families of them, and the downward closure whose residuals answer them."""
 
-from residualplanner.workload.asked import QueryLike, query_of, read_query
+from residualplanner.workload.asked import QueryLike, WrittenQuery, query_of, read_query, written_query
 from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.workload.bases_by_set import BasesBySet
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
@@ -12,7 +12,7 @@ from residualplanner.workload.shape_groups import (
     subtraction_cells,
 )
 from residualplanner.workload.symmetry import Orbits, workload_orbits
-from residualplanner.workload.workload import QueryBlock, Workload
+from residualplanner.workload.workload import QueryBlock, Workload, require_workload
 
 __all__ = [
     "AttributeSets",
@@ -23,14 +23,17 @@ __all__ = [
     "QueryLike",
     "ShapeGroups",
     "Workload",
+    "WrittenQuery",
     "downward_closure",
     "marginals",
     "query_of",
     "read_query",
+    "require_workload",
     "row_numbers",
     "shape_groups",
     "shape_groups_by_set",
     "subset_products",
     "subtraction_cells",
     "workload_orbits",
+    "written_query",
 ]

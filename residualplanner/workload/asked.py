@@ -3,8 +3,13 @@
 Reads: names, or a mapping from name to kind of query.  Gives: positions in a domain and kinds; and the way back.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import NamedTuple
 
+from residualplanner._checks import value_text
+from residualplanner._words import suggestion
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind, asked_of
@@ -13,25 +18,76 @@ from residualplanner.queries import Identity, Kind, asked_of
 KIND_LIMIT = 2**15 - 1
 #: A query as users write it: attribute names (identity on each), one name, or a mapping from name to kind of query.
 QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
+#: What may be meant by a word for a kind of query, and how it is written.
+_KINDS = {
+    "identity": "Identity()",
+    "prefix": "Prefix()",
+    "range": "Range()",
+    "hierarchy": "Hierarchy(...)",
+    "custom": "Custom(...)",
+}
 #: Kinds that have been tied to an attribute, so that each is checked once and not for every query.
 TiedKinds = dict[tuple[int, Kind], Kind]
 
 
+class WrittenQuery(NamedTuple):
+    """A query with its attributes in the order in which they were written, which is that of its table's axes.
+
+    Attributes:
+        positions: of the attributes in the domain.
+        kinds: what is asked of each, tied to it.
+    """
+
+    positions: tuple[int, ...]
+    kinds: tuple[Kind, ...]
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """For each attribute, its axis in a table in domain order: what NumPy's ``transpose`` takes.
+
+        Example:
+            >>> WrittenQuery((2, 7, 0), (Identity(),) * 3).axes
+            (1, 2, 0)
+        """
+        return tuple(map(sorted(self.positions).index, self.positions))
+
+    @property
+    def in_domain_order(self) -> "WrittenQuery":
+        """The same query with its attributes ascending: equal for all orders in which one query can be written."""
+        by_position = sorted(zip(self.positions, self.kinds, strict=True), key=itemgetter(0))
+        return WrittenQuery(tuple(position for position, _ in by_position), tuple(kind for _, kind in by_position))
+
+    def cells(self, domain: Domain) -> int:
+        """How many answers the query has."""
+        return math.prod(kind.rows(domain.sizes[i]) for i, kind in zip(self.positions, self.kinds, strict=True))
+
+
 def read_query(domain: Domain, query: QueryLike) -> tuple[tuple[int, ...], tuple[Kind, ...]]:
     """The attribute positions of a query, ascending, and the kind asked of each, tied to it.
+
+    They are the same in whatever order the query was written; `written_query` keeps it.
 
     Raises:
         DomainError: an attribute is not in the domain, or is named twice.
         WorkloadError: the query is neither names nor a mapping from names to kinds of query, or a kind of query cannot
             be asked of its attribute.
     """
+    return written_query(domain, query).in_domain_order
+
+
+def written_query(domain: Domain, query: QueryLike) -> WrittenQuery:
+    """As `read_query`, but in the order in which the query was written; a set of names has that of the domain."""
     return read_tied(domain, query, {})
 
 
 def require_kind(name: str, kind: object) -> None:
     """Raise WorkloadError, naming the attribute, unless ``kind`` is a kind of query."""
     if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
-        raise WorkloadError(f"the kind of query on {name!r} must be one such as Identity() or Prefix(), got {kind!r}")
+        word = kind.__name__ if isinstance(kind, type) else kind
+        raise WorkloadError(
+            f"the kind of query on {name!r} must be one such as Identity() or Prefix(), got {value_text(kind)}"
+            f"{suggestion(word.lower() if isinstance(word, str) else word, _KINDS)}"
+        )
 
 
 def require_distinct(kinds: tuple[Kind, ...]) -> None:
@@ -42,21 +98,22 @@ def require_distinct(kinds: tuple[Kind, ...]) -> None:
         raise WorkloadError("a workload must list each of its kinds of query once")
 
 
-def read_tied(domain: Domain, query: QueryLike, tied: TiedKinds) -> tuple[tuple[int, ...], tuple[Kind, ...]]:
-    """As `read_query`; kinds that are tied already are looked up in ``tied``, and others are added to it."""
+def read_tied(domain: Domain, query: QueryLike, tied: TiedKinds) -> WrittenQuery:
+    """As `written_query`; kinds that are tied already are looked up in ``tied``, and others are added to it."""
     if isinstance(query, str):
         query = (query,)
     if not isinstance(query, Mapping | Sequence | frozenset | set):
-        raise WorkloadError(f"a query is a tuple of attribute names or a mapping name -> kind, got {query!r}")
+        raise WorkloadError(f"a query is a tuple of attribute names or a mapping name -> kind, got {value_text(query)}")
     asked = dict(query) if isinstance(query, Mapping) else {}
     for name, kind in asked.items():
         require_kind(name, kind)
-    positions = domain.positions(tuple(query))
+    read = domain.positions if isinstance(query, frozenset | set) else domain.positions_as_written
+    positions = read(tuple(query))
     kinds = [asked.get(domain.names[position], Identity()) for position in positions]
     for pair in zip(positions, kinds, strict=True):
         if pair not in tied:
             tied[pair] = asked_of(pair[1], domain.attributes[pair[0]])
-    return positions, tuple(tied[pair] for pair in zip(positions, kinds, strict=True))
+    return WrittenQuery(positions, tuple(tied[pair] for pair in zip(positions, kinds, strict=True)))
 
 
 def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -> tuple[str, ...] | dict[str, Kind]:

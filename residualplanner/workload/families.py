@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._checks import require_type, value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind, asked_of
@@ -46,6 +47,7 @@ def marginals(
         >>> list(marginals(domain, order=2, max_cells=100))
         [('sex', 'race')]
     """
+    require_type("marginals", "domain", domain, Domain, 'write marginals(Domain({"age": 85, ...}), up_to=2)')
     orders = _orders(domain, order, up_to, max_cells)
     asked, codes = _kinds(domain, {} if kinds is None else kinds)
     rows = np.array([asked[code].rows(size) for code, size in zip(codes, domain.sizes, strict=True)], dtype=np.float64)
@@ -68,7 +70,7 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
     for name, value in (("order", order), ("up_to", up_to), ("max_cells", max_cells)):
         least = 1 if name == "max_cells" else 0
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least):
-            raise WorkloadError(f"{name} must be a whole number, at least {least}, got {value!r}")
+            raise WorkloadError(f"{name} must be a whole number, at least {least}, got {value_text(value)}")
     if order is not None:
         if order > len(domain):
             raise WorkloadError(f"order={order}, but the domain has only {len(domain)} attributes")
@@ -81,7 +83,7 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
 def _kinds(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[tuple[Kind, ...], NDArray[np.int16]]:
     """The distinct kinds asked, and for each attribute (d,) which of them."""
     if not isinstance(kinds, Mapping):
-        raise WorkloadError(f"kinds must be a mapping from attribute name to kind of query, got {kinds!r}")
+        raise WorkloadError(f"kinds must be a mapping from attribute name to kind of query, got {value_text(kinds)}")
     domain.positions(tuple(kinds))
     for name, kind in kinds.items():
         require_kind(name, kind)

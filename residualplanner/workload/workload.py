@@ -4,13 +4,14 @@ Reads: a domain, kinds of query, weights.  Gives: Workload.  Never sees a record
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner._checks import frozen
+from residualplanner._checks import frozen, is_data, require_type
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind
@@ -27,14 +28,43 @@ class QueryBlock:
         attributes (m, k): positions in the domain, ascending in each row.
         kinds (m, k): for each attribute, which of the workload's kinds of query is asked of it.
         weights (m,): how much each query matters, at least 0.
+        axes (m, k): the order in which each query was written: the columns of its attributes; None, which takes no
+            memory, where that is the domain's for all.
     """
 
     attributes: PositionArray
     kinds: NDArray[np.int16]
     weights: NDArray[np.float64]
+    axes: PositionArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.axes is not None and (self.axes == np.arange(self.axes.shape[1])).all():
+            object.__setattr__(self, "axes", None)
 
     def __len__(self) -> int:
         return len(self.weights)
+
+    @property
+    def written_attributes(self) -> PositionArray:
+        """The attributes of each query in the order in which it was written, (m, k)."""
+        return self.attributes if self.axes is None else np.take_along_axis(self.attributes, self.axes, axis=1)
+
+    @property
+    def written_kinds(self) -> NDArray[np.int16]:
+        """The kinds of each query in that order, (m, k)."""
+        return self.kinds if self.axes is None else np.take_along_axis(self.kinds, self.axes, axis=1)
+
+    @property
+    def every_axes(self) -> PositionArray:
+        """The order in which each query was written, (m, k), the domain's too."""
+        if self.axes is None:
+            return np.broadcast_to(np.arange(self.kinds.shape[1], dtype=np.int32), self.kinds.shape)
+        return self.axes
+
+    def part(self, rows: Any) -> "QueryBlock":
+        """Some of the queries, by number, slice or mask."""
+        axes = None if self.axes is None else self.axes[rows]
+        return QueryBlock(self.attributes[rows], self.kinds[rows], self.weights[rows], axes)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -44,6 +74,10 @@ class Workload:
     A query is a tuple of attribute names in any order (a marginal: one count for each combination of their values), or
     a mapping from attribute name to the kind of query asked of it.  The empty tuple is the number of records.  Asking
     the same query twice changes nothing; if its weights differ, the larger holds.
+
+    A query comes back in the order in which it was written, and so do the axes, names and columns of its table.  It is
+    the same query in every order.  If it was written in several, the one that sorts last by the attributes' places in
+    the domain holds, so that a written order goes before that of a family, which is the domain's.
 
     A query of weight w counts w times: the loss "sum" adds w times its cell variances, the loss "max" takes the maximum
     of w times its cell variance.
@@ -62,7 +96,7 @@ class Workload:
         >>> domain = Domain({"age": 85, "sex": ["F", "M"]})
         >>> workload = Workload(domain, [("sex",), ("sex", "age")], weights=[1, 2])
         >>> list(workload), workload.cells.tolist()
-        ([('sex',), ('age', 'sex')], [2.0, 170.0])
+        ([('sex',), ('sex', 'age')], [2.0, 170.0])
     """
 
     domain: Domain
@@ -70,20 +104,21 @@ class Workload:
     kinds: tuple[Kind, ...]
 
     def __init__(self, domain: Domain, queries: Iterable[QueryLike], weights: ArrayLike | None = None) -> None:
-        if isinstance(queries, str | Mapping) or not isinstance(queries, Iterable):
+        require_type("Workload", "domain", domain, Domain, "write Workload(domain, queries)")
+        if isinstance(queries, str | Mapping | Domain) or not isinstance(queries, Iterable) or is_data(queries):
             raise WorkloadError("queries must be a list of queries; write [query] for a single one")
         tied: TiedKinds = {}
         read = [read_tied(domain, query, tied) for query in queries]
         given = _checked_weights(weights, len(read))
-        kinds = tuple(dict.fromkeys(kind for _, asked in read for kind in asked)) or (Identity(),)
+        kinds = tuple(dict.fromkeys(kind for query in read for kind in query.in_domain_order.kinds)) or (Identity(),)
         require_distinct(kinds)
         codes = {kind: code for code, kind in enumerate(kinds)}
         blocks = []
-        for order in range(max(len(positions) for positions, _ in read) + 1):
-            chosen = [number for number, (positions, _) in enumerate(read) if len(positions) == order]
-            attributes = np.array([read[i][0] for i in chosen], dtype=np.int32).reshape(len(chosen), order)
-            asked = np.array([[codes[kind] for kind in read[i][1]] for i in chosen], dtype=np.int16)
-            blocks.append(_merged(attributes, asked.reshape(len(chosen), order), given[chosen]))
+        for order in range(max(len(query.positions) for query in read) + 1):
+            chosen = [number for number, query in enumerate(read) if len(query.positions) == order]
+            written = np.array([read[i].positions for i in chosen], dtype=np.int32).reshape(len(chosen), order)
+            asked = np.array([[codes[kind] for kind in read[i].kinds] for i in chosen], dtype=np.int16)
+            blocks.append(_merged(_block_as_written(written, asked.reshape(len(chosen), order), given[chosen])))
         self._set(domain, tuple(blocks), kinds)
 
     @classmethod
@@ -99,7 +134,7 @@ class Workload:
 
     def _set(self, domain: Domain, blocks: tuple[QueryBlock, ...], kinds: tuple[Kind, ...]) -> None:
         for block in blocks:
-            for array in (block.attributes, block.kinds, block.weights):
+            for array in (block.attributes, block.kinds, block.weights, *(() if block.axes is None else (block.axes,))):
                 frozen(array)
         if not any(len(block) for block in blocks):
             raise WorkloadError("the workload has no queries; name at least one table to publish")
@@ -115,7 +150,8 @@ class Workload:
 
     def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
         for block in self.blocks:
-            for attributes, codes in zip(block.attributes.tolist(), block.kinds.tolist(), strict=True):
+            written = zip(block.written_attributes.tolist(), block.written_kinds.tolist(), strict=True)
+            for attributes, codes in written:
                 yield query_of(self.domain, attributes, [self.kinds[code] for code in codes])
 
     def __repr__(self) -> str:
@@ -134,13 +170,7 @@ class Workload:
         blocks = []
         for order in range(max(len(self.blocks), len(other.blocks))):
             mine, theirs = _block(self, order), _block(other, order)
-            blocks.append(
-                _merged(
-                    np.concatenate([mine.attributes, theirs.attributes]),
-                    np.concatenate([mine.kinds, recode[theirs.kinds]]),
-                    np.concatenate([mine.weights, theirs.weights]),
-                )
-            )
+            blocks.append(_merged(_joined(mine, replace(theirs, kinds=recode[theirs.kinds]))))
         return Workload.from_blocks(self.domain, blocks, kinds)
 
     def take(self, numbers: ArrayLike) -> "Workload":
@@ -156,7 +186,7 @@ class Workload:
         for block in self.blocks:
             part = chosen[start : start + len(block)]
             start += len(block)
-            blocks.append(QueryBlock(block.attributes[part], block.kinds[part], block.weights[part]))
+            blocks.append(block.part(part))
         return Workload.from_blocks(self.domain, blocks, self.kinds)
 
     @property
@@ -199,6 +229,11 @@ class Workload:
         return downward_closure(sets, np.array(self.domain.sizes, dtype=np.float64) == 1)
 
 
+def require_workload(call: str, workload: object) -> None:
+    """Raise ArgumentError, naming the function called, unless it is a workload."""
+    require_type(call, "workload", workload, Workload, "make one with marginals(domain, up_to=2)")
+
+
 def _checked_weights(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:
     if not count:
         raise WorkloadError("the workload has no queries; name at least one table to publish")
@@ -224,12 +259,35 @@ def _block(workload: Workload, order: int) -> QueryBlock:
     return QueryBlock(empty.astype(np.int32), empty.astype(np.int16), np.empty(0))
 
 
-def _merged(attributes: PositionArray, kinds: NDArray[np.int16], weights: NDArray[np.float64]) -> QueryBlock:
-    """One block of queries given in any order, with repetitions; the larger weight of equal queries holds."""
-    columns = [*kinds.T[::-1], *attributes.T[::-1]]
-    order = np.lexsort([-weights, *columns])
-    rows = np.concatenate([attributes, kinds], axis=1)[order]
-    first = np.ones(len(rows), dtype=np.bool_)
-    first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    chosen = order[first]
-    return QueryBlock(attributes[chosen], kinds[chosen], weights[chosen])
+def _block_as_written(attributes: PositionArray, kinds: NDArray[np.int16], weights: NDArray[np.float64]) -> QueryBlock:
+    """A block of queries (m, k) whose attributes are in the order in which they were written."""
+    ascending = np.argsort(attributes, axis=1)
+    return QueryBlock(
+        np.take_along_axis(attributes, ascending, axis=1),
+        np.take_along_axis(kinds, ascending, axis=1),
+        weights,
+        np.argsort(ascending, axis=1).astype(np.int32),
+    )
+
+
+def _joined(left: QueryBlock, right: QueryBlock) -> QueryBlock:
+    """The queries of both, one after the other."""
+    is_as_domain = left.axes is None and right.axes is None
+    return QueryBlock(
+        np.concatenate([left.attributes, right.attributes]),
+        np.concatenate([left.kinds, right.kinds]),
+        np.concatenate([left.weights, right.weights]),
+        None if is_as_domain else np.concatenate([left.every_axes, right.every_axes]),
+    )
+
+
+def _merged(block: QueryBlock) -> QueryBlock:
+    """The queries in order and without repetitions: of equal ones the larger weight holds, and the last of the axes."""
+    if not len(block):
+        return block
+    written = () if block.axes is None else block.axes.T[::-1]
+    order = np.lexsort([block.weights, *written, *block.kinds.T[::-1], *block.attributes.T[::-1]])
+    rows = np.concatenate([block.attributes, block.kinds], axis=1)[order]
+    starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
+    last = order[np.concatenate([starts[1:], [len(rows)]]) - 1]
+    return replace(block.part(last), weights=np.maximum.reduceat(block.weights[order], starts))

@@ -20,7 +20,8 @@ from residualplanner.measurement.precision import PRECISION_RULE_BY_SET
 from residualplanner.plan import load_plan, plan_hash, select
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Hierarchy, Identity, Prefix, Range
-from residualplanner.reconstruction import reconstruct
+from residualplanner.reconstruction import load_tables, reconstruct
+from residualplanner.reporting import figures_folder
 from residualplanner.workload import Workload, marginals
 
 KINDS = """
@@ -168,7 +169,7 @@ def test_the_error_table_tells_kinds_and_the_worst_cell(run, kinds, folder):
     errors = pd.read_csv(folder / "spec.plan.errors.csv").set_index(["query", "kinds"])
     for shown, key in {
         "age (range) × sex": ("age × sex", "range × identity"),
-        "sex × grade (prefix)": ("sex × grade", "identity × prefix"),
+        "grade (prefix) × sex": ("grade × sex", "prefix × identity"),
         "region (hierarchy)": ("region", "hierarchy"),
     }.items():
         row = errors.loc[key]
@@ -190,7 +191,7 @@ def test_tables_of_kinds_get_files_that_say_so(run, kinds, records, folder):
     assert files["age × sex", "identity × identity"] == "tables/age.sex.csv"
     assert files["region", "hierarchy"] == "tables/region@hierarchy.csv"
     release = reconstruct(load_measurement(folder / "m"))
-    for query, file in zip(QUERIES, ("age@range.sex", "sex.grade@prefix", "region@hierarchy"), strict=True):
+    for query, file in zip(QUERIES, ("age@range.sex", "grade@prefix.sex", "region@hierarchy"), strict=True):
         found = pd.read_csv(folder / "out" / "tables" / f"{file}.csv", dtype={"region": str})
         pd.testing.assert_frame_equal(found, release[query].to_frame(), check_dtype=False)
 
@@ -238,3 +239,23 @@ def test_a_slow_choice_of_bases_is_said_before_it_is_made(run, kinds, monkeypatc
     monkeypatch.setattr(sizes, "LARGE_SIZE", 4)
     told = run("plan", kinds).stdout.partition("Budget ")[0]
     assert "Size        choosing bases for region (4 values), grade (5 values) takes less than a second" in told
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parquet"])
+def test_tables_files_and_reports_have_the_order_of_the_spec(run, spec, records, folder, file_format):
+    queries = '[["sex", "age"], { grade = "prefix", sex = "identity" }, ["region", "age"]]'
+    text = re.sub(r"\[\[workload\]\].*", f"[[workload]]\nqueries = {queries}", spec.read_text(), flags=re.S)
+    spec.write_text(f'{text}\n[output]\nformat = "{file_format}"\n')
+    told = run("plan", spec).stdout
+    assert all(name in told for name in ("sex × age", "grade (prefix) × sex", "region × age"))
+    assert run("release", spec, records, "-o", "out").exit_code == 0
+    files = sorted(path.name for path in (folder / "out" / "tables").glob(f"*.{file_format}"))
+    assert files == [f"{name}.{file_format}" for name in ("grade@prefix.sex", "region.age", "sex.age")]
+    tables = load_tables(folder / "out")
+    assert list(tables["sex", "age"].columns[:2]) == ["sex", "age"]
+    assert list(tables["age", "sex"].columns[:2]) == ["age", "sex"]
+    for source in ("spec.plan", "out"):
+        assert run("report", source, "-o", f"{source}.html").exit_code == 0
+        errors = pd.read_csv(figures_folder(folder / f"{source}.html") / "errors.csv")
+        assert sorted(errors["query"]) == ["grade × sex", "region × age", "sex × age"]
+        assert "region × age" in (folder / f"{source}.html").read_text(encoding="utf-8")

@@ -43,19 +43,21 @@ def _is_clean(result, *words):
     [
         (("init", "absent.csv"), "there is no file absent.csv"),
         (("plan", "absent.toml"), "there is no file absent.toml"),
-        (("plan", "."), ". is a folder; name a file"),
+        (("plan", "."), ". is a folder; plan wants a spec in TOML"),
         (("measure", "absent.plan", "records.csv", "-o", "m"), "there is no file absent.plan"),
         (("release", "spec.toml", "absent.csv", "-o", "out"), "there is no file absent.csv"),
         (("reconstruct", "absent", "-o", "out"), "there is no file absent"),
         (("plan", "spec.toml", "-o", "nowhere/plan"), "the folder nowhere does not exist; make it first"),
         (("release", "spec.toml", "records.csv", "-o", "nowhere/out"), "the folder nowhere does not exist"),
         (("demo", "-o", "nowhere/out"), "the folder nowhere does not exist"),
-        (("plan", "records.csv"), "records.csv is not TOML"),
-        (("measure", "spec.toml", "records.csv", "-o", "m"), "this is no residualplanner file, or it is damaged"),
-        (("reconstruct", "records.csv", "-o", "out"), "this is no residualplanner file, or it is damaged"),
+        (("plan", "records.csv"), "records.csv is a CSV file"),
+        (("measure", "spec.toml", "records.csv", "-o", "m"), "spec.toml is a spec, which is for plan and release"),
+        (("reconstruct", "records.csv", "-o", "out"), "records.csv is a CSV file"),
+        (("reconstruct", "damaged", "-o", "out"), "this is no residualplanner file, or it is damaged"),
     ],
 )
-def test_missing_and_wrong_files_are_refused(run, spec, records, command, word):
+def test_missing_and_wrong_files_are_refused(run, spec, records, folder, command, word):
+    (folder / "damaged").write_bytes(b"PK and no more\xff")
     _refused(run(*command), word)
 
 
@@ -190,8 +192,8 @@ def test_a_truncated_plan_or_measurement_is_refused(run, spec, records, folder, 
 def test_a_measurement_is_no_plan(run, spec, records, folder):
     run("plan", spec, "-o", "p")
     run("measure", "p", records, "-o", "m")
-    _refused(run("measure", "m", records, "-o", "x"), "this file holds a 'measurement', not a 'plan'")
-    _refused(run("reconstruct", "p", "-o", "x"), "this file holds a 'plan', not a 'measurement'")
+    _refused(run("measure", "m", records, "-o", "x"), "m is a measurement, which is for reconstruct")
+    _refused(run("reconstruct", "p", "-o", "x"), "p is a plan, which is for measure")
 
 
 @pytest.mark.parametrize("level", ["0", "1", "95", "nan"])

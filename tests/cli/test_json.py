@@ -101,7 +101,7 @@ def test_quiet_says_nothing_in_json_either(run, spec):
     ("arguments", "kind", "status", "word"),
     [
         (("plan", "absent.toml"), "FileNotFoundError", 2, "there is no file absent.toml"),
-        (("plan", "records.csv"), "FileFormatError", 2, "is not TOML"),
+        (("plan", "records.csv"), "FileFormatError", 2, "records.csv is a CSV file"),
         (("release", "spec.toml", "bad.csv", "-o", "out"), "DataError", 2, "'sex'"),
         (("plan", "spec.toml", "--frobnicate"), "UsageError", 2, "--frobnicate"),
         (("plan",), "UsageError", 2, "SPEC"),

@@ -126,8 +126,8 @@ def test_a_torn_line_is_shown_and_settled(run, spec, records, ledger):
         (("l", "--settle", "0.5/3"), "a pcost is written as 1, 0.5 or 1/3"),
         (("l", "--settle", "0"), "a charge must be positive"),
         (("l", "--budget", "zcdp=1"), "belong to --create NAME"),
-        (("spec.toml",), "line 1 is no line of a ledger"),
-        ((".",), "no ordinary file"),
+        (("spec.toml",), "spec.toml is a spec"),
+        ((".",), ". is a folder; ledger wants a ledger"),
     ],
 )
 def test_what_cannot_be_is_refused_with_status_2(run, spec, ledger, folder, arguments, word):
@@ -139,7 +139,7 @@ def test_what_cannot_be_is_refused_with_status_2(run, spec, ledger, folder, argu
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{}\n"])
+@pytest.mark.parametrize("content", [None, b"x", b"{}\n"])
 def test_a_run_with_a_ledger_that_cannot_be_used_reads_no_record(run, spec, records, folder, monkeypatch, content):
     run("plan", spec, "-o", "p")
     if content is not None:

@@ -74,16 +74,18 @@ def test_a_plan_becomes_a_page(folder, spec, run):
 
 
 def test_what_cannot_be_reported_is_refused_in_one_line(folder, spec, run):
+    (folder / "damaged").write_bytes(b"PK\xff")
     for arguments, words in (
         (["nothing"], "there is no file or folder nothing"),
-        ([spec], "this is no residualplanner file"),
-        (["."], "holds no manifest.json"),
-        ([spec, "-o", "no/where.html"], "the folder no does not exist"),
+        ([spec], "spec.toml is a spec"),
+        (["."], ". is a folder; report wants a plan, or the folder of a release"),
+        (["damaged"], "this is no residualplanner file, or it is damaged"),
+        (["damaged", "-o", "no/where.html"], "the folder no does not exist"),
     ):
         result = run("report", *arguments)
         assert result.exit_code == 2
         assert words in " ".join(result.output.split())
-    assert [path.name for path in folder.iterdir()] == ["spec.toml"]
+    assert sorted(path.name for path in folder.iterdir()) == ["damaged", "spec.toml"]
 
 
 def test_a_missing_extra_is_named(folder, spec, run, monkeypatch):

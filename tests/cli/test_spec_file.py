@@ -83,7 +83,7 @@ def test_tables_of_several_entries_are_joined_with_their_weights(read):
         BUDGET + DOMAIN + '[[workload]]\nqueries = [["b", "a"]]\nweight = 3\n[[workload]]\nup_to = 1\nweight = 0.5\n'
     )
     domain = domain_of_spec(spec)
-    expected = Workload(domain, [("a", "b")], [3]) + Workload(domain, [(), ("a",), ("b",)], [0.5] * 3)
+    expected = Workload(domain, [("b", "a")], [3]) + Workload(domain, [(), ("a",), ("b",)], [0.5] * 3)
     workload = workload_of_spec(spec, domain)
     assert list(workload) == list(expected)
     assert workload.weights.tolist() == expected.weights.tolist()
@@ -126,7 +126,7 @@ def test_targets_are_the_librarys_own_at_the_level_of_the_output(read):
 
 def test_a_target_for_another_table_is_refused(read):
     spec = read(DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["b", "a"]]\nmoe = 5\n')
-    with pytest.raises(WorkloadError, match=r"the target of \('a', 'b'\) is for a query that is not in the workload"):
+    with pytest.raises(WorkloadError, match=r"the target of \('b', 'a'\) is for a query that is not in the workload"):
         plan_of_spec(spec, workload_of_spec(spec, domain_of_spec(spec)))
 
 

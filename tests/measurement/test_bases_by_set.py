@@ -24,7 +24,7 @@ from residualplanner.measurement.noisy_answers import Width
 from residualplanner.measurement.precision import PRECISION_RULE_BY_SET, measured_cost, precision_of
 from residualplanner.plan import plan_hash, plan_to_archive
 
-KIND = {"kind": "measurement", "version": 4}
+KIND = {"kind": "measurement", "version": 5}
 PLAN = plan_by_set(sample_workload(), 6)
 SIZES = PLAN.domain.sizes
 CODES = np.random.default_rng(5).integers(0, SIZES, (40, 4))

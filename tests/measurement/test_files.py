@@ -28,7 +28,7 @@ from strategies import bases_of
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"]})
 PLAN = select(marginals(DOMAIN, up_to=2), budget=zcdp(0.5))
 CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 4))
-KIND = {"kind": "measurement", "version": 4}
+KIND = {"kind": "measurement", "version": 5}
 
 
 HUGE = Plan(
@@ -164,10 +164,11 @@ def test_equal_measurements_have_equal_files(tmp_path):
     assert (tmp_path / "exact one").read_bytes() == (tmp_path / "exact two").read_bytes()
 
 
-def test_a_file_of_the_first_format_is_refused(path):
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_a_file_of_a_format_before_is_refused(path, version):
     header, arrays = read_archive(path, **KIND)
-    write_archive(path, kind="measurement", version=1, header=header, arrays=arrays)
-    with pytest.raises(FileFormatError, match="format 1 is no longer read"):
+    write_archive(path, kind="measurement", version=version, header=header, arrays=arrays)
+    with pytest.raises(FileFormatError, match=f"format {version} is no longer read"):
         load_measurement(path)
 
 

@@ -81,7 +81,7 @@ def test_files_of_neighbors_differ_in_the_answers_alone(tmp_path, monkeypatch):
     contents = []
     for name, data in (("one", codes), ("two", codes[1:])):
         replay(plan, data, 5, monkeypatch).measurement.save(tmp_path / name)
-        header, arrays = read_archive(tmp_path / name, kind="measurement", version=4)
+        header, arrays = read_archive(tmp_path / name, kind="measurement", version=5)
         answers = arrays.pop("integers")
         contents.append((header, answers.shape, {key: array.tobytes() for key, array in arrays.items()}))
     assert contents[0] == contents[1]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from residualplanner.domain import Domain
-from residualplanner.errors import DataError, WorkloadError
+from residualplanner.errors import ArgumentError, DataError
 from residualplanner.measurement import measure
 from residualplanner.plan import Targets, cost_estimate, select
 from residualplanner.plan.cost_estimate import CostEstimate
@@ -113,5 +113,5 @@ def test_a_number_of_records_is_a_number(records):
 
 
 def test_estimates_are_for_workloads():
-    with pytest.raises(WorkloadError, match="estimates are for a Workload, got list"):
+    with pytest.raises(ArgumentError, match="cost_estimate: workload must be a Workload, got a list"):
         cost_estimate([("a",)])

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 import dense
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError
-from residualplanner.plan import Plan, load_plan, plan_from_archive, plan_to_archive
+from residualplanner.plan import Plan, load_plan, plan_from_archive, plan_to_archive, select
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Custom, Hierarchy, kind_to_json
-from saved_plans import changes, forge, placed, read, removed, require_equal, small_plan, write
+from residualplanner.workload import Workload
+from saved_plans import DOMAIN, changes, forge, placed, read, removed, require_equal, small_plan, write
 from strategies import noise_of
 
 REFUSALS = (FileFormatError, BudgetError, DomainError, WorkloadError)
@@ -80,28 +81,42 @@ def test_every_field_of_the_container_is_needed(tmp_path, field):
     with pytest.raises(FileFormatError):
         load_plan(write(tmp_path / "more", {**whole, f"{field}_too": 1}, members))
     for other in OTHERS:
-        if field == "package_version" or (field == "version" and other is not True and other == 4):
+        if field == "package_version" or (field == "version" and other is not True and other == 5):
             continue
         with pytest.raises(FileFormatError):
             load_plan(write(tmp_path / "other", {**whole, field: other}, members))
 
 
-@pytest.mark.parametrize("version", [5, 17, 10**9])
+@pytest.mark.parametrize("version", [6, 17, 10**9])
 def test_a_newer_version_says_so(tmp_path, version):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
     with pytest.raises(
-        FileFormatError, match=f"written by a newer version \\(format {version}, this reads 4\\); upgrade"
+        FileFormatError, match=f"written by a newer version \\(format {version}, this reads 5\\); upgrade"
     ):
         load_plan(write(tmp_path / "newer", {**whole, "version": version}, members))
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_versions_before_bases_targets_and_bases_by_set_are_no_longer_read(tmp_path, version):
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_versions_before_bases_targets_bases_by_set_and_written_orders_are_no_longer_read(tmp_path, version):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
     with pytest.raises(FileFormatError, match=f"format {version} is no longer read; write the file again"):
         load_plan(write(tmp_path / "older", {**whole, "version": version}, members))
+
+
+@pytest.mark.parametrize(
+    "axes", [[[0, 1]], [[1, 1]], [[0, 2]], [[-1, 0]], [[2, 1]], [[1, 0], [1, 0]], [[1]], [1, 0], [[1.0, 0.0]]]
+)
+def test_the_orders_in_which_queries_are_written_are_checked(tmp_path, axes):
+    plan = select(Workload(DOMAIN, [("region", "age")]), budget=zcdp("0.5"))
+    header, arrays = plan_to_archive(plan)
+    assert arrays["queries/axes_2"].tolist() == [[1, 0]]
+    other = arrays | {"queries/axes_2": np.array(axes, dtype="<i4" if axes != [[1.0, 0.0]] else "<f8")}
+    with pytest.raises(FileFormatError, match=r"axes|queries of order 2"):
+        load_plan(forge(tmp_path / "forged", plan, header, other))
+    with pytest.raises(FileFormatError, match="and no other arrays"):
+        load_plan(forge(tmp_path / "forged", plan, header, arrays | {"queries/axes_1": np.zeros((0, 1), "<i4")}))
 
 
 def test_a_field_twice_is_refused(tmp_path):

@@ -47,6 +47,7 @@ def test_a_plan_comes_back_as_it_was(tmp_path_factory, case, budget, loss):
         lambda: select(marginals(DOMAIN, order=2), budget=pcost(1e-300), loss=MaxVariance([1, 2, 3])),
         lambda: select(Workload(Domain({"é × ü": ["“", "\\"], "b": 2**40}), [("b", "é × ü")]), budget=pcost(7)),
         lambda: select(Workload(Domain({"a": Attribute("a", 3, unknown="drop")}), ["a"]), budget=pcost(1)),
+        lambda: select(Workload(DOMAIN, [("region", "age"), ("sex", "region", "age"), ("age",)]), budget=pcost(1)),
     ],
 )
 def test_every_sort_of_plan_comes_back(tmp_path, plan):

@@ -12,7 +12,7 @@ from benchmarks.figures import domain_of
 from benchmarks.published import DOMAINS, MAX_VARIANCE, RMSE, WORKLOADS
 from dense import Matrix, product
 from kinds import kinds_of
-from residualplanner.errors import WorkloadError
+from residualplanner.errors import ArgumentError, WorkloadError
 from residualplanner.plan import svd_bound
 from residualplanner.queries import Hierarchy, Identity, Prefix, Range
 from strategies import NAMES, cases
@@ -193,7 +193,7 @@ def test_other_losses_are_refused(loss):
 
 
 def test_only_workloads_have_bounds():
-    with pytest.raises(WorkloadError, match=r"got list; make one with marginals"):
+    with pytest.raises(ArgumentError, match=r"got a list; make one with marginals"):
         svd_bound([("a",)])
 
 

@@ -256,7 +256,7 @@ def test_a_level_that_is_given_takes_the_place_of_the_profiles(tmp_path):
     ("attributes", "queries", "reason"),
     [
         ({"a": 2**20}, [("a",)], r"a has 1,048,576 cells; a sheet of Excel holds no more than 1,048,575"),
-        ({"a": 2000, "b": 2000}, [("a",), ("b", "a")], r"the table of a, b has 4,000,000 cells"),
+        ({"a": 2000, "b": 2000}, [("a",), ("b", "a")], r"the table of b, a has 4,000,000 cells"),
         ({"a": ["x", "y" * 20_000]}, [("a",)], r"'a' has a text of more than 16,383 letters"),
         ({"a": ["x", "\uffff"]}, [("a",)], r"'a' has a text that Excel's files cannot hold"),
         ({"a": ["x", "<r><t>y</t></r>"]}, [("a",)], r"'a' has a text that Excel's files cannot hold"),

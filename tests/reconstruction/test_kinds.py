@@ -176,9 +176,9 @@ def test_a_table_knows_its_kinds_its_query_and_its_labels():
     case = MixedCase((4, 2), (None, None), (((0, 1), (kind, IDENTITY)), ((0, 1), (IDENTITY, IDENTITY))))
     release = any_release(case.plan)
     table = release[{"b": IDENTITY, "a": kind}]
-    assert (table.names, table.kinds) == (("a", "b"), (kind, IDENTITY))
-    assert table.query == {"a": kind, "b": IDENTITY}
-    assert table.labels == (("all", "first"), (0, 1))
+    assert (table.names, table.kinds) == (("b", "a"), (IDENTITY, kind))
+    assert list(table.query.items()) == [("b", IDENTITY), ("a", kind)]
+    assert table.labels == ((0, 1), ("all", "first"))
     assert release["a", "b"].query == ("a", "b")
     assert (release[table.query].estimate == table.estimate).all()
     assert table.query in release

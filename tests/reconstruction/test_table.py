@@ -66,13 +66,13 @@ def test_the_total_is_a_table_without_axes():
     assert list(frame.columns) == ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
 
 
-def test_a_frame_is_tidy_with_labels_in_the_order_of_the_domain():
+def test_a_frame_is_tidy_with_labels_in_the_order_of_the_query():
     frame = RELEASE["yes", "code", "age"].to_frame(level=0.9)
-    names = ["age", "code", "yes"]
+    names = ["yes", "code", "age"]
     assert list(frame.columns) == [*names, "estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
-    cells = itertools.product(["[0, 10)", "[10, 20]"], [7, 30], [False, True])
+    cells = itertools.product([False, True], [7, 30], ["[0, 10)", "[10, 20]"])
     assert list(frame[names].itertuples(index=False, name=None)) == list(cells)
-    table = RELEASE["age", "code", "yes"]
+    table = RELEASE["yes", "code", "age"]
     assert (frame["estimate"] == table.estimate.ravel()).all()
     assert (frame["std_err"] == table.std_err.ravel()).all()
     assert (frame["moe"] == table.moe(0.9).ravel()).all()
@@ -84,7 +84,8 @@ def test_a_frame_is_tidy_with_labels_in_the_order_of_the_domain():
 
 
 def test_labels_are_those_of_the_domain():
-    assert RELEASE["sex", "one"].labels == ((0,), ("F", "M"))
+    assert RELEASE["sex", "one"].labels == (("F", "M"), (0,))
+    assert RELEASE["one", "sex"].labels == ((0,), ("F", "M"))
 
 
 @pytest.mark.parametrize("level", [0, 1, 0.0, 1.0, -0.5, 95, math.nan, math.inf, None, "0.95", True])

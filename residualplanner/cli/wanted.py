@@ -1,0 +1,78 @@
+"""Which files each command takes, and what is said to a file of another kind.
+
+Reads: paths.  Gives: errors that name what a file is and what is wanted; never what it holds.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from residualplanner import _file_kinds as kinds
+from residualplanner._file_kinds import FileKind, kind_of_path
+from residualplanner.cli.failures import require_readable
+from residualplanner.errors import FileFormatError
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What stands for one argument.
+
+    Attributes:
+        words: what it is, and where it comes from.
+        kinds: what passes; whatever else may be wrong with it is for its reader to say.
+    """
+
+    words: str
+    kinds: tuple[FileKind, ...]
+
+
+_UNCLEAR = (kinds.OTHER,)
+
+SPEC = Wanted("a spec in TOML, such as init writes", (kinds.SPEC, kinds.TEXT, *_UNCLEAR))
+PLAN = Wanted("a plan, as the command plan writes it", (kinds.PLAN, *_UNCLEAR))
+MEASUREMENT = Wanted("a measurement, as measure writes it", (kinds.MEASUREMENT, *_UNCLEAR))
+LEDGER = Wanted("a ledger, as ledger --create begins it", (kinds.LEDGER, kinds.TEXT, *_UNCLEAR))
+SOURCE = Wanted(
+    "a schema (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
+    (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET, kinds.TEXT, *_UNCLEAR),
+)
+RECORDS = Wanted("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ())
+REPORTED = Wanted("a plan, or the folder of a release", (kinds.PLAN, kinds.RELEASE, *_UNCLEAR))
+
+
+def require_file(path: Path, command: str, wanted: Wanted) -> None:
+    """Raise an error with a remedy unless ``path`` can be opened and may be what ``command`` wants there.
+
+    Raises:
+        FileNotFoundError: there is nothing.
+        FileFormatError: it is something else, or cannot be read; the message says what.
+    """
+    if not path.is_dir():
+        require_readable(path)
+    _require_kind(path, kind_of_path(path), command, wanted)
+
+
+def require_records(path: Path, command: str) -> None:
+    """The same for records, told by the name alone: what files of records hold is not looked at.
+
+    Raises:
+        As `require_file`.
+    """
+    from residualplanner.cli.columns import is_csv, is_parquet
+
+    if not path.is_dir():
+        require_readable(path)
+        if not is_csv(path) and not is_parquet(path):
+            _require_kind(path, kind_of_path(path), command, RECORDS)
+        return
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise FileFormatError(f"{path} cannot be read; check its permissions")
+    if kind_of_path(path) is kinds.RELEASE:
+        _require_kind(path, kinds.RELEASE, command, RECORDS)
+
+
+def _require_kind(path: Path, found: FileKind, command: str, wanted: Wanted) -> None:
+    if found in wanted.kinds:
+        return
+    place = f", which is for {found.command}" if found.command else ""
+    raise FileFormatError(f"{path} is {found.name}{place}; {command} wants {wanted.words}")

@@ -1,0 +1,207 @@
+"""Arguments in each other's place get an error of ours, which says what to write and shows nobody's record."""
+
+import traceback
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import residualplanner as rp
+
+SECRET = 918273645
+DOMAIN = rp.Domain({"age": 2, "sex": 3, "home": 4})
+WORKLOAD = rp.marginals(DOMAIN, up_to=2)
+BUDGET = rp.zcdp(1)
+PLAN = rp.select(WORKLOAD, budget=BUDGET)
+RECORDS = pd.DataFrame({"age": [0, 1], "sex": [2, 1], "home": [SECRET, 3]})
+COUNTS = {("age", "sex", "home"): np.ones((2, 3, 4), dtype=int)}
+MEASUREMENT = rp.measure(PLAN, COUNTS)
+RELEASE = rp.reconstruct(MEASUREMENT)
+TABLE = RELEASE["age", "sex"]
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return rp.Ledger.create(tmp_path / "a.ledger", budget=BUDGET, data_set="people")
+
+
+OBJECTS = [DOMAIN, WORKLOAD, BUDGET, PLAN, MEASUREMENT, RELEASE, TABLE, RECORDS, RECORDS["home"], RECORDS.to_numpy()]
+OBJECTS += ["a path", 7, None, [("age",)], {"age": 2}, rp.Plan, rp.Prefix(), RECORDS.to_numpy().tolist()]
+
+
+def names_of(value):
+    return "the class Plan" if value is rp.Plan else type(value).__name__
+
+
+#: For each function what it takes, and what is said to anything else.
+TAKERS = {
+    "measure": (lambda x: rp.measure(x, RECORDS), rp.Plan, r"measure: plan must be a Plan, got .*measure\(plan, rec"),
+    "reconstruct": (rp.reconstruct, rp.Measurement, r"reconstruct: measurement must .*load_measurement\(path\)"),
+    "select": (lambda x: rp.select(x, budget=BUDGET), rp.Workload, r"select: workload must be .*marginals\(domain, up"),
+    "cost_estimate": (rp.cost_estimate, rp.Workload, r"cost_estimate: workload must be a Workload, got "),
+    "svd_bound": (rp.svd_bound, rp.Workload, r"svd_bound: workload must be a Workload, got "),
+    "sweep": (lambda x: rp.sweep(x, [BUDGET]), rp.Workload, r"workload must be a Workload, got "),
+    "marginals": (
+        lambda x: rp.marginals(x, up_to=2),
+        rp.Domain,
+        r"marginals: domain must be a Domain, .*Domain\({",
+    ),
+    "Workload": (lambda x: rp.Workload(x, [("age",)]), rp.Domain, r"Workload: domain must be a Domain, got "),
+    "cost_of_more": (lambda x: rp.cost_of_more(x, [("age",)]), rp.Plan, r"cost_of_more: plan must be a Plan, got "),
+    "load_plan": (rp.load_plan, str, r'load_plan: path must be a str or a PathLike, got .*load_plan\("people.plan"\)'),
+    "load_measurement": (rp.load_measurement, str, r"load_measurement: path must be "),
+    "load_tables": (rp.load_tables, str, r'load_tables: path must be .*write load_tables\("release"\)'),
+    "plan.save": (PLAN.save, str, r'plan.save: path must be .*plan.save\("people.plan"\)'),
+    "measurement.save": (MEASUREMENT.save, str, r"measurement.save: path must be "),
+    "release.save": (RELEASE.save, str, r"release.save: path must be "),
+    "Ledger.open": (rp.Ledger.open, str, r'Ledger.open: path must be .*Ledger.open\("people.ledger"\)'),
+    "Ledger.create": (
+        lambda x: rp.Ledger.create(x, budget=BUDGET, data_set="people"),
+        str,
+        r"Ledger.create: path must be ",
+    ),
+}
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_what_a_function_does_not_take_is_named_and_what_it_takes_as_well(taker):
+    call, taken, words = TAKERS[taker]
+    for value in OBJECTS:
+        if isinstance(value, taken):
+            continue
+        with pytest.raises(rp.ArgumentError, match=words) as caught:
+            call(value)
+        assert isinstance(caught.value, TypeError)
+        assert isinstance(caught.value, rp.ResidualPlannerError)
+        assert str(SECRET) not in str(caught.value)
+        said = repr(value) if value is None or isinstance(value, str | int) else names_of(value)
+        assert said in str(caught.value)
+
+
+#: Functions that take more than one kind of argument; whatever else they get is refused in their own words.
+OTHERS = {
+    "query": PLAN.variance,
+    "release": lambda x: RELEASE[x],
+    "kind": lambda x: RELEASE[{"age": x}],
+    "kinds": lambda x: rp.marginals(DOMAIN, up_to=1, kinds=x),
+    "queries": lambda x: rp.Workload(DOMAIN, x),
+    "budget": lambda x: rp.select(WORKLOAD, budget=x),
+    "at_most": lambda x: rp.select(WORKLOAD, at_most=x),
+    "loss": lambda x: rp.select(WORKLOAD, budget=BUDGET, loss=x),
+    "weights of a loss": lambda x: rp.select(WORKLOAD, budget=BUDGET, loss=rp.SumOfVariances(x)),
+    "bases": lambda x: rp.select(WORKLOAD, budget=BUDGET, bases=x),
+    "neighbors": lambda x: rp.select(WORKLOAD, budget=BUDGET, neighbors=x),
+    "targets": lambda x: rp.select(WORKLOAD, loss=rp.Targets({("age",): x})),
+    "rho": rp.zcdp,
+    "epsilon": lambda x: rp.approx_dp(x, 1e-9),
+    "level": PLAN.errors,
+    "noise": lambda x: rp.measure(PLAN, COUNTS, noise=x),
+    "seed": lambda x: rp.measure(PLAN, COUNTS, noise="gaussian", seed=x),
+    "ledger": lambda x: rp.measure(PLAN, COUNTS, ledger=x),
+    "plans": rp.compare,
+    "one plan": lambda x: rp.compare([x]),
+    "data": lambda x: rp.measure(PLAN, x),
+    "combine": TABLE.combine,
+    "combination": lambda x: PLAN.combination_variance(("age", "sex"), x),
+    "format": lambda x: RELEASE.save("not-made", x),
+    "profile": lambda x: TABLE.to_frame(profile=x),
+    "domain": rp.Domain,
+    "values": lambda x: rp.Domain({"age": x}),
+    "size": lambda x: rp.Attribute("age", x),
+    "bins": rp.Bins,
+    "levels": rp.Hierarchy,
+    "strategy": rp.orthogonal_residuals,
+}
+
+
+@pytest.mark.parametrize("taker", OTHERS)
+def test_no_other_argument_leads_to_a_foreign_error_nor_to_a_record_in_a_message(taker, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for value in OBJECTS:
+        said = ""
+        try:
+            OTHERS[taker](value)
+        except rp.ResidualPlannerError as error:
+            said = str(error)
+        assert str(SECRET) not in said, value
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_records_given_first_are_in_no_frame_of_the_traceback():
+    with pytest.raises(rp.ArgumentError) as caught:
+        rp.measure(RECORDS, PLAN)
+    frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)][1:]
+    assert frames
+    assert not any(value is RECORDS for frame in frames for value in frame.f_locals.values())
+
+
+def test_other_objects_of_this_library_hold_no_records():
+    for value in (PLAN, MEASUREMENT, RELEASE, TABLE, WORKLOAD, DOMAIN):
+        with pytest.raises(rp.DataError, match=f"a {type(value).__name__} of this library holds no records; give a pa"):
+            rp.measure(PLAN, value)
+
+
+def test_a_name_in_brackets_alone_is_a_query_of_one_attribute():
+    assert RELEASE[("age")].names == ("age",)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: RELEASE["ag", "sex"], rp.DomainError, "did you mean 'age'?"),
+        (lambda: rp.Workload(DOMAIN, [("age", "hom")]), rp.DomainError, "did you mean 'home'?"),
+        (lambda: rp.marginals(DOMAIN, up_to=1, kinds={"agee": rp.Prefix()}), rp.DomainError, "did you mean 'age'?"),
+        (lambda: rp.marginals(DOMAIN, up_to=1, kinds={"age": "prefx"}), rp.WorkloadError, "did you mean Prefix()?"),
+        (lambda: RELEASE[{"age": rp.Range}], rp.WorkloadError, "got the class Range; did you mean Range()?"),
+        (lambda: RELEASE[{"age": "hierachy"}], rp.WorkloadError, "did you mean Hierarchy(...)?"),
+        (lambda: rp.select(WORKLOAD, budget="zdp"), rp.BudgetError, "did you mean zcdp(0.5)?"),
+        (lambda: rp.select(WORKLOAD, budget="epsilon"), rp.BudgetError, "did you mean approx_dp(1, 1e-9)?"),
+        (lambda: rp.select(WORKLOAD, budget=BUDGET, loss="summ"), rp.WorkloadError, "did you mean 'sum'?"),
+        (lambda: rp.select(WORKLOAD, budget=BUDGET, loss=rp.MaxVariance), rp.WorkloadError, "mean MaxVariance(...)?"),
+        (lambda: rp.select(WORKLOAD, budget=BUDGET, bases="orthognal"), rp.WorkloadError, "mean 'orthogonal'?"),
+        (lambda: rp.select(WORKLOAD, budget=BUDGET, neighbors="replaced"), rp.BudgetError, "did you mean 'replace'?"),
+        (
+            lambda: rp.select(WORKLOAD, budget=BUDGET, loss=rp.SumOfVariances("equals")),
+            rp.WorkloadError,
+            "did you mean 'equal'?",
+        ),
+        (lambda: rp.measure(PLAN, COUNTS, noise="discret"), rp.BudgetError, "did you mean 'discrete'?"),
+        (lambda: RELEASE.save("never", "parqet"), rp.WorkloadError, "did you mean 'parquet'?"),
+        (lambda: TABLE.to_frame(profile="defualt"), rp.WorkloadError, "did you mean 'default'?"),
+    ],
+)
+def test_what_was_meant_is_said(call, error, words):
+    with pytest.raises(error) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_a_word_like_no_other_gets_no_suggestion():
+    with pytest.raises(rp.DomainError) as caught:
+        RELEASE["zzz"]
+    assert str(caught.value) == "unknown attributes ['zzz']; the domain has ['age', 'sex', 'home']"
+
+
+def test_files_of_another_kind_are_named(tmp_path, ledger):
+    PLAN.save(tmp_path / "p")
+    MEASUREMENT.save(tmp_path / "m")
+    RELEASE.save(tmp_path / "tables", "csv")
+    for load, name, words in (
+        (
+            rp.load_plan,
+            "m",
+            "this file holds a 'measurement', not a 'plan'; name the plan file instead, or read this one with load_m",
+        ),
+        (
+            rp.load_measurement,
+            "p",
+            "this file holds a 'plan', not a 'measurement'; name the measurement file instead, or read this one with",
+        ),
+        (rp.load_plan, "tables", "this is the folder of a release, which load_tables reads; name the file of a plan"),
+        (rp.load_measurement, ".", "this is a folder; name the file of a measurement"),
+        (rp.load_plan, "a.ledger", "this is a ledger, which Ledger.open reads; name the file of a plan"),
+        (rp.load_plan, "tables/index.csv", "this is a CSV file; name the file of a plan"),
+    ):
+        with pytest.raises(rp.FileFormatError) as caught:
+            load(tmp_path / name)
+        assert str(caught.value).startswith(f"{tmp_path / name}: {words}")
