@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 #: What joins the attributes of a query, and their kinds, in error tables.
@@ -32,6 +33,32 @@ def rounded_up(number: float | Fraction) -> str:
     text = f"{float(number):.4g}"
     is_above = Fraction(text) >= number if isinstance(number, Fraction) else float(text) >= number
     return text if is_above else f"{(math.floor(number / step) + 1) * step:.4g}"
+
+
+def above(exact: Fraction) -> str:
+    """A number with six digits that count, never below it.
+
+    Example:
+        >>> above(Fraction(1, 3)), above(Fraction(1, 2)), above(Fraction(0))
+        ('0.333334', '0.5', '0')
+    """
+    return _rounded(exact, ROUND_CEILING)
+
+
+def below(exact: Fraction) -> str:
+    """A number with six digits that count, never above it.
+
+    Example:
+        >>> below(Fraction(2, 3)), below(Fraction(1, 2))
+        ('0.666666', '0.5')
+    """
+    return _rounded(exact, ROUND_FLOOR)
+
+
+def _rounded(exact: Fraction, direction: str) -> str:
+    with localcontext() as context:
+        context.prec, context.rounding = 6, direction
+        return f"{(Decimal(exact.numerator) / Decimal(exact.denominator)).normalize():g}"
 
 
 def listed(names: Iterable[str], most: int) -> str:

@@ -5,11 +5,11 @@ Reads: what the user typed.  Gives: Ledger, and lines and tables for people.
 
 import re
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from residualplanner._words import above, below
 from residualplanner.cli.output import Output, command_text
 from residualplanner.cli.typed_budget import budget_of_text
 from residualplanner.errors import BudgetError
@@ -110,32 +110,6 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
             "the last line is not whole: a run was killed while it was charged;",
             "nothing more can be charged until you say what to count for it, with --settle COST",
         )
-
-
-def above(exact: Fraction) -> str:
-    """A number with six digits that count, never below it.
-
-    Example:
-        >>> above(Fraction(1, 3)), above(Fraction(1, 2)), above(Fraction(0))
-        ('0.333334', '0.5', '0')
-    """
-    return _rounded(exact, ROUND_CEILING)
-
-
-def below(exact: Fraction) -> str:
-    """A number with six digits that count, never above it.
-
-    Example:
-        >>> below(Fraction(2, 3)), below(Fraction(1, 2))
-        ('0.666666', '0.5')
-    """
-    return _rounded(exact, ROUND_FLOOR)
-
-
-def _rounded(exact: Fraction, direction: str) -> str:
-    with localcontext() as context:
-        context.prec, context.rounding = 6, direction
-        return f"{(Decimal(exact.numerator) / Decimal(exact.denominator)).normalize():g}"
 
 
 def left_text(left: Fraction | None) -> str:

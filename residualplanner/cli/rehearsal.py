@@ -7,11 +7,11 @@ that the command itself would end with.  Nothing is read of the records, nothing
 import shutil
 from pathlib import Path
 
-from residualplanner._words import listed
+from residualplanner._words import above, listed
 from residualplanner.cli import steps
 from residualplanner.cli.columns import require_columns
 from residualplanner.cli.failures import naming
-from residualplanner.cli.ledgers import above, left_text, open_ledger
+from residualplanner.cli.ledgers import left_text, open_ledger
 from residualplanner.cli.output import Output
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
 from residualplanner.cli.sizes import require_writable

@@ -10,7 +10,7 @@ from typing import Any
 from residualplanner._archive import content_hash, read_archive, write_archive
 from residualplanner._checks import IntArray
 from residualplanner._whole import PathLike
-from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.errors import BudgetError, FileFormatError, memory_for
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.measurement.ledger_lines import TEXT_LIMIT
@@ -53,6 +53,7 @@ def save_measurement(measurement: Measurement, path: PathLike) -> None:
     write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
 
 
+@memory_for("to read this measurement; use a machine with more memory")
 def load_measurement(path: PathLike) -> Measurement:
     """Read a measurement that `Measurement.save` wrote, and check it.
 

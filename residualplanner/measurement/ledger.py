@@ -27,6 +27,7 @@ from residualplanner.measurement.ledger_lines import (
     require_notion,
     require_text,
 )
+from residualplanner.measurement.ledger_statements import after_failed_charge, after_failed_creation
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.privacy import Budget
 
@@ -120,6 +121,9 @@ class Ledger:
             raise FileExistsError(f"{path} is there already; open it, or name another file") from None
         except FileNotFoundError:
             raise FileNotFoundError(f"the folder of {path} does not exist; make it first") from None
+        except BaseException as error:
+            error.add_note(after_failed_creation(where, terms))
+            raise
         return cls.open(where)
 
     @classmethod
@@ -202,7 +206,7 @@ class Ledger:
         Raises:
             BudgetError: it costs more than what remains, is for other neighbors, or is not exact and positive.
             FileFormatError: the file is not as this library writes it, or its last line is torn.
-            OSError: the file cannot be locked or written; the charge may count all the same.
+            OSError: the file cannot be locked or written; a note of the error says whether the charge counts.
 
         Guarantees: the charges of all processes and threads together never exceed the budget.
         Cost: reads the file; some fifty microseconds an entry, and one forced write.
@@ -215,9 +219,7 @@ class Ledger:
         """Raise what `charge` would raise of the same charge now, and charge nothing.
 
         Raises:
-            BudgetError: it costs more than what remains, is for other neighbors, or is not exact and positive.
-            FileFormatError: the file is not as this library writes it, or its last line is torn.
-            OSError: the file cannot be read or locked.
+            BudgetError, FileFormatError, OSError: as `charge`.
 
         Example:
             >>> from residualplanner.privacy import pcost
@@ -370,14 +372,19 @@ class _File:
             raise self._named(error) from None
 
     def append(self, next_entry: _NextEntry) -> LedgerEntry:
+        account = entry = None
         try:
             with locked_file(self._path, exclusive=True) as file:
                 account = self._checked(file.content)
                 entry = next_entry(account)
                 file.append(account.bytes_of(entry))
+            self._seen = (entry.sequence, entry.sha256)
         except FileFormatError as error:
             raise self._named(error) from None
-        self._seen = (entry.sequence, entry.sha256)
+        except BaseException as error:
+            if not isinstance(error, BudgetError):
+                error.add_note(after_failed_charge(self._path, account, entry))
+            raise
         return entry
 
     def _checked(self, content: bytes) -> LedgerAccount:

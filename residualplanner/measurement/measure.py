@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.errors import BudgetError, DataError
+from residualplanner.errors import BudgetError
 from residualplanner.measurement.answers import ResidualAnswers, residual_count
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
 from residualplanner.measurement.discrete import integer_answers
-from residualplanner.measurement.discrete_gaussian import ByteSource, NoiseError, OperatingSystemBits
+from residualplanner.measurement.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.measurement.gaussian import (
     Mechanism,
     gaussian_mechanism,
@@ -25,6 +25,7 @@ from residualplanner.measurement.gaussian import (
     release_generator,
 )
 from residualplanner.measurement.ledger import Ledger, charge_plan, require_room_for_plan
+from residualplanner.measurement.ledger_statements import charged_text
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.precision import (
@@ -33,8 +34,10 @@ from residualplanner.measurement.precision import (
     require_affordable,
     require_drawable,
 )
+from residualplanner.measurement.resources import require_memory
+from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
-from residualplanner.sources import Progress, open_source
+from residualplanner.sources import Progress, open_source, require_result_room
 from residualplanner.workload import ShapeGroups
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache.
@@ -71,23 +74,26 @@ def measure(
             the ledger has not enough left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         WorkloadError: the tables are too large to hold.
+        ResourceError: there is less memory than measuring needs, or Spark sends less than it may have to: told before
+            the charge; or memory ran out all the same.
         DataError: the records do not fit the schema; no noise has been drawn.
         NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
+        UnexpectedError: a defect.
+
+    What is raised after the charge, interrupts and errors of ``progress`` included, has a note that says what was
+    charged, and leads to no record: it has no traceback but that of this function.
 
     Guarantees: zCDP at half the exact cost that the result states, which is at most the plan's rho, for neighbors as
         the plan says.
     Source: spec eqs. (34) to (36), paper Algorithm 3; for "gaussian" eqs. (7) and (26), Algorithm 1.
     """
-    _require_options(noise, seed)
-    if noise == "discrete":
-        job = _discrete_job(plan, OperatingSystemBits(), progress)
-    else:
-        job = _continuous_job(plan, None if seed is None else int(seed), progress)
-    job.charge(ledger)
-    outcome = job.run(data)
-    if isinstance(outcome, Measurement) and ledger is not None and ledger.budget is None:
-        outcome = replace(outcome, noise=replace(outcome.noise, unlimited_because=ledger.reason))
-    del data  # the traceback of what is raised here must not lead to the records
+    outcome: Measurement | BaseException
+    try:
+        outcome = _measured(plan, data, noise, seed, ledger, WatchedProgress(progress))
+    except BaseException as error:  # noqa: BLE001 - before the charge, or an interrupt beside the count
+        outcome = without_history(error)
+    finally:
+        del data  # the traceback of what is raised here must not lead to the records
     return _measurement(outcome)
 
 
@@ -105,6 +111,7 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
         BudgetError: the exact cost exceeds the budget, or the ledger has less than that left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or read.
         WorkloadError: the tables are too large to hold.
+        ResourceError: there is less memory than measuring needs.
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -124,8 +131,8 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
 
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
-    job = _discrete_job(plan, source, progress)
-    outcome = job.run(data)
+    watched = WatchedProgress(progress)
+    outcome = _run(_discrete_job(plan, source, watched.report), data, watched)
     del data
     return _measurement(outcome)
 
@@ -164,7 +171,35 @@ def residual_values(
     return values
 
 
-def _measurement(outcome: Measurement | DataError | NoiseError) -> Measurement:
+def _measured(
+    plan: Plan, data: object, noise: str, seed: int | None, ledger: Ledger | None, progress: WatchedProgress
+) -> Measurement | BaseException:
+    """What `measure` gives, or the error that it raises, if the ledger has been charged by then."""
+    _require_options(noise, seed)
+    if noise == "discrete":
+        job = _discrete_job(plan, OperatingSystemBits(), progress.report)
+    else:
+        job = _continuous_job(plan, None if seed is None else int(seed), progress.report)
+    require_result_room(data, job.counted_cells)
+    entry = None if ledger is None else charge_plan(ledger, plan, job.cost)
+    outcome = _run(job, data, progress)
+    if not isinstance(outcome, Measurement):
+        if entry is not None:
+            outcome.add_note(f"{charged_text(entry)}  That a run fails may itself tell something of the records.")
+        return outcome
+    if ledger is not None and ledger.budget is None:
+        outcome = replace(outcome, noise=replace(outcome.noise, unlimited_because=ledger.reason))
+    return outcome
+
+
+def _run(job: "_Job", data: object, progress: WatchedProgress) -> Measurement | BaseException:
+    try:
+        return job.run(data)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it has been where the records are
+        return shielded(error, progress)
+
+
+def _measurement(outcome: Measurement | BaseException) -> Measurement:
     if isinstance(outcome, Measurement):
         return outcome
     raise outcome
@@ -180,22 +215,18 @@ class _Job(NamedTuple):
     progress: Progress | None
     answer: Callable[[list[IntArray], Progress | None], Measurement]
 
-    def charge(self, ledger: Ledger | None) -> None:
-        """Charge the exact cost, if there is a ledger: before the first record is read."""
-        if ledger is not None:
-            charge_plan(ledger, self.plan, self.cost)
+    @property
+    def counted_cells(self) -> int:
+        """How many cells the tables have that the records are counted in."""
+        pairs = zip(self.groups.shapes, self.groups.members, strict=True)
+        return sum(math.prod(shape) * int(self.family.is_maximal[members].sum()) for shape, members in pairs)
 
-    def run(self, data: object) -> Measurement | DataError | NoiseError:
-        """The noisy answers, or what went wrong: not raised, and without history, as that would lead to the records."""
+    def run(self, data: object) -> Measurement:
+        """The noisy answers; the history of whatever is raised leads to the records."""
         counting, answering = self._progress(0), self._progress(self._counted)
-        try:
-            source = open_source(data, self.plan.domain)
-            tables = count_tables(source, self.plan.closure, self.groups, self.family, progress=counting)
-            return self.answer(tables, answering)
-        except DataError as error:
-            return DataError(str(error), column=error.column)
-        except NoiseError as error:
-            return NoiseError(str(error))
+        source = open_source(data, self.plan.domain)
+        tables = count_tables(source, self.plan.closure, self.groups, self.family, progress=counting)
+        return self.answer(tables, answering)
 
     @property
     def _counted(self) -> int:
@@ -238,6 +269,7 @@ def _groups(plan: Plan) -> tuple[ShapeGroups, Parents]:
     """What is to be measured, if it can be held."""
     groups = groups_of_plan(plan)
     require_cells(groups)
+    require_memory(groups)
     return groups, parents(plan.closure)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner._whole import PathLike
 from residualplanner.bases import spans_kind
-from residualplanner.errors import DomainError, WorkloadError
+from residualplanner.errors import DomainError, WorkloadError, memory_for
 from residualplanner.kron import Scratch
 from residualplanner.measurement import BATCH_CELLS, Measurement, Progress
 from residualplanner.plan import Plan
@@ -47,6 +47,9 @@ class TableBatch:
     estimates: FloatArray
 
 
+_A_TABLE = "for a table of this size; ask for a smaller one, or use a machine with more memory"
+
+
 @dataclass(frozen=True, eq=False)
 class Release(Mapping[Any, Table]):
     """A mapping from queries to tables, unbiased and consistent with one another.
@@ -69,6 +72,7 @@ class Release(Mapping[Any, Table]):
         """What was measured, with how much noise."""
         return self.measurement.plan
 
+    @memory_for(_A_TABLE)
     def __getitem__(self, query: QueryLike) -> Table:
         """The table of a query.
 
@@ -184,11 +188,11 @@ class Release(Mapping[Any, Table]):
             cells = self.plan.workload.cells[start : start + len(block)]
             for first, last in pairwise(_chunk_ends(cells)):
                 attributes, asked = block.attributes[first:last], block.kinds[first:last]
+                with memory_for(_A_TABLE):
+                    stacks = list(self._rebuilder.stacks(attributes, asked, self.plan.workload.kinds, scratch))
                 yield [
                     TableBatch(start + first + rows, attributes[rows], kinds, estimates)
-                    for rows, kinds, estimates in self._rebuilder.stacks(
-                        attributes, asked, self.plan.workload.kinds, scratch
-                    )
+                    for rows, kinds, estimates in stacks
                 ]
             start += len(block)
 

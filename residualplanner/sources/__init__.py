@@ -6,5 +6,6 @@ Everything here holds confidential data; only the measurement layer may import i
 from residualplanner.sources.counting import count_groups
 from residualplanner.sources.opening import open_source
 from residualplanner.sources.protocol import Progress, Source
+from residualplanner.sources.result_limits import require_result_room
 
-__all__ = ["Progress", "Source", "count_groups", "open_source"]
+__all__ = ["Progress", "Source", "count_groups", "open_source", "require_result_room"]

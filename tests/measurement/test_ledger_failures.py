@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from residualplanner import _whole
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.measurement import Ledger, ledger_file, measure
@@ -115,7 +116,8 @@ class FailingSystem:
         if call == "flock":
             patch.setattr(fcntl, "flock", self.fail)
         else:
-            patch.setattr(ledger_file, "os", SimpleNamespace(**{**vars(os), call: self.fail}))
+            for module in (ledger_file, _whole):
+                patch.setattr(module, "os", SimpleNamespace(**{**vars(os), call: self.fail}))
 
     def fail(self, *arguments):
         self.made += 1
@@ -236,7 +238,8 @@ def test_a_new_ledger_is_forced_to_the_disk_and_so_is_its_name(tmp_path, monkeyp
         forced.append(os.readlink(f"/proc/self/fd/{handle}"))
         os.fsync(handle)
 
-    monkeypatch.setattr(ledger_file, "os", SimpleNamespace(**{**vars(os), "fsync": fsync}))
+    for module in (ledger_file, _whole):
+        monkeypatch.setattr(module, "os", SimpleNamespace(**{**vars(os), "fsync": fsync}))
     Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
     assert forced == [str(tmp_path / "ledger"), str(tmp_path)]
 
