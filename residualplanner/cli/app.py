@@ -19,6 +19,7 @@ from residualplanner.cli.failures import (
     require_free_file,
     require_new_folder,
     require_readable,
+    telling_outputs,
 )
 from residualplanner.cli.options import (
     AtMost,
@@ -92,7 +93,8 @@ def demo(
     require_new_folder(folder)
     from residualplanner.cli.demo import run_demo
 
-    run_demo(folder, order=order, max_cells=max_cells, output=Output(quiet))
+    with telling_outputs(folder):
+        run_demo(folder, order=order, max_cells=max_cells, output=Output(quiet))
 
 
 @app.command()
@@ -135,9 +137,10 @@ def init(
     from residualplanner.cli.starting_spec import say_start, starting_spec
 
     start = starting_spec(source, is_dictionary=is_dictionary, table=table)
-    with write_whole(path) as file:
-        file.write(start.text.encode("utf-8"))
-    say_start(start, source, path, Output(quiet, as_json))
+    with telling_outputs(path):
+        with write_whole(path) as file:
+            file.write(start.text.encode("utf-8"))
+        say_start(start, source, path, Output(quiet, as_json))
 
 
 @app.command()

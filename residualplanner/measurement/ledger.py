@@ -112,11 +112,12 @@ class Ledger:
         Raises:
             BudgetError: an argument is not what it can be.
             FileExistsError: there is something at ``path`` already.
-            OSError: the file cannot be made, or not be locked.
+            OSError: the file cannot be made, or not be locked; a note of the error says whether the ledger is there.
         """
         terms, where = LedgerTerms(budget, reason, data_set, neighbors, records_per_person), Path(path).absolute()
         try:
             create_file(where, first_line(terms))
+            return cls.open(where)
         except FileExistsError:
             raise FileExistsError(f"{path} is there already; open it, or name another file") from None
         except FileNotFoundError:
@@ -124,7 +125,6 @@ class Ledger:
         except BaseException as error:
             error.add_note(after_failed_creation(where, terms))
             raise
-        return cls.open(where)
 
     @classmethod
     def open(cls, path: PathLike) -> "Ledger":

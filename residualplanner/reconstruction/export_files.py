@@ -56,6 +56,6 @@ def write_new(path: Path, pieces: Iterable[Any]) -> str:
         for piece in pieces:
             digest.update(piece)
             waiting = memoryview(piece)
-            while len(waiting):  # a system may write less than it was given, as where the disk is nearly full
+            while waiting:  # a system may write less than it was given, as where the disk is nearly full
                 waiting = waiting[file.write(waiting) :]
     return digest.hexdigest()

@@ -38,7 +38,7 @@ def ledger(run, folder):
     ("error", "told"),
     [
         (OSError(28, "No space left on device", "out"), "out: No space left on device"),
-        (MemoryError(), "out of memory; ask for fewer or smaller tables"),
+        (MemoryError(), "there was not enough memory to write these tables"),
         (KeyboardInterrupt(), "interrupted"),
         (ZeroDivisionError("canary"), "unexpected ZeroDivisionError"),
     ],
@@ -113,7 +113,8 @@ def test_a_failure_after_the_charge_tells_of_the_charge(run, spec, folder, ledge
     first = {"measure": "p", "release": spec}[command]
     told = run(command, first, "bad.csv", "-o", "out", "--ledger", ledger)
     assert told.exit_code == 2
-    assert "but the charge stays: pcost 1, entry 1 of the ledger." in told.stderr
+    assert "The charge stays: pcost 1, entry 1 of the ledger." in told.stderr
+    assert "Nothing was written." in told.stderr
     assert len(Ledger.open(ledger).entries) == 1
 
 
@@ -157,7 +158,7 @@ def test_where_there_is_no_space_for_what_is_measured_nothing_is_spent(run, spec
         [sys.executable, "-c", FULL, "4000", *arguments], capture_output=True, text=True, check=False
     )
     assert result.returncode == 1
-    assert "File too large; nothing was written" in result.stderr
+    assert "File too large\nNothing was written." in result.stderr
     assert Ledger.open(ledger).spent == 0
     assert sorted(os.listdir(folder)) == before
 
