@@ -87,14 +87,15 @@ def measure(
         the plan says.
     Source: spec eqs. (34) to (36), paper Algorithm 3; for "gaussian" eqs. (7) and (26), Algorithm 1.
     """
-    outcome: Measurement | BaseException
     try:
         outcome = _measured(plan, data, noise, seed, ledger, WatchedProgress(progress))
-    except BaseException as error:  # noqa: BLE001 - before the charge, or an interrupt beside the count
+    except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
         outcome = without_history(error)
     finally:
-        del data  # the traceback of what is raised here must not lead to the records
-    return _measurement(outcome)
+        del data  # nor must the frame of this function lead to them
+    if isinstance(outcome, Measurement):
+        return outcome
+    raise outcome
 
 
 def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
@@ -132,9 +133,14 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     watched = WatchedProgress(progress)
-    outcome = _run(_discrete_job(plan, source, watched.report), data, watched)
-    del data
-    return _measurement(outcome)
+    job = _discrete_job(plan, source, watched.report)
+    try:
+        return job.run(data)
+    except BaseException as error:  # noqa: BLE001 - it has been where the records are
+        outcome = shielded(error, watched)
+    finally:
+        del data
+    raise outcome
 
 
 def residual_values(
@@ -174,35 +180,27 @@ def residual_values(
 def _measured(
     plan: Plan, data: object, noise: str, seed: int | None, ledger: Ledger | None, progress: WatchedProgress
 ) -> Measurement | BaseException:
-    """What `measure` gives, or the error that it raises, if the ledger has been charged by then."""
+    """What `measure` gives, or the error that it raises, which is raised here where the plan is refused."""
     _require_options(noise, seed)
     if noise == "discrete":
         job = _discrete_job(plan, OperatingSystemBits(), progress.report)
     else:
         job = _continuous_job(plan, None if seed is None else int(seed), progress.report)
     require_result_room(data, job.counted_cells)
-    entry = None if ledger is None else charge_plan(ledger, plan, job.cost)
-    outcome = _run(job, data, progress)
-    if not isinstance(outcome, Measurement):
+    entry = None
+    try:
+        entry = None if ledger is None else charge_plan(ledger, plan, job.cost)
+        measurement = job.run(data)
+        if ledger is not None and ledger.budget is None:
+            return replace(measurement, noise=replace(measurement.noise, unlimited_because=ledger.reason))
+        return measurement
+    except BaseException as error:  # noqa: BLE001 - it may have been where the records are
+        if ledger is not None and entry is None:
+            return without_history(error)  # the ledger's own, which says whether it was charged
+        outcome = shielded(error, progress)
         if entry is not None:
             outcome.add_note(f"{charged_text(entry)}  That a run fails may itself tell something of the records.")
         return outcome
-    if ledger is not None and ledger.budget is None:
-        outcome = replace(outcome, noise=replace(outcome.noise, unlimited_because=ledger.reason))
-    return outcome
-
-
-def _run(job: "_Job", data: object, progress: WatchedProgress) -> Measurement | BaseException:
-    try:
-        return job.run(data)
-    except BaseException as error:  # noqa: BLE001 - whatever it is, it has been where the records are
-        return shielded(error, progress)
-
-
-def _measurement(outcome: Measurement | BaseException) -> Measurement:
-    if isinstance(outcome, Measurement):
-        return outcome
-    raise outcome
 
 
 class _Job(NamedTuple):
