@@ -208,7 +208,7 @@ def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder
     [
         ({"disk_usage": lambda _: SimpleNamespace(free=1000)}, "the disk has 1 KiB free, and the tables take at least"),
         (
-            {"statvfs": lambda _: SimpleNamespace(f_files=9, f_favail=3)},
+            {"statvfs": lambda _: SimpleNamespace(**SPACIOUS, f_files=9, f_favail=3)},
             "room for 3 more files, and there are 11 tables",
         ),
         ({"mkdir": failing(PermissionError(13, "Permission denied", ".out.partial"))}, "Permission denied"),
