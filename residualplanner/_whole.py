@@ -7,9 +7,11 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from residualplanner.errors import UnforcedError
 
 PathLike = str | os.PathLike[str]
 
@@ -21,7 +23,8 @@ def write_whole(path: PathLike) -> Iterator[BinaryIO]:
     A killed process leaves the old file, or none, and a hidden ``.NAME.XXXXXXXX.partial`` beside it.
 
     Raises:
-        OSError: the folder does not exist or cannot be written.
+        OSError: the folder does not exist or cannot be written, or the name cannot be; ``path`` is as it was.
+        UnforcedError: the new file is there, whole, but may be gone after a power failure.
     """
     target = Path(path)
     if target.is_dir():
@@ -34,9 +37,10 @@ def write_whole(path: PathLike) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.replace(partial, target)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # what went wrong first is what is told
+            partial.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    force_name(target)
 
 
 @contextmanager
@@ -48,7 +52,8 @@ def write_whole_folder(path: PathLike) -> Iterator[Path]:
 
     Raises:
         FileExistsError: ``path`` exists and is not an empty folder; nothing has been done.
-        OSError: the folder around it does not exist or cannot be written.
+        OSError: the folder around it does not exist or cannot be written, or the name cannot be.
+        UnforcedError: the new folder is there, whole, but may be gone after a power failure.
     """
     target = Path(path)
     require_free_folder(target)
@@ -62,7 +67,7 @@ def write_whole_folder(path: PathLike) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    _sync_folder(target.parent)
+    force_name(target)
 
 
 def require_free_folder(path: PathLike) -> None:
@@ -75,19 +80,32 @@ def require_free_folder(path: PathLike) -> None:
         raise FileExistsError(f"{target} is a file; name a new folder")
 
 
+def force_name(path: Path) -> None:
+    """Force the name of a new file or folder to the disk, where the system lets folders be opened.
+
+    Raises:
+        UnforcedError: that failed; what has the name is there all the same.
+    """
+    if os.name != "posix":
+        return
+    try:
+        handle = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        words = (
+            f"it is written, whole, but its name could not be forced to the disk ({error.strerror or error}); after a "
+            "power failure it may be gone"
+        )
+        raise UnforcedError(error.errno, words, str(path)) from None
+
+
 def _partial(target: Path) -> Path:
     """A hidden name beside ``target`` that nobody takes for output."""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
-    return target.parent / f".{target.name[:100]}.{secrets.token_hex(4)}.partial"
-
-
-def _sync_folder(folder: Path) -> None:
-    """Force the folder's entries to the disk, where the system lets folders be opened."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with suppress(FileNotFoundError):
+        os.lstat(target)  # a name that is too long is refused here, and not when all is done
+    return target.parent / f".{target.name[:50]}.{secrets.token_hex(4)}.partial"

@@ -57,9 +57,17 @@ def decimal_text_up(value: Fraction) -> str:
         >>> decimal_text_up(Fraction(1, 3)), decimal_text_up(Fraction(100)), decimal_text_up(Fraction(1, 10**30))
         ('0.333334', '100', '1E-30')
     """
-    context = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=10**6, Emin=-(10**6))
-    number = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
-    return f"{number:f}" if Decimal("1e-6") <= number < Decimal("1e15") else str(number)
+    return _decimal_text(value, ROUND_CEILING)
+
+
+def decimal_text_down(value: Fraction) -> str:
+    """A decimal number with six digits that count, at most ``value``.
+
+    Example:
+        >>> decimal_text_down(Fraction(2, 3)), decimal_text_down(Fraction(1, 2))
+        ('0.666666', '0.5')
+    """
+    return _decimal_text(value, ROUND_FLOOR)
 
 
 def short_text_down(value: Fraction) -> str:
@@ -72,6 +80,12 @@ def short_text_down(value: Fraction) -> str:
     context = Context(prec=_SHORT_DIGITS, rounding=ROUND_FLOOR, Emax=10**6, Emin=-(10**6))
     short, fraction = context.divide(Decimal(value.numerator), Decimal(value.denominator)), str(value)
     return fraction if len(fraction) <= _SHORT_FRACTION and Fraction(short) != value else str(short)
+
+
+def _decimal_text(value: Fraction, rounding: str) -> str:
+    context = Context(prec=_DIGITS, rounding=rounding, Emax=10**6, Emin=-(10**6))
+    number = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+    return f"{number:f}" if Decimal("1e-6") <= number < Decimal("1e15") else str(number)
 
 
 def listed(names: Iterable[str], most: int) -> str:

@@ -3,7 +3,11 @@
 Messages say what was wrong, where, and what to write instead.  They never hold a record's value nor a count of records.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
 
 
 class ResidualPlannerError(Exception):
@@ -50,9 +54,51 @@ class FileFormatError(ResidualPlannerError, ValueError):
     """A file is not what it should be: truncated, altered, of another version, or not ours."""
 
 
+class ResourceError(ResidualPlannerError, MemoryError):
+    """The machine, or an engine, has too little memory for what is asked."""
+
+
+class UnforcedError(ResidualPlannerError, OSError):
+    """A file or folder is written, whole, but the system could not force its name to the disk."""
+
+
+class UnexpectedError(ResidualPlannerError, RuntimeError):
+    """A defect, met while records were in memory: only where it arose is told, since its text may quote a record."""
+
+
 class MissingExtraError(ResidualPlannerError, ImportError):
     """An optional package is not installed; ``extra`` says which extra brings it."""
 
     def __init__(self, message: str, *, extra: str) -> None:
         super().__init__(message)
         self.extra = extra
+
+
+@contextmanager
+def memory_for(task: str) -> Iterator[None]:
+    """Raise ResourceError in the place of Python's MemoryError, saying for what there was too little; also a decorator.
+
+    Example:
+        >>> with memory_for("to boil the sea; take a cup"):
+        ...     raise MemoryError
+        Traceback (most recent call last):
+        ...
+        residualplanner.errors.ResourceError: there was not enough memory to boil the sea; take a cup
+    """
+    try:
+        yield
+    except ResourceError:
+        raise
+    except MemoryError:
+        raise ResourceError(f"there was not enough memory {task}") from None
+
+
+def place_of(error: BaseException) -> str:
+    """Where in this package an error arose: public, unlike its text."""
+    place, trace = "an unknown place", error.__traceback__
+    while trace is not None:
+        file = Path(trace.tb_frame.f_code.co_filename)
+        if file.is_relative_to(_PACKAGE):
+            place = f"{file.relative_to(_PACKAGE.parent).as_posix()}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place

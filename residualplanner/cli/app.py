@@ -18,6 +18,7 @@ from residualplanner.cli.failures import (
     reported_failures,
     require_free_file,
     require_new_folder,
+    telling_outputs,
 )
 from residualplanner.cli.options import (
     AtMost,
@@ -93,7 +94,8 @@ def demo(
     require_new_folder(folder)
     from residualplanner.cli.demo import run_demo
 
-    run_demo(folder, order=order, max_cells=max_cells, output=Output(quiet))
+    with telling_outputs(folder):
+        run_demo(folder, order=order, max_cells=max_cells, output=Output(quiet))
 
 
 @app.command()
@@ -140,9 +142,10 @@ def init(
     from residualplanner.cli.starting_spec import say_start, starting_spec
 
     start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
-    with write_whole(path) as file:
-        file.write(start.text.encode("utf-8"))
-    say_start(start, source, path, Output(quiet, as_json))
+    with telling_outputs(path):
+        with write_whole(path) as file:
+            file.write(start.text.encode("utf-8"))
+        say_start(start, source, path, Output(quiet, as_json))
 
 
 @app.command()

@@ -13,6 +13,7 @@ import numpy as np
 
 from residualplanner._whole import write_whole
 from residualplanner._words import number_text, rounded_up, table_text
+from residualplanner.cli.failures import telling_outputs
 from residualplanner.cli.output import Output
 from residualplanner.cli.summary import write_errors
 from residualplanner.errors import WorkloadError
@@ -42,9 +43,10 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
     _say_totals(plans, comparison, output)
     _say_tables(comparison, level, output)
     if path is not None:
-        with write_whole(path) as file:
-            write_errors(_flat(comparison), file)
-        output.wrote(path, ": the error of every table under each plan.")
+        with telling_outputs(path):
+            with write_whole(path) as file:
+                write_errors(_flat(comparison), file)
+            output.wrote(path, ": the error of every table under each plan.")
 
 
 def _say_totals(plans: dict[str, Plan], comparison: Comparison, output: Output) -> None:

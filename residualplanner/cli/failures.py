@@ -20,8 +20,12 @@ from residualplanner.errors import (
     FileFormatError,
     MissingExtraError,
     ResidualPlannerError,
+    ResourceError,
     SolverError,
+    UnexpectedError,
+    UnforcedError,
     WorkloadError,
+    place_of,
 )
 
 FAILED, WRONG_INPUT = 1, 2
@@ -57,35 +61,50 @@ def notes_of(error: BaseException) -> list[str]:
 
 
 @contextmanager
-def noting(*notes: str) -> Iterator[None]:
-    """Add to whatever the block raises what its user should know besides."""
+def telling_outputs(*paths: Path) -> Iterator[None]:
+    """Tell, where the block fails, which of the files and folders that it writes are there, each whole or not at all.
+
+    A refusal of this library's own comes before anything is written, and is told alone.
+    """
+    before = [_identity(path) for path in paths]
     try:
         yield
     except BaseException as error:
-        for note in notes:
-            error.add_note(note)
+        written = [path for path, old in zip(paths, before, strict=True) if _identity(path) not in (None, old)]
+        if written:
+            error.add_note(f"Written all the same, and whole: {', '.join(map(str, written))}.")
+        elif not isinstance(error, ResidualPlannerError):
+            error.add_note("Nothing was written.")
         raise
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    """What tells a file or folder from what was at its path before; None where there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _told(error: BaseException) -> tuple[int, str]:
     """The exit status and the message of an error: its own text only if this library or the system raised it."""
-    unwritten = "" if notes_of(error) else "; nothing was written"
-    if isinstance(error, SolverError | MissingExtraError):
-        return FAILED, str(error)
+    if isinstance(error, SolverError | MissingExtraError | ResourceError | UnforcedError | UnexpectedError):
+        return FAILED, _text_of(error) if isinstance(error, OSError) else str(error)
     if isinstance(error, ResidualPlannerError):
         return WRONG_INPUT, str(error)
     if isinstance(error, FileExistsError | FileNotFoundError | IsADirectoryError | NotADirectoryError):
         return WRONG_INPUT, _text_of(error)
     if isinstance(error, OSError):
-        return FAILED, f"{_text_of(error)}{unwritten}"
+        return FAILED, _text_of(error)
     if isinstance(error, MemoryError):
         return (
             FAILED,
             "out of memory; ask for fewer or smaller tables, with a lower up_to, with max_cells or fewer ranges",
         )
     if isinstance(error, KeyboardInterrupt):
-        return FAILED, "interrupted" if notes_of(error) else "interrupted; no output was written"
-    place = f"unexpected {type(error).__name__} at {_place(error)}"
+        return FAILED, "interrupted"
+    place = f"unexpected {type(error).__name__} at {place_of(error)}"
     return FAILED, f"{place}; this is a defect, please report it"
 
 
@@ -142,15 +161,3 @@ def _text_of(error: OSError) -> str:
 def _is_usage_error(error: BaseException) -> bool:
     """Whether the command-line parser raised it; it prints such errors itself, with status 2."""
     return hasattr(error, "exit_code") and hasattr(error, "show")
-
-
-def _place(error: BaseException) -> str:
-    """Where in this package an error arose: public, unlike its text."""
-    package = Path(sys.modules["residualplanner"].__file__ or ".").parent
-    place, trace = "an unknown place", error.__traceback__
-    while trace is not None:
-        file = Path(trace.tb_frame.f_code.co_filename)
-        if file.is_relative_to(package):
-            place = f"{file.relative_to(package.parent).as_posix()}, line {trace.tb_lineno}"
-        trace = trace.tb_next
-    return place

@@ -5,11 +5,11 @@ Reads: what the user typed.  Gives: Ledger, and lines and tables for people.
 
 import re
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from residualplanner._words import decimal_text_down, decimal_text_up
 from residualplanner.cli.output import Output, command_text
 from residualplanner.cli.typed_budget import budget_of_text
 from residualplanner.cli.wanted import LEDGER, require_file
@@ -73,7 +73,7 @@ def say_charge(ledger: Ledger | None, output: Output) -> None:
         last = ledger.entries[-1]
         output.fact(
             "Charged",
-            f"pcost {above(last.cost)}, entry {last.sequence} of the ledger; {left_text(ledger.remaining)}",
+            f"pcost {decimal_text_up(last.cost)}, entry {last.sequence} of the ledger; {left_text(ledger.remaining)}",
             pcost=last.cost,
             entry=last.sequence,
             left=ledger.remaining,
@@ -86,7 +86,8 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
     limit = (
         f"unlimited: {ledger.reason}"
         if budget is None
-        else f"{claim_of_budget(budget, neighbors, noise='discrete').statement}, pcost {below(budget.pcost_exact)}"
+        else f"{claim_of_budget(budget, neighbors, noise='discrete').statement}, "
+        f"pcost {decimal_text_down(budget.pcost_exact)}"
     )
     records = "" if ledger.records_per_person == 1 else f", up to {ledger.records_per_person} records per person"
     output.fact("Data set", ledger.data_set, event="data-set", name=ledger.data_set)
@@ -99,7 +100,9 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
     )
     entries = ledger.entries
     if entries:
-        rows = [(entry.label, entry.plan_sha256[:12], str(entry.sequence), above(entry.cost)) for entry in entries]
+        rows = [
+            (entry.label, entry.plan_sha256[:12], str(entry.sequence), decimal_text_up(entry.cost)) for entry in entries
+        ]
         facts = [
             {"entry": each.sequence, "pcost": each.cost, "plan_sha256": each.plan_sha256, "label": each.label}
             for each in entries
@@ -107,7 +110,7 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
         output.table(["charged for", "plan", "entry", "pcost"], rows, texts=2, event="entry", facts=facts)
         output.fact("Last line", entries[-1].sha256, event="last-line", sha256=entries[-1].sha256)
     left = ledger.remaining
-    output.fact("Spent", f"pcost {above(ledger.spent)}; {left_text(left)}", pcost=ledger.spent, left=left)
+    output.fact("Spent", f"pcost {decimal_text_up(ledger.spent)}; {left_text(left)}", pcost=ledger.spent, left=left)
     if ledger.is_torn:
         output.fact(
             "Torn",
@@ -116,32 +119,6 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
         )
 
 
-def above(exact: Fraction) -> str:
-    """A number with six digits that count, never below it.
-
-    Example:
-        >>> above(Fraction(1, 3)), above(Fraction(1, 2)), above(Fraction(0))
-        ('0.333334', '0.5', '0')
-    """
-    return _rounded(exact, ROUND_CEILING)
-
-
-def below(exact: Fraction) -> str:
-    """A number with six digits that count, never above it.
-
-    Example:
-        >>> below(Fraction(2, 3)), below(Fraction(1, 2))
-        ('0.666666', '0.5')
-    """
-    return _rounded(exact, ROUND_FLOOR)
-
-
-def _rounded(exact: Fraction, direction: str) -> str:
-    with localcontext() as context:
-        context.prec, context.rounding = 6, direction
-        return f"{(Decimal(exact.numerator) / Decimal(exact.denominator)).normalize():g}"
-
-
 def left_text(left: Fraction | None) -> str:
     """What is left of a ledger's budget, in words, never too much of it."""
-    return "no limit" if left is None else f"pcost {below(left)} is left"
+    return "no limit" if left is None else f"pcost {decimal_text_down(left)} is left"

@@ -5,24 +5,27 @@ Reads: plans, paths, ledgers.  Gives: files that survive a failure, and words on
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
-from residualplanner._whole import write_whole
-from residualplanner.cli.failures import noting
-from residualplanner.cli.ledgers import above
+from residualplanner._whole import write_whole, write_whole_folder
+from residualplanner.cli.failures import notes_of
 from residualplanner.cli.output import command_text
-from residualplanner.errors import FileFormatError
+from residualplanner.errors import ResidualPlannerError
 from residualplanner.measurement import Ledger
-from residualplanner.plan import Plan, plan_hash, plan_to_archive
+from residualplanner.plan import Plan, bytes_text, plan_to_archive
+from residualplanner.workload import Workload
 
 #: Bytes of a measurement's file besides its numbers: names of arrays, labels of attributes.
 _HEADER = 2**16
 #: What file systems answer that cannot set space aside; only the file itself is tried there.
 _NO_ANSWER = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
+#: Bytes for each cell and each table that files of a format take at least.
+_LEAST = {"parquet": (8, 1000), "csv": (25, 0), "xlsx": (10, 4000)}
 
 
 def measurement_beside(folder: Path) -> Path:
@@ -81,29 +84,76 @@ def _set_aside(handle: int, size: int) -> None:
                 raise
 
 
+def require_room_for_tables(
+    folder: Path, workload: Workload, file_format: str, *, measurement: Path, size: int
+) -> None:
+    """Raise OSError unless a folder can be made at ``folder``, on a disk that is not plainly too small for its tables.
+
+    Args:
+        folder: where the tables are to be; nothing is left there.
+        workload: the tables.
+        file_format: of their files.
+        measurement: where what is measured is kept until then, maybe on the same disk.
+        size: of its file, in bytes.
+    """
+    with suppress(_EnoughError), write_whole_folder(folder):
+        raise _EnoughError
+    where = folder.absolute().parent
+    per_cell, per_table = _LEAST[file_format]
+    needed = int(per_cell * workload.cells.sum() + per_table * len(workload))
+    if measurement.absolute().parent.stat().st_dev == where.stat().st_dev:
+        needed += size
+    free = shutil.disk_usage(where).free
+    if free < needed:
+        text = f"the disk has {bytes_text(free)} free, and the tables take at least {bytes_text(needed)}"
+        raise OSError(errno.ENOSPC, text, str(folder))
+    system = os.statvfs(where) if hasattr(os, "statvfs") else None
+    if system is not None and system.f_files > 0 and system.f_favail < len(workload):
+        text = f"the disk has room for {system.f_favail:,} more files, and there are {len(workload):,} tables"
+        raise OSError(errno.ENOSPC, text, str(folder))
+
+
 @contextmanager
-def telling_charge(ledger: Ledger | None, plan: Plan) -> Iterator[None]:
-    """Tell, where the block raises after it has charged the ledger, that it has."""
-    before = 0 if ledger is None else len(ledger.entries)
+def telling_loss(measurement: Path, ledger: Ledger | None) -> Iterator[None]:
+    """Tell, where the block fails to write what was measured, that it is lost, though paid for."""
     try:
         yield
     except BaseException as error:
-        with suppress(OSError, FileFormatError):  # a ledger that has become unreadable tells nothing
-            charged = [] if ledger is None else ledger.entries[before:]
-            own = [entry for entry in charged if entry.plan_sha256 == plan_hash(plan)]
-            if own:
-                error.add_note(
-                    f"No output was written, but the charge stays: pcost {above(own[-1].cost)}, entry "
-                    f"{own[-1].sequence} of the ledger.  That a run fails may itself tell something of the records."
-                )
+        if not measurement.exists():
+            charged = "" if ledger is None else ", and stays charged to the ledger"
+            error.add_note(f"What was measured is lost; its cost counts as spent{charged}.")
         raise
 
 
 @contextmanager
-def keeping(measurement: Path, folder: Path) -> Iterator[None]:
-    """Tell, whatever the block raises, where the measurement is and what makes tables of it."""
-    with noting(
-        f"What was measured, and has been paid for, is safe in {measurement}; no tables were written.",
-        f"Next: {reconstructing(measurement, folder)}",
-    ):
+def telling_measurement(measurement: Path, folder: Path, *, is_release: bool) -> Iterator[None]:
+    """Tell, whatever the block raises, what is on the disk by then, and what comes next.
+
+    Args:
+        measurement: where what is measured goes; nothing is there before.
+        folder: where its tables are or will be.
+        is_release: whether the block makes these tables, too.
+    """
+    try:
         yield
+    except BaseException as error:
+        found = _found(measurement, folder, is_release=is_release)
+        is_refusal = isinstance(error, ResidualPlannerError) and not notes_of(error)
+        for note in found or ([] if is_refusal else ["Nothing was written."]):
+            error.add_note(note)
+        raise
+
+
+def _found(measurement: Path, folder: Path, *, is_release: bool) -> list[str]:
+    """What is on the disk, where anything is: files and folders appear whole or not at all."""
+    has_tables = is_release and folder.is_dir() and any(folder.iterdir())
+    if has_tables:
+        also = f"; what was measured is safe in {measurement}" if measurement.exists() else ""
+        return [f"All tables are in {folder}, whole{also}."]
+    if not measurement.exists():
+        return []
+    tables = "; no tables were written" if is_release else ""
+    return [
+        f"What was measured, and has been paid for, is safe in {measurement}{tables}.",
+        f"Next: {reconstructing(measurement, folder)}",
+    ]

@@ -7,11 +7,11 @@ that the command itself would end with.  Nothing is read of the records, nothing
 import shutil
 from pathlib import Path
 
-from residualplanner._words import listed
+from residualplanner._words import decimal_text_up, listed
 from residualplanner.cli import steps
 from residualplanner.cli.columns import require_columns
 from residualplanner.cli.failures import naming
-from residualplanner.cli.ledgers import above, left_text, open_ledger
+from residualplanner.cli.ledgers import left_text, open_ledger
 from residualplanner.cli.output import Output
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
 from residualplanner.cli.sizes import require_writable
@@ -97,7 +97,7 @@ def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) ->
     else:
         left = None if ledger.remaining is None else ledger.remaining - cost
         words = f"entry {len(ledger.entries) + 1} of the ledger; then {left_text(left)}"
-    output.fact("Would spend", f"pcost {above(cost)}; {words}", event="would-spend", pcost=cost, left=left)
+    output.fact("Would spend", f"pcost {decimal_text_up(cost)}; {words}", event="would-spend", pcost=cost, left=left)
 
 
 def _say_tables(workload: Workload, folder: Path, file_format: str, output: Output) -> int:

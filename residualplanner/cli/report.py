@@ -5,7 +5,7 @@ Reads: a plan, or a release folder.  Gives: an HTML page, a folder of figures, m
 
 from pathlib import Path
 
-from residualplanner.cli.failures import require_folder_around
+from residualplanner.cli.failures import require_folder_around, telling_outputs
 from residualplanner.cli.output import Output
 from residualplanner.cli.wanted import REPORTED, require_file
 from residualplanner.reporting import figures_folder, require_free_report, write_report
@@ -18,12 +18,13 @@ def make_report(source: Path, page: Path, *, level: float, force: bool, output: 
     require_file(source, "report", REPORTED)
     require_folder_around(page)
     _require_place(page, force=force)
-    with output.progress("writing the report"):
-        write_report(source, page, level=level, replace=force)
     figures = figures_folder(page)
-    output.wrote(page, ": what is asked, what it costs, how accurate every table is; it needs no network.")
-    output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
-    output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
+    with telling_outputs(page, figures):
+        with output.progress("writing the report"):
+            write_report(source, page, level=level, replace=force)
+        output.wrote(page, ": what is asked, what it costs, how accurate every table is; it needs no network.")
+        output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
+        output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
 
 
 def _require_place(page: Path, *, force: bool) -> None:

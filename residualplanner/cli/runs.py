@@ -10,16 +10,17 @@ from pathlib import Path
 
 from residualplanner.cli import steps
 from residualplanner.cli.columns import require_columns
-from residualplanner.cli.failures import naming, noting
+from residualplanner.cli.failures import naming, telling_outputs
 from residualplanner.cli.ledgers import open_ledger, say_charge
 from residualplanner.cli.output import Output, command_text
 from residualplanner.cli.paid import (
-    keeping,
     measurement_beside,
     measurement_bytes,
     reconstructing,
+    require_room_for_tables,
     require_space,
-    telling_charge,
+    telling_loss,
+    telling_measurement,
 )
 from residualplanner.cli.rehearsal import require_tables
 from residualplanner.cli.spec_file import OutputTable, SpecFile
@@ -32,34 +33,38 @@ from residualplanner.reconstruction import Release, reconstruct
 
 def run_plan(asked: SpecFile, spec: Path, path: Path, output: Output) -> None:
     """Write the plan of a spec, and its error table."""
-    with naming(spec):
-        plan = steps.make_plan(asked, output)
-    steps.write_plan(plan, path, level=asked.output.chosen_level, output=output)
     errors = steps.errors_path(path)
-    output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
-    measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"))
-    output.next(
-        (command_text("report", path), "a page to decide from"),
-        (measuring, "reads the records and spends the budget"),
-    )
+    with telling_outputs(path, errors):
+        with naming(spec):
+            plan = steps.make_plan(asked, output)
+        steps.write_plan(plan, path, level=asked.output.chosen_level, output=output)
+        output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
+        measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"))
+        output.next(
+            (command_text("report", path), "a page to decide from"),
+            (measuring, "reads the records and spends the budget"),
+        )
 
 
 def run_measure(
     plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output, *, newlines_in_values: bool = False
 ) -> None:
     """Write what is measured of the records."""
-    say_workload(plan.workload, output)
-    _measure_to(path, plan, data, ledger=open_ledger(ledger), output=output, newlines_in_values=newlines_in_values)
-    output.wrote(path, ": the noisy answers, and nothing else of the records.")
-    output.next((reconstructing(path, path.with_suffix(".tables")), "at no further cost, as often as you like"))
+    folder = path.with_suffix(".tables")
+    with telling_measurement(path, folder, is_release=False):
+        say_workload(plan.workload, output)
+        _measure_to(path, plan, data, ledger=open_ledger(ledger), output=output, newlines_in_values=newlines_in_values)
+        output.wrote(path, ": the noisy answers, and nothing else of the records.")
+        output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
 
 def run_reconstruct(path: Path, folder: Path, asked: OutputTable, output: Output) -> None:
     """Write the tables of a measurement."""
-    tables = reconstruct(load_measurement(path))
-    require_tables(tables.plan.workload, asked)
-    say_workload(tables.plan.workload, output)
-    _write_tables(tables, folder, asked, output)
+    with telling_outputs(folder):
+        tables = reconstruct(load_measurement(path))
+        require_tables(tables.plan.workload, asked)
+        say_workload(tables.plan.workload, output)
+        _write_tables(tables, folder, asked, output)
 
 
 def run_release(
@@ -74,19 +79,22 @@ def run_release(
     newlines_in_values: bool = False,
 ) -> None:
     """Plan, measure and reconstruct: the measurement stands beside the folder until that is complete, or for good."""
-    charged, measured = open_ledger(ledger), kept or measurement_beside(folder)
-    with naming(spec):
-        plan = steps.make_plan(asked, output, is_written=True)
-    require_tables(plan.workload, asked.output)
-    measurement = _measure_to(
-        measured, plan, data, ledger=charged, output=output, newlines_in_values=newlines_in_values
-    )
-    with keeping(measured, folder):
+    measured = kept or measurement_beside(folder)
+    with telling_measurement(measured, folder, is_release=True):
+        charged = open_ledger(ledger)
+        with naming(spec):
+            plan = steps.make_plan(asked, output, is_written=True)
+        require_tables(plan.workload, asked.output)
+        size = measurement_bytes(plan)
+        require_room_for_tables(folder, plan.workload, asked.output.format, measurement=measured, size=size)
+        measurement = _measure_to(
+            measured, plan, data, ledger=charged, output=output, newlines_in_values=newlines_in_values
+        )
         if kept is not None:
             output.wrote(kept, ": the noisy answers, of which reconstruct makes tables at no further cost.")
         _write_tables(reconstruct(measurement), folder, asked.output, output)
-    if kept is None:
-        measured.unlink()
+        if kept is None:
+            measured.unlink()
 
 
 def _measure_to(
@@ -96,12 +104,9 @@ def _measure_to(
     require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
     require_space(path, measurement_bytes(plan))
-    with telling_charge(ledger, plan):
-        measurement = steps.measure_records(
-            plan, data, ledger=ledger, output=output, newlines_in_values=newlines_in_values
-        )
-        with noting("What was measured is lost; its cost counts as spent."):
-            measurement.save(path)
+    measurement = steps.measure_records(plan, data, ledger=ledger, output=output, newlines_in_values=newlines_in_values)
+    with telling_loss(path, ledger):
+        measurement.save(path)
     say_spending(measurement, output)
     say_charge(ledger, output)
     return measurement

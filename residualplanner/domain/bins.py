@@ -4,6 +4,7 @@ Reads: edges, and labels where the text of the interval will not do.  Gives: Bin
 """
 
 import math
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,7 +26,8 @@ class Bins:
         labels: one text per bin.
 
     Raises:
-        DomainError: fewer than two edges, edges that are not numbers or do not increase, labels that do not fit.
+        DomainError: fewer than two edges, edges that are not numbers or do not increase, labels that do not fit or
+            are not valid Unicode.
 
     Example:
         >>> Bins([0, 10_000, 50_000.5]).labels
@@ -97,6 +99,9 @@ def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:
         raise DomainError("labels of bins must be a list of texts")
     if len(set(given)) < len(given):
         raise DomainError("labels of bins must differ from one another")
+    broken = [label for label in given if any("\ud800" <= letter <= "\udfff" for letter in label)]
+    if broken:
+        raise DomainError(f"the label {reprlib.repr(broken[0])} of a bin is not valid Unicode, which no file can hold")
     return tuple(str(label) for label in given)
 
 

@@ -85,6 +85,7 @@ def count_tables(
     tables = [NOTHING] * len(counted)
     for number, table in zip(asked, found, strict=True):
         tables[number] = table
+    found = []  # so that a table that is copied below is not held twice
     for number, members in enumerate(groups.members):
         if len(counted[number]) < len(members):
             whole = np.empty((len(members), *groups.shapes[number]), dtype=np.int64)

@@ -11,7 +11,7 @@ from residualplanner._archive import content_hash, read_archive, write_archive
 from residualplanner._checks import IntArray
 from residualplanner._whole import PathLike
 from residualplanner._words import fraction_text
-from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.errors import BudgetError, FileFormatError, memory_for
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.measurement.ledger_lines import TEXT_LIMIT
@@ -54,6 +54,7 @@ def save_measurement(measurement: Measurement, path: PathLike) -> None:
     write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
 
 
+@memory_for("to read this measurement; use a machine with more memory")
 def load_measurement(path: PathLike) -> Measurement:
     """Read a measurement that `Measurement.save` wrote, and check it.
 

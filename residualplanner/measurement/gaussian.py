@@ -11,6 +11,7 @@ import numpy as np
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.bases import Basis
 from residualplanner.kron import ProductMap, Scratch, keeping, matrix_map, residuals_of_tables, subtracting
+from residualplanner.measurement.discrete_gaussian import NoiseError
 
 #: What answers for a stack of tables with the same bases (k,): reads these, counts (b, n_1, .., n_k) and noise
 #: variances (b,), and writes the residual answers (b, m_1, .., m_k).
@@ -62,8 +63,16 @@ def _products(bases: Sequence[Basis], tables: IntArray) -> IntArray | FloatArray
 
 
 def release_generator() -> np.random.Generator:
-    """A generator seeded with 256 bits from the operating system."""
-    return generator_of_entropy(int.from_bytes(os.urandom(32)))
+    """A generator seeded with 256 bits from the operating system.
+
+    Raises:
+        NoiseError: it gives none.
+    """
+    try:
+        entropy = os.urandom(32)
+    except OSError:
+        raise NoiseError("the operating system gives no random bytes; nothing may be released") from None
+    return generator_of_entropy(int.from_bytes(entropy))
 
 
 def generator_of_entropy(entropy: int) -> np.random.Generator:

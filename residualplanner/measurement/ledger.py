@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import NoReturn, Protocol, TypedDict, final
+from typing import NoReturn, Protocol, final
 
 from residualplanner._checks import require_path
 from residualplanner._whole import PathLike
@@ -28,18 +28,10 @@ from residualplanner.measurement.ledger_lines import (
     require_notion,
     require_text,
 )
-from residualplanner.plan import Plan, plan_hash
-from residualplanner.privacy import Budget, claim_of_budget
+from residualplanner.measurement.ledger_statements import after_failed_charge, after_failed_creation
+from residualplanner.privacy import Budget
 
 _NextEntry = Callable[[LedgerAccount], LedgerEntry]
-
-
-class _Words(TypedDict):
-    """What a charge is for."""
-
-    neighbors: Notion
-    records_per_person: int
-    label: str
 
 
 @final
@@ -112,18 +104,21 @@ class Ledger:
         Raises:
             BudgetError: an argument is not what it can be.
             FileExistsError: there is something at ``path`` already.
-            OSError: the file cannot be made, or not be locked.
+            OSError: the file cannot be made, or not be locked; a note of the error says whether the ledger is there.
         """
         require_path("Ledger.create", path, 'Ledger.create("people.ledger", budget=zcdp(1), data_set="people")')
         terms, where = LedgerTerms(budget, reason, data_set, neighbors, records_per_person), Path(path).absolute()
         terms.require_discrete()
         try:
             create_file(where, first_line(terms))
+            return cls.open(where)
         except FileExistsError:
             raise FileExistsError(f"{path} is there already; open it, or name another file") from None
         except FileNotFoundError:
             raise FileNotFoundError(f"the folder of {path} does not exist; make it first") from None
-        return cls.open(where)
+        except BaseException as error:
+            error.add_note(after_failed_creation(where, terms))
+            raise
 
     @classmethod
     def open(cls, path: PathLike) -> "Ledger":
@@ -206,7 +201,7 @@ class Ledger:
         Raises:
             BudgetError: it costs more than what remains, is for other neighbors, or is not exact and positive.
             FileFormatError: the file is not as this library writes it, or its last line is torn.
-            OSError: the file cannot be locked or written; the charge may count all the same.
+            OSError: the file cannot be locked or written; a note of the error says whether the charge counts.
 
         Guarantees: the charges of all processes and threads together never exceed the budget.
         Cost: reads the file; some fifty microseconds an entry, and one forced write.
@@ -219,9 +214,7 @@ class Ledger:
         """Raise what `charge` would raise of the same charge now, and charge nothing.
 
         Raises:
-            BudgetError: it costs more than what remains, is for other neighbors, or is not exact and positive.
-            FileFormatError: the file is not as this library writes it, or its last line is torn.
-            OSError: the file cannot be read or locked.
+            BudgetError, FileFormatError, OSError: as `charge`.
 
         Example:
             >>> from residualplanner.privacy import pcost
@@ -289,40 +282,6 @@ class Ledger:
         return ledger
 
 
-def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction) -> LedgerEntry:
-    """Charge the exact cost of measuring a plan.
-
-    Raises:
-        BudgetError: ``ledger`` is no ledger, is for other neighbors, or has less than that left.
-        FileFormatError: the ledger's file is not as this library writes it, or its last line is torn.
-        OSError: the ledger's file cannot be locked or written.
-    """
-    return _require_ledger(ledger).charge(cost, plan_hash(plan), **_words_of(plan))
-
-
-def require_room_for_plan(ledger: Ledger, plan: Plan, cost: Fraction) -> None:
-    """Raise what `charge_plan` would raise now, and charge nothing."""
-    _require_ledger(ledger).require_room(cost, plan_hash(plan), **_words_of(plan))
-
-
-def _require_ledger(ledger: Ledger) -> Ledger:
-    if not isinstance(ledger, Ledger):
-        raise BudgetError(f"ledger must be a Ledger, such as Ledger.open(path); got {type(ledger).__name__}")
-    return ledger
-
-
-def _words_of(plan: Plan) -> _Words:
-    """What an entry says of a plan besides its cost and its hash."""
-    count = len(plan.workload)
-    statement = claim_of_budget(plan.budget, plan.neighbors, noise="discrete").statement
-    label = f"{count:,} {'table' if count == 1 else 'tables'}, planned for {statement}"
-    return {
-        "neighbors": plan.neighbors.notion,
-        "records_per_person": plan.neighbors.records_per_person,
-        "label": label[:200],
-    }
-
-
 class _Store(Protocol):
     """Where the account of a ledger is kept."""
 
@@ -377,14 +336,19 @@ class _File:
             raise self._named(error) from None
 
     def append(self, next_entry: _NextEntry) -> LedgerEntry:
+        account = entry = None
         try:
             with locked_file(self._path, exclusive=True) as file:
                 account = self._checked(file.content)
                 entry = next_entry(account)
                 file.append(account.bytes_of(entry))
+            self._seen = (entry.sequence, entry.sha256)
         except FileFormatError as error:
             raise self._named(error) from None
-        self._seen = (entry.sequence, entry.sha256)
+        except BaseException as error:
+            if not isinstance(error, BudgetError):
+                error.add_note(after_failed_charge(self._path, account, entry))
+            raise
         return entry
 
     def _checked(self, content: bytes) -> LedgerAccount:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from residualplanner._whole import force_name
 from residualplanner.errors import BudgetError, FileFormatError
 
 #: The largest file, in bytes.
@@ -99,7 +100,7 @@ def create_file(path: Path, line: bytes) -> None:
         raise
     finally:
         os.close(handle)
-    _sync_folder(path.parent)
+    force_name(path)
 
 
 _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
@@ -129,12 +130,3 @@ def _content(handle: int) -> bytes:
     while len(content) <= SIZE_LIMIT and (piece := os.read(handle, min(_CHUNK, SIZE_LIMIT + 1 - len(content)))):
         content += piece
     return bytes(content)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Force a new file's name to the disk, too."""
-    handle = os.open(folder, os.O_RDONLY | _CLOSED_ON_EXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

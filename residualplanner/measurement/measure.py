@@ -14,18 +14,20 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, frozen, type_refusal, value_text
 from residualplanner._words import suggestion
-from residualplanner.errors import BudgetError, DataError
+from residualplanner.errors import BudgetError
 from residualplanner.measurement.answers import ResidualAnswers, residual_count
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
 from residualplanner.measurement.discrete import integer_answers
-from residualplanner.measurement.discrete_gaussian import ByteSource, NoiseError, OperatingSystemBits
+from residualplanner.measurement.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.measurement.gaussian import (
     Mechanism,
     gaussian_mechanism,
     generator_of_entropy,
     release_generator,
 )
-from residualplanner.measurement.ledger import Ledger, charge_plan, require_room_for_plan
+from residualplanner.measurement.ledger import Ledger
+from residualplanner.measurement.ledger_statements import charged_text
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.precision import (
@@ -34,9 +36,11 @@ from residualplanner.measurement.precision import (
     require_affordable,
     require_drawable,
 )
+from residualplanner.measurement.resources import require_memory
+from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
 from residualplanner.privacy import require_discrete
-from residualplanner.sources import Progress, Source, open_source
+from residualplanner.sources import Progress, Source, open_source, require_result_room
 from residualplanner.workload import ShapeGroups
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache.
@@ -75,32 +79,29 @@ def measure(
             enough left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         WorkloadError: the tables are too large to hold.
+        ResourceError: there is less memory than measuring needs, or Spark sends less than it may have to: told before
+            the charge; or memory ran out all the same.
         DataError: the records do not fit the schema; no noise has been drawn.  Columns that are missing or of a type
             that holds no value of theirs, and lines of a CSV file that are no records, are told before the charge.
         NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
+        UnexpectedError: a defect.
+
+    What is raised after the charge, interrupts and errors of ``progress`` included, has a note that says what was
+    charged, and leads to no record: it has no traceback but that of this function.
 
     Guarantees: zCDP at half the exact cost that the result states, which is at most the plan's rho, for neighbors as
         the plan says.
     Source: spec eqs. (34) to (36), paper Algorithm 3; for "gaussian" eqs. (7) and (26), Algorithm 1.
     """
-    wrong = type_refusal("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
-    if wrong is not None:
-        del plan, data  # either may be the records
-        raise wrong
-    _require_options(noise, seed)
-    if noise == "discrete":
-        job = _discrete_job(plan, OperatingSystemBits(), progress)
-    else:
-        job = _continuous_job(plan, None if seed is None else int(seed), progress)
-    job.require_room(ledger)
-    source = job.opened(data)
-    if not isinstance(source, DataError):
-        job.charge(ledger)
-    outcome = job.run(source)
-    if isinstance(outcome, Measurement) and ledger is not None and ledger.budget is None:
-        outcome = replace(outcome, noise=replace(outcome.noise, unlimited_because=ledger.reason))
-    del data, source  # the traceback of what is raised here must not lead to the records
-    return _measurement(outcome)
+    try:
+        outcome = _measured(plan, data, noise, seed, ledger, WatchedProgress(progress))
+    except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
+        outcome = without_history(error)
+    finally:
+        del plan, data  # nor must the frame of this function lead to them; either may be the records
+    if isinstance(outcome, Measurement):
+        return outcome
+    raise outcome
 
 
 def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
@@ -118,6 +119,7 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
             than that left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or read.
         WorkloadError: the tables are too large to hold.
+        ResourceError: there is less memory than measuring needs.
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -136,10 +138,15 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
 
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
-    job = _discrete_job(plan, source, progress)
-    outcome = job.run(job.opened(data))
-    del data
-    return _measurement(outcome)
+    watched = WatchedProgress(progress)
+    job = _discrete_job(plan, source, watched.report)
+    try:
+        return job.run(open_source(data, plan.domain))
+    except BaseException as error:  # noqa: BLE001 - it has been where the records are
+        outcome = shielded(error, watched)
+    finally:
+        del data
+    raise outcome
 
 
 def residual_values(
@@ -176,10 +183,38 @@ def residual_values(
     return values
 
 
-def _measurement(outcome: Measurement | DataError | NoiseError) -> Measurement:
-    if isinstance(outcome, Measurement):
+def _measured(
+    plan: Plan, data: object, noise: str, seed: int | None, ledger: Ledger | None, progress: WatchedProgress
+) -> Measurement | BaseException:
+    """What `measure` gives, or the error that it raises, which is raised here where the plan is refused."""
+    wrong = type_refusal("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
+    if wrong is not None:
+        return wrong
+    _require_options(noise, seed)
+    if noise == "discrete":
+        job = _discrete_job(plan, OperatingSystemBits(), progress.report)
+    else:
+        job = _continuous_job(plan, None if seed is None else int(seed), progress.report)
+    job.require_room(ledger)
+    require_result_room(data, job.counted_cells)
+    try:
+        source = open_source(data, plan.domain)
+    except BaseException as error:  # noqa: BLE001 - it has been where the records are
+        return shielded(error, progress)
+    entry = None
+    try:
+        entry = None if ledger is None else charge_plan(ledger, plan, job.cost)
+        measurement = job.run(source)
+        if ledger is not None and ledger.budget is None:
+            return replace(measurement, noise=replace(measurement.noise, unlimited_because=ledger.reason))
+        return measurement
+    except BaseException as error:  # noqa: BLE001 - it may have been where the records are
+        if ledger is not None and entry is None:
+            return without_history(error)  # the ledger's own, which says whether it was charged
+        outcome = shielded(error, progress)
+        if entry is not None:
+            outcome.add_note(f"{charged_text(entry)}  That a run fails may itself tell something of the records.")
         return outcome
-    raise outcome
 
 
 class _Job(NamedTuple):
@@ -192,35 +227,22 @@ class _Job(NamedTuple):
     progress: Progress | None
     answer: Callable[[list[IntArray], Progress | None], Measurement]
 
+    @property
+    def counted_cells(self) -> int:
+        """How many cells the tables have that the records are counted in."""
+        pairs = zip(self.groups.shapes, self.groups.members, strict=True)
+        return sum(math.prod(shape) * int(self.family.is_maximal[members].sum()) for shape, members in pairs)
+
     def require_room(self, ledger: Ledger | None) -> None:
-        """Raise what `charge` would raise now: records that cannot be paid for are not opened."""
+        """Raise what charging would raise now: records that cannot be paid for are not opened."""
         if ledger is not None:
             require_room_for_plan(ledger, self.plan, self.cost)
 
-    def charge(self, ledger: Ledger | None) -> None:
-        """Charge the exact cost, if there is a ledger: before the first record is counted."""
-        if ledger is not None:
-            charge_plan(ledger, self.plan, self.cost)
-
-    def opened(self, data: object) -> Source | DataError:
-        """The records, ready to be counted, or why they cannot be: columns, types, and lines that are no records."""
-        try:
-            return open_source(data, self.plan.domain)
-        except DataError as error:
-            return DataError(str(error), column=error.column)
-
-    def run(self, source: Source | DataError) -> Measurement | DataError | NoiseError:
-        """The noisy answers, or what went wrong: not raised, and without history, as that would lead to the records."""
-        if isinstance(source, DataError):
-            return source
+    def run(self, source: Source) -> Measurement:
+        """The noisy answers; the history of whatever is raised leads to the records."""
         counting, answering = self._progress(0), self._progress(self._counted)
-        try:
-            tables = count_tables(source, self.plan.closure, self.groups, self.family, progress=counting)
-            return self.answer(tables, answering)
-        except DataError as error:
-            return DataError(str(error), column=error.column)
-        except NoiseError as error:
-            return NoiseError(str(error))
+        tables = count_tables(source, self.plan.closure, self.groups, self.family, progress=counting)
+        return self.answer(tables, answering)
 
     @property
     def _counted(self) -> int:
@@ -264,6 +286,7 @@ def _groups(plan: Plan) -> tuple[ShapeGroups, Parents]:
     """What is to be measured, if it can be held."""
     groups = groups_of_plan(plan)
     require_cells(groups)
+    require_memory(groups)
     return groups, parents(plan.closure)
 
 

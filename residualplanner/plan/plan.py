@@ -17,7 +17,7 @@ from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner._whole import PathLike
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
-from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner.errors import BudgetError, WorkloadError, memory_for
 from residualplanner.plan.accuracy import Accuracy, OneBasisAccuracy, TableAccuracy
 from residualplanner.plan.attributes import checked_bases, require_all_spanned, workload_numbers
 from residualplanner.plan.by_set.accuracy import AccuracyBySet
@@ -36,6 +36,9 @@ from residualplanner.workload import BasesBySet, Closure, QueryLike, Workload, w
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_within_memory = memory_for("for errors of this size; ask for smaller tables, or use a machine with more memory")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -150,6 +153,7 @@ class Plan:
         return cost_upper_bound(self.closure, numbers, self.noise_array, self.neighbors)
 
     @property
+    @_within_memory
     def average_variances(self) -> FloatArray:
         """The variance of an average cell of every query of the workload, in its order, (q,), in counts squared."""
         return self._accuracy.average_variances
@@ -161,6 +165,7 @@ class Plan:
         return math.sqrt(float(share @ self.average_variances))
 
     @property
+    @_within_memory
     def max_variances(self) -> FloatArray:
         """The largest cell variance of every query of the workload, in its order, (q,), in counts squared.
 
@@ -201,6 +206,7 @@ class Plan:
             return float((importance * self.max_variances).max()) / least - 1
         return float(importance @ self.average_variances) / least - 1
 
+    @_within_memory
     def variance(self, query: QueryLike) -> NDArray[np.float64]:
         """The variance of every cell of a query's table, (q_1, .., q_k), in counts squared; axes as it is written.
 
@@ -213,6 +219,7 @@ class Plan:
         """
         return self._table(query).variances()
 
+    @_within_memory
     def covariance(self, query: QueryLike) -> NDArray[np.float64]:
         """The covariance of the cells of a query's table in C order, (cells, cells), in counts squared.
 
@@ -225,6 +232,7 @@ class Plan:
         """
         return self._table(query).covariance()
 
+    @_within_memory
     def combination_variance(self, query: QueryLike, weights: ArrayLike) -> float:
         """The variance of a weighted sum of the cells of a query's table, in counts squared.
 
@@ -244,6 +252,7 @@ class Plan:
             raise WorkloadError(f"weights must be finite, one for each cell: shape {table.shape}, got {array.shape}")
         return table.combination_variance(array)
 
+    @_within_memory
     def expected_max_abs_error(self, query: QueryLike) -> float:
         """At most how far off the worst cell of a query's table is, in the mean, in counts: a bound.
 
@@ -261,6 +270,7 @@ class Plan:
         alike = math.prod(map(float, table.shape)) / counts.sum()
         return mean_max_bound(np.sqrt(variances), counts * alike)
 
+    @_within_memory
     def errors(self, level: float = 0.95) -> "pd.DataFrame":
         """The error table: one row per query of the workload, known before any data are seen.
 

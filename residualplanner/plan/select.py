@@ -11,7 +11,7 @@ import numpy as np
 from residualplanner._checks import FloatArray, require_positive, value_text
 from residualplanner._words import suggestion
 from residualplanner.bases import Basis, ResidualNumbers
-from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner.errors import BudgetError, WorkloadError, memory_for
 from residualplanner.plan.attributes import workload_numbers
 from residualplanner.plan.bases_asked import BY_SET, Bases, bases_for
 from residualplanner.plan.by_set.choice import ChoiceBySet, choose_by_set, spending
@@ -53,6 +53,7 @@ _RESERVE = 1 + 1e-11
 _WORTH = 1e-4
 
 
+@memory_for("to plan this workload; ask for fewer tables, or use a machine with more memory")
 def select(
     workload: Workload,
     *,

@@ -182,7 +182,9 @@ def law_of(noise: object) -> NoiseLaw:
     """
     law = _LAWS.get(noise) if isinstance(noise, str) else None
     if law is None:
-        raise BudgetError(f"noise must be 'discrete' or 'gaussian', got {value_text(noise)}{suggestion(noise, list(_LAWS))}")
+        raise BudgetError(
+            f"noise must be 'discrete' or 'gaussian', got {value_text(noise)}{suggestion(noise, list(_LAWS))}"
+        )
     return law
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner._whole import PathLike, write_whole_folder
+from residualplanner.errors import memory_for
 from residualplanner.measurement import Progress
 from residualplanner.plan import TOTAL, Plan
 from residualplanner.queries import Kind
@@ -49,6 +50,7 @@ def require_exportable(workload: Workload, format: str = "parquet", profile: str
         require_workbooks(workload)
 
 
+@memory_for("to write these tables; ask for smaller ones, or use a machine with more memory")
 def save_release(
     release: "Release",
     folder: PathLike,

@@ -56,6 +56,8 @@ def write_new(path: Path, pieces: Iterable[Any]) -> str:
     digest = hashlib.sha256()
     with open(path, "xb", buffering=0) as file:
         for piece in pieces:
-            file.write(piece)
             digest.update(piece)
+            waiting = memoryview(piece)
+            while waiting:  # a system may write less than it was given, as where the disk is nearly full
+                waiting = waiting[file.write(waiting) :]
     return digest.hexdigest()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen, require_path, require_type
 from residualplanner._whole import PathLike
 from residualplanner.bases import spans_kind
-from residualplanner.errors import DomainError, WorkloadError
+from residualplanner.errors import DomainError, WorkloadError, memory_for
 from residualplanner.kron import Scratch
 from residualplanner.measurement import BATCH_CELLS, Measurement, Progress
 from residualplanner.plan import Plan
@@ -47,6 +47,9 @@ class TableBatch:
     estimates: FloatArray
 
 
+_A_TABLE = "for a table of this size; ask for a smaller one, or use a machine with more memory"
+
+
 @dataclass(frozen=True, eq=False)
 class Release(Mapping[Any, Table]):
     """A mapping from queries to tables, unbiased and consistent with one another.
@@ -70,6 +73,7 @@ class Release(Mapping[Any, Table]):
         """What was measured, with how much noise."""
         return self.measurement.plan
 
+    @memory_for(_A_TABLE)
     def __getitem__(self, query: QueryLike) -> Table:
         """The table of a query, its axes in the order in which the query is written.
 
@@ -187,7 +191,10 @@ class Release(Mapping[Any, Table]):
             cells = self.plan.workload.cells[start : start + len(block)]
             for first, last in pairwise(_chunk_ends(cells)):
                 part = block.part(slice(first, last))
-                stacks = self._rebuilder.stacks(part.attributes, part.kinds, self.plan.workload.kinds, scratch)
+                with memory_for(_A_TABLE):
+                    stacks = list(
+                        self._rebuilder.stacks(part.attributes, part.kinds, self.plan.workload.kinds, scratch)
+                    )
                 yield [batch for stack in stacks for batch in _batches_as_written(part, stack, start + first)]
             start += len(block)
 

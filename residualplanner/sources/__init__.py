@@ -7,5 +7,6 @@ from residualplanner.sources.counting import count_groups
 from residualplanner.sources.csv_files import CsvFile
 from residualplanner.sources.opening import open_source
 from residualplanner.sources.protocol import Progress, Source
+from residualplanner.sources.result_limits import require_result_room
 
-__all__ = ["CsvFile", "Progress", "Source", "count_groups", "open_source"]
+__all__ = ["CsvFile", "Progress", "Source", "count_groups", "open_source", "require_result_room"]

@@ -126,7 +126,7 @@ BAD_RECORDS = {
     "missing column": (f"age,{CANARY},region,grade\n30,F,01,0\n", "'sex'"),
     "ragged": (f"age,sex,region,grade\n30,F,01,0\n31,{CANARY}\n", ""),
     "quotes": (f'age,sex,region,grade\n30,"F,{CANARY},0\n', ""),
-    "not UTF-8": ("age,sex,region,grade\n30,F,\udcff" + CANARY + ",0\n", ""),
+    "not UTF-8": ("age,sex,region,grade\n30,\udcff" + CANARY + ",01,0\n", "'sex'"),
     "empty": ("", ""),
 }
 
@@ -218,10 +218,10 @@ def test_what_cannot_be_a_command_has_status_2(run, arguments):
     [
         (SolverError("the solver stopped", status="x"), 1, "the solver stopped"),
         (MissingExtraError("install it", extra="x"), 1, "install it"),
-        (OSError(28, "No space left on device", "out"), 1, "out: No space left on device; nothing was written"),
-        (OSError("odd"), 1, "odd; nothing was written"),
+        (OSError(28, "No space left on device", "out"), 1, "out: No space left on device\nNothing was written."),
+        (OSError("odd"), 1, "odd\nNothing was written."),
         (MemoryError(), 1, "out of memory; ask for fewer or smaller tables"),
-        (KeyboardInterrupt(), 1, "interrupted; no output was written"),
+        (KeyboardInterrupt(), 1, "interrupted\nNothing was written."),
     ],
 )
 def test_a_run_that_fails_has_status_1(run, spec, monkeypatch, error, status, message):

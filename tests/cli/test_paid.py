@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +19,7 @@ from residualplanner.plan import load_plan, select
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Prefix
 from residualplanner.reconstruction import reconstruct
-from residualplanner.workload import Workload
+from residualplanner.workload import Workload, marginals
 
 
 def failing(error):
@@ -38,7 +40,7 @@ def ledger(run, folder):
     ("error", "told"),
     [
         (OSError(28, "No space left on device", "out"), "out: No space left on device"),
-        (MemoryError(), "out of memory; ask for fewer or smaller tables"),
+        (MemoryError(), "there was not enough memory to write these tables"),
         (KeyboardInterrupt(), "interrupted"),
         (ZeroDivisionError("canary"), "unexpected ZeroDivisionError"),
     ],
@@ -113,7 +115,8 @@ def test_a_failure_after_the_charge_tells_of_the_charge(run, spec, folder, ledge
     first = {"measure": "p", "release": spec}[command]
     told = run(command, first, "bad.csv", "-o", "out", "--ledger", ledger)
     assert told.exit_code == 2
-    assert "but the charge stays: pcost 1, entry 1 of the ledger." in told.stderr
+    assert "The charge stays: pcost 1, entry 1 of the ledger." in told.stderr
+    assert "Nothing was written." in told.stderr
     assert len(Ledger.open(ledger).entries) == 1
 
 
@@ -139,6 +142,8 @@ def test_an_answer_that_is_lost_is_said_to_be_spent(run, spec, records, monkeypa
     assert "Input/output error\nWhat was measured is lost; its cost counts as spent." in told
 
 
+SPACIOUS = dict.fromkeys(("f_bavail", "f_bfree", "f_blocks", "f_frsize"), 2**20)
+
 FULL = """
 import resource, sys
 from residualplanner.cli import main
@@ -157,7 +162,7 @@ def test_where_there_is_no_space_for_what_is_measured_nothing_is_spent(run, spec
         [sys.executable, "-c", FULL, "4000", *arguments], capture_output=True, text=True, check=False
     )
     assert result.returncode == 1
-    assert "File too large; nothing was written" in result.stderr
+    assert "File too large\nNothing was written." in result.stderr
     assert Ledger.open(ledger).spent == 0
     assert sorted(os.listdir(folder)) == before
 
@@ -220,3 +225,41 @@ def test_semicolons_are_told_before_the_charge(run, spec, folder, ledger):
     told = run("release", spec, "bad.csv", "-o", "out", "--ledger", ledger)
     assert "the first line of bad.csv is separated by semicolons, not by commas" in told.stderr
     assert (told.exit_code, Ledger.open(ledger).spent) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ({"disk_usage": lambda _: SimpleNamespace(free=1000)}, "the disk has 1 KiB free, and the tables take at least"),
+        (
+            {"statvfs": lambda _: SimpleNamespace(**SPACIOUS, f_files=9, f_favail=3)},
+            "room for 3 more files, and there are 11 tables",
+        ),
+        ({"mkdir": failing(PermissionError(13, "Permission denied", ".out.partial"))}, "Permission denied"),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "parquet", "xlsx"])
+def test_a_disk_that_cannot_take_the_tables_is_found_before_the_charge(
+    run, spec, records, ledger, monkeypatch, found, told, form
+):
+    monkeypatch.setattr(steps, "measure", failing(AssertionError("records were read")))
+    for name, replacement in found.items():
+        monkeypatch.setattr(shutil if name == "disk_usage" else os, name, replacement)
+    result = run("release", spec, records, "-o", "out", "--ledger", ledger, "--format", form)
+    monkeypatch.undo()
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert "Nothing was written." in result.stderr
+    assert Ledger.open(ledger).spent == 0
+
+
+def test_what_tables_take_at_least_is_not_more_than_what_they_take(tmp_path):
+    domain = Domain({"a": 30, "b": 40, "c": 3})
+    release = reconstruct(measure(select(marginals(domain, up_to=3), budget=zcdp(1)), np.zeros((9, 3), dtype=np.int64)))
+    for form, (per_cell, per_table) in paid._LEAST.items():
+        for profile in ("default", "acs"):
+            (tmp_path / form).mkdir(exist_ok=True)
+            release.save(tmp_path / form / profile, form, profile=profile)
+            taken = sum(file.stat().st_size for file in (tmp_path / form / profile / "tables").glob(f"*.{form}"))
+            least = per_cell * release.plan.workload.cells.sum() + per_table * len(release)
+            assert 0.1 * taken < least < taken, (form, profile)

@@ -111,3 +111,17 @@ def test_neighboring_bins_cover_an_interval():
     assert [bins.interval_text(i, i) for i in range(3)] == list(bins.labels)
     assert bins.labels_are_intervals
     assert not Bins([0, 1], labels=["unit"]).labels_are_intervals
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda text: Bins([0, 1, 2], labels=["a", text]),
+        lambda text: Attribute("a", labels=["a", text]),
+        lambda text: Attribute(text, 2),
+    ],
+)
+@pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\udbff\udbff"])
+def test_a_text_that_no_file_can_hold_is_refused_where_it_is_declared(declare, text):
+    with pytest.raises(DomainError, match="not valid Unicode"):
+        declare(text)

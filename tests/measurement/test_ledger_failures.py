@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from residualplanner import _whole
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.measurement import Ledger, ledger_file, measure
@@ -109,20 +110,22 @@ ERRORS = [errno.ENOSPC, errno.EIO, errno.EACCES, errno.ENOLCK]
 class FailingSystem:
     """The operating system as the ledger's file sees it, but that one call fails."""
 
-    def __init__(self, patch, call, number, code):
-        self.count, self.made = number, 0
-        self.call, self.code, self.real = call, code, getattr(fcntl if call == "flock" else os, call)
+    def __init__(self, patch, call, number, failure, *, is_done=None):
+        self.count, self.made, self.failure = number, 0, failure
+        self.is_done = call == "close" if is_done is None else is_done
+        self.real = getattr(fcntl if call == "flock" else os, call)
         if call == "flock":
             patch.setattr(fcntl, "flock", self.fail)
         else:
-            patch.setattr(ledger_file, "os", SimpleNamespace(**{**vars(os), call: self.fail}))
+            for module in (ledger_file, _whole):
+                patch.setattr(module, "os", SimpleNamespace(**{**vars(os), call: self.fail}))
 
     def fail(self, *arguments):
         self.made += 1
         if self.made - 1 == self.count:
-            if self.call == "close":
+            if self.is_done:
                 self.real(*arguments)
-            raise OSError(self.code, os.strerror(self.code))
+            raise self.failure
         return self.real(*arguments)
 
 
@@ -143,7 +146,7 @@ def test_whichever_call_fails_every_output_has_its_charge_and_the_next_run_works
     Ledger.create(path, budget=pcost(1), data_set="d")
     for number in range(12):
         with pytest.MonkeyPatch.context() as patch:
-            system = FailingSystem(patch, call, number, code)
+            system = FailingSystem(patch, call, number, OSError(code, os.strerror(code)))
             before = len(outputs)
             error = release(lambda: Ledger.open(path), outputs)
             assert (error is None) == (len(outputs) > before)
@@ -158,12 +161,97 @@ def test_whichever_call_fails_every_output_has_its_charge_and_the_next_run_works
     assert Ledger.open(path).spent <= 1
 
 
+STATEMENTS = {
+    "charged": "The charge stays: pcost 0.015625, entry",
+    "nothing": "Nothing was charged to the ledger.",
+    "torn": "A part of the charge's line is in the ledger",
+}
+
+
+def what_is_there(path, before):
+    ledger = Ledger.open(path)
+    if ledger.is_torn:
+        return "torn"
+    return "charged" if len(ledger.entries) > before else "nothing"
+
+
+def what_is_said(error):
+    told = [word for word, text in STATEMENTS.items() if any(text in note for note in error.__notes__)]
+    assert len(told) == len(error.__notes__) == 1
+    return told[0]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("failure", [OSError(errno.EIO, "Input/output error"), KeyboardInterrupt()])
+def test_whichever_call_fails_a_charge_is_said_to_count_if_it_does(tmp_path, call, is_done, failure):
+    """Also where the call has done its work before it fails, and where an interrupt comes in its place."""
+    path, met = tmp_path / "ledger", set()
+    Ledger.create(path, budget=pcost(1), data_set="d")
+    for number in range(12):
+        ledger = Ledger.open(path)
+        before, failure.__notes__ = len(ledger.entries), []
+        with pytest.MonkeyPatch.context() as patch:
+            system = FailingSystem(patch, call, number, failure, is_done=is_done or call == "close")
+            try:
+                ledger.charge(Fraction(1, 64), HASH, **ADD_REMOVE)
+            except (OSError, KeyboardInterrupt) as error:
+                said = what_is_said(error)
+            else:
+                assert system.made <= number
+                break
+        assert said == what_is_there(path, before)
+        met.add(said)
+    assert met or call == "ftruncate"
+    assert call != "fsync" or met == {"charged"}
+
+
+@pytest.mark.parametrize("written", [0, 1, 40, -1])
+@pytest.mark.parametrize("can_take_back", [True, False])
+def test_a_line_that_is_written_in_part_is_said_to_be_so(tmp_path, monkeypatch, written, can_take_back):
+    ledger, calls = Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d"), []
+
+    def part(handle, data):
+        calls.append(data)
+        if len(calls) > 1 or not written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return os.write(handle, data[:written])
+
+    def kept(*_arguments):
+        raise OSError(errno.EIO, "Input/output error")
+
+    replaced = {"write": part} | ({} if can_take_back else {"ftruncate": kept})
+    monkeypatch.setattr(ledger_file, "os", SimpleNamespace(**{**vars(os), **replaced}))
+    with pytest.raises(OSError, match=r"Input/output error|No space left") as caught:
+        ledger.charge(Fraction(1, 64), HASH, **ADD_REMOVE)
+    monkeypatch.undo()
+    expected = "nothing" if can_take_back or not written else "torn"
+    assert what_is_said(caught.value) == what_is_there(tmp_path / "ledger", 0) == expected
+
+
+@pytest.mark.parametrize("call", ["open", "write", "fsync", "close", "flock", "unlink"])
+def test_whichever_call_fails_while_a_ledger_is_begun_what_is_there_is_told(tmp_path, call):
+    words = {
+        True: "is there, whole, and nothing is charged to it: open it.",
+        False: "No ledger was made.",
+    }
+    for number in range(3):
+        path = tmp_path / str(number)
+        with pytest.MonkeyPatch.context() as patch:
+            FailingSystem(patch, call, number, OSError(errno.EIO, "Input/output error"))
+            try:
+                Ledger.create(path, budget=pcost(1), data_set="d")
+            except OSError as error:
+                (note,) = error.__notes__
+                assert words[path.exists()] in note
+
+
 @pytest.mark.parametrize("call", ["open", "write", "fsync", "close", "flock"])
 def test_whichever_call_fails_while_a_ledger_is_begun_it_can_be_begun_again(tmp_path, call):
     for number in range(3):
         path = tmp_path / str(number)
         with pytest.MonkeyPatch.context() as patch:
-            FailingSystem(patch, call, number, errno.EIO)
+            FailingSystem(patch, call, number, OSError(errno.EIO, os.strerror(errno.EIO)))
             with suppress(OSError):
                 Ledger.create(path, budget=pcost(1), data_set="d")
         if path.exists():
@@ -236,7 +324,8 @@ def test_a_new_ledger_is_forced_to_the_disk_and_so_is_its_name(tmp_path, monkeyp
         forced.append(os.readlink(f"/proc/self/fd/{handle}"))
         os.fsync(handle)
 
-    monkeypatch.setattr(ledger_file, "os", SimpleNamespace(**{**vars(os), "fsync": fsync}))
+    for module in (ledger_file, _whole):
+        monkeypatch.setattr(module, "os", SimpleNamespace(**{**vars(os), "fsync": fsync}))
     Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
     assert forced == [str(tmp_path / "ledger"), str(tmp_path)]
 

@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import io
 import itertools
 import json
 import os
@@ -26,7 +27,7 @@ from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.measurement import load_measurement, measure
 from residualplanner.plan import plan_hash, select
 from residualplanner.privacy import zcdp
-from residualplanner.reconstruction import reconstruct
+from residualplanner.reconstruction import export_files, reconstruct
 from residualplanner.reconstruction.file_names import encoded_names, file_stem
 from residualplanner.workload import Workload, marginals
 
@@ -275,3 +276,15 @@ def test_a_killed_release_leaves_whole_folders_or_none(tmp_path):
                 (folder / "tables").rmdir()
                 folder.rmdir()
     assert leftovers, "no kill fell into a write: the test has shown nothing"
+
+
+def test_a_system_that_writes_less_than_it_was_given_is_given_the_rest(tmp_path, monkeypatch):
+    class Slow(io.FileIO):
+        def write(self, piece):
+            return super().write(memoryview(piece)[:7])
+
+    monkeypatch.setattr(export_files, "open", lambda path, mode, **_options: Slow(path, mode), raising=False)
+    pieces = [bytes(range(100)), b"", b"end"]
+    digest = export_files.write_new(tmp_path / "out", pieces)
+    assert (tmp_path / "out").read_bytes() == b"".join(pieces)
+    assert digest == hashlib.sha256(b"".join(pieces)).hexdigest()

@@ -17,12 +17,12 @@ import pytest
 import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of
 from residualplanner.domain import Attribute, Bins, Domain
-from residualplanner.errors import DataError
+from residualplanner.errors import DataError, ResourceError
 from residualplanner.measurement import measure
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.sources import open_source
-from residualplanner.workload import marginals
+from residualplanner.workload import Workload, marginals
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
@@ -50,6 +50,7 @@ def sessions():
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.memory": "512m",
+        "spark.driver.maxResultSize": "16m",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # compiling less is faster for so little
         "spark.sql.shuffle.partitions": "2",
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -191,6 +192,14 @@ def test_a_measurement_of_a_frame_is_that_of_its_codes(session):
     frame = session.range(100).selectExpr("id % 2 as a", "id % 3 as b")
     found, expected = (measure(plan, data, noise="gaussian", seed=1) for data in (frame, codes))
     assert (found.residuals.values == expected.residuals.values).all()
+
+
+def test_counts_that_the_session_would_not_send_are_refused_before_the_charge(session):
+    plan = select(Workload(Domain({"a": 1000, "b": 1000}), [("a", "b")]), budget=pcost(1))
+    frame, ledger = session.range(10).selectExpr("id as a", "id as b"), rp.Ledger(pcost(2))
+    with pytest.raises(ResourceError, match="sends at most 16,777,216"):
+        measure(plan, frame, ledger=ledger)
+    assert ledger.spent == 0
 
 
 def test_the_manuals_example_runs(session):

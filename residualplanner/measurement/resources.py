@@ -1,0 +1,112 @@
+"""Memory that measuring needs and memory that is there: compared before anything is charged or read.
+
+Reads: the sizes of what a plan measures, and what the system says of itself.  Gives: ResourceError, or nothing.  No
+record plays a part: the same plan on the same machine is refused whatever the records are.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import accumulate
+from pathlib import Path
+
+from residualplanner.errors import ResourceError
+from residualplanner.plan import bytes_text
+from residualplanner.workload import ShapeGroups
+
+#: Bytes for a count, and for an answer.
+_NUMBER = 8
+#: Bytes for each cell of the largest table besides: noise, products, a block of counts that is added.
+_WORKING = 24
+#: From here on a number in a control group's file says that there is no limit.
+_NO_LIMIT = 2**60
+
+
+def measuring_bytes(groups: ShapeGroups) -> int:
+    """At least how many bytes measuring holds at once: counts until they have noise, answers, work on one table.
+
+    Counts are let go group by group as answers are made, so that both are there in full at no time.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.measurement.measurement import groups_of_plan
+        >>> from residualplanner.plan import select
+        >>> from residualplanner.privacy import pcost
+        >>> from residualplanner.workload import Workload
+        >>> measuring_bytes(groups_of_plan(select(Workload(Domain({"a": 1000}), [("a",)]), budget=pcost(1))))
+        40000
+    """
+    tables = [math.prod(shape) for shape in groups.shapes]
+    sets = [len(members) for members in groups.members]
+    counts = [cells * number for cells, number in zip(tables, sets, strict=True)]
+    answers = [math.prod(shape) * number for shape, number in zip(groups.answer_shapes, sets, strict=True)]
+    left = [sum(counts) - done for done in accumulate(counts[:-1], initial=0)]
+    held = max(waiting + made for waiting, made in zip(left, accumulate(answers), strict=True))
+    return _NUMBER * held + _WORKING * max(tables)
+
+
+def require_memory(groups: ShapeGroups, *, system: Path = Path("/")) -> None:
+    """Raise ResourceError where measuring certainly needs more memory than this process can get.
+
+    Args:
+        groups: what is to be measured.
+        system: where ``proc`` and ``sys`` are; on systems without them nothing is checked but the process's limit.
+    """
+    needed = measuring_bytes(groups)
+    room, where = min(_rooms(system), default=(needed, ""))
+    if room < needed:
+        raise ResourceError(
+            f"too little memory: measuring holds at least {bytes_text(needed)} of counts and answers at once, and "
+            f"{where} has {bytes_text(max(room, 0))} left; nothing was charged or read.  Ask for fewer or smaller "
+            "tables, with a lower up_to or with max_cells, or measure on a machine with more memory"
+        )
+
+
+def _rooms(system: Path) -> Iterator[tuple[int, str]]:
+    """How many bytes may still be had under each limit that can be read, and whose limit it is."""
+    with suppress(OSError, ValueError, KeyError):
+        facts = _facts(system / "proc/meminfo")
+        yield 1024 * (facts["MemAvailable"] + facts.get("SwapFree", 0)), "the machine"
+    for folder in _control_groups(system):
+        for limit, usage in (
+            ("memory.max", "memory.current"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        ):
+            with suppress(OSError, ValueError):  # no such file, or "max": no limit
+                most = int((folder / limit).read_text())
+                if most < _NO_LIMIT:
+                    used = int((folder / usage).read_text()) - _reclaimable(folder)
+                    yield most - used, "this container (its control group)"
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most != resource.RLIM_INFINITY:
+            pages = int((system / "proc/self/statm").read_text().split()[0])
+            yield most - pages * resource.getpagesize(), "this process (its limit of address space)"
+
+
+def _control_groups(system: Path) -> Iterator[Path]:
+    """The folders of the control groups of this process, and of those around them, whose limits hold as well."""
+    with suppress(OSError):
+        for line in (system / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers not in ("", "memory") and "memory" not in controllers.split(","):
+                continue
+            root = system / "sys/fs/cgroup" / ("memory" if controllers else "")
+            inner = root / path.lstrip("/")
+            yield from (folder for folder in (inner, *inner.parents) if folder.is_relative_to(root))
+
+
+def _reclaimable(folder: Path) -> int:
+    """Bytes of files that a control group holds in memory, and gives up when it needs more."""
+    with suppress(OSError, ValueError):
+        facts = _facts(folder / "memory.stat")
+        return facts.get("total_inactive_file", facts.get("inactive_file", 0))
+    return 0
+
+
+def _facts(path: Path) -> dict[str, int]:
+    """Numbers by name, from lines such as ``MemFree:  12 kB`` or ``file 12``."""
+    rows = (line.replace(":", " ").split() for line in path.read_text().splitlines())
+    return {row[0]: int(row[1]) for row in rows if len(row) > 1}

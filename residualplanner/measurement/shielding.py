@@ -1,0 +1,69 @@
+"""What leaves the gate when something fails there: an error, and nothing that leads to the records.
+
+Reads: whatever was raised while records or counts were in memory.  Gives: an error to raise where neither are.
+
+Error reporters print the variables of every frame along a traceback, and other libraries quote values.  So no traceback
+passes, nor what an error was raised in the course of, nor the text of an error that is not this library's own.
+"""
+
+from residualplanner.errors import DataError, ResidualPlannerError, ResourceError, UnexpectedError, place_of
+from residualplanner.sources import Progress
+
+
+class WatchedProgress:
+    """A report of progress, and what it raised: its errors are its caller's own, and pass."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._raised: BaseException | None = None
+
+    @property
+    def report(self) -> Progress | None:
+        """What to call; None where nobody wants to know."""
+        return None if self._progress is None else self._call
+
+    def has_raised(self, error: BaseException) -> bool:
+        """Whether the error came out of the report."""
+        return error is self._raised
+
+    def _call(self, done: int, total: int) -> None:
+        assert self._progress is not None
+        try:
+            self._progress(done, total)
+        except BaseException as error:
+            self._raised = error
+            raise
+
+
+def shielded(error: BaseException, progress: WatchedProgress) -> BaseException:
+    """What to raise in the place of an error that was raised where records are, itself if it is harmless.
+
+    Args:
+        error: this is emptied of its history.
+        progress: its errors pass, and so do interrupts.
+    """
+    is_callers = progress.has_raised(error)
+    place = place_of(error)
+    without_history(error)
+    if is_callers:
+        error.add_note("It was raised by progress, whose traceback leads to the records and is left out.")
+        return error
+    if isinstance(error, DataError):
+        return DataError(str(error), column=error.column)
+    if isinstance(error, ResidualPlannerError) or not isinstance(error, Exception):
+        return error
+    if isinstance(error, MemoryError):
+        return ResourceError(
+            "there was not enough memory to measure; ask for fewer or smaller tables, with a lower up_to or with "
+            "max_cells, or measure on a machine with more memory"
+        )
+    return UnexpectedError(
+        f"unexpected {type(error).__name__} at {place}.  What it said is withheld, because it may quote a record; "
+        "unless a signal handler of yours raised it, this is a defect, please report it"
+    )
+
+
+def without_history(error: BaseException) -> BaseException:
+    """The same error, as if it had not been raised yet."""
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error
