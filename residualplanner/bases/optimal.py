@@ -304,8 +304,8 @@ class _Problem:
         """What the objective is at least, for any basis, with one of this ``objective`` at hand.
 
         Where u is free, the trace of the root is convex in v: its tangent and the quadratic together have a least
-        value, coordinate by coordinate.  The best v is no further from an atom than the root of the objective, since no column
-        is longer than 1 and no eigenvalue of Y above its trace; so no further from v than ``reach``.
+        value, coordinate by coordinate.  The best v is no further from an atom than the root of the objective, since no
+        column is longer than 1 and no eigenvalue of Y above its trace; so no further from v than ``reach``.
         """
         if self.is_fixed:
             return point.trace * point.trace / point.total + self._share(point.v)
