@@ -17,6 +17,8 @@ _FORMED = 2**24
 _LEAST = 2.0**-100
 #: Up to this many entries what every answer takes of every residual answer is formed: sums of squares lose no digits.
 _TAKEN = 2**22
+#: Kinds with more rows than this for each value are averaged by their Gram matrix.
+_FEW = 1.5
 
 
 def spans_kind(basis: Basis, kind: Kind) -> bool:
@@ -46,7 +48,7 @@ def average_shares(basis: Basis, kind: Kind) -> tuple[float, float]:
     n = basis.size
     if is_alike(basis, kind):
         return (n - 1) / n, 1 / (n * n)
-    if basis.G is not None and kind.rows(n) * basis.answers <= _TAKEN:
+    if basis.G is not None and kind.rows(n) <= _FEW * n and kind.rows(n) * basis.answers <= _TAKEN:
         each = cell_shares(basis, kind)
         return float(each[0].mean()), float(each[1].mean())
     form, u = kind.augmented_gram(n), np.concatenate([[1.0], basis.absent_vector()])
