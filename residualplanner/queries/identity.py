@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
-from residualplanner.queries.kind import Centered, bordered
+from residualplanner.queries.kind import PlainRows
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(PlainRows):
     """One answer per value: the basic matrix is the identity.
 
     Source: spec eq. (1).
@@ -45,19 +45,6 @@ class Identity:
         """The diagonal matrix of the weights, (size, size)."""
         del size
         return np.diag(weights)
-
-    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""
-        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
-
-    def centered(self, size: int) -> Centered:
-        """The kind itself; its rows hold no large constant."""
-        del size
-        return Centered(self, np.zeros(1))
-
-    def equal_columns(self, size: int) -> NDArray[np.int64]:
-        """No columns are equal, (size,)."""
-        return np.arange(size)
 
     def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         """The array itself."""

@@ -100,6 +100,25 @@ def bordered(gram: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.pad(gram, ((1, 0), (1, 0)))
 
 
+class PlainRows(Kind, Protocol):
+    """What kinds have in common whose rows hold no large constant, and whose columns all differ."""
+
+    __slots__ = ()
+
+    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""
+        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
+
+    def centered(self, size: int) -> Centered:
+        """The kind itself."""
+        del size
+        return Centered(self, np.zeros(1))
+
+    def equal_columns(self, size: int) -> NDArray[np.int64]:
+        """None but each itself, (size,)."""
+        return np.arange(size)
+
+
 @runtime_checkable
 class LabeledKind(Protocol):
     """A kind that is written in labels, and has a matrix only once it is known whose labels they are."""

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
-from residualplanner.queries.kind import Centered, bordered, require_size
+from residualplanner.queries.kind import PlainRows, require_size
 from residualplanner.queries.spans import span_texts, value_texts
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(PlainRows):
     """One answer per value: the sum over all values up to and including it, in the order in which they were declared.
 
     Example:
@@ -49,19 +49,6 @@ class Prefix:
         codes = np.arange(size)
         from_here_on: NDArray[np.float64] = np.cumsum(weights[::-1])[::-1]
         return from_here_on[np.maximum.outer(codes, codes)]
-
-    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""
-        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
-
-    def centered(self, size: int) -> Centered:
-        """The kind itself; its rows hold no large constant."""
-        del size
-        return Centered(self, np.zeros(1))
-
-    def equal_columns(self, size: int) -> NDArray[np.int64]:
-        """No columns are equal, (size,)."""
-        return np.arange(size)
 
     def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         """Cumulative sums along an axis."""

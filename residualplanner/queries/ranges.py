@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
-from residualplanner.queries.kind import Centered, bordered, require_size
+from residualplanner.queries.kind import PlainRows, require_size
 from residualplanner.queries.spans import span_texts
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Range(PlainRows):
     """One answer for each run of consecutive values [a, b], in lexicographic order of (a, b): n(n+1)/2 of them.
 
     Example:
@@ -55,19 +55,6 @@ class Range:
         held = np.cumsum(np.cumsum(table, axis=0)[:, ::-1], axis=1)[:, ::-1]
         above = np.triu(held, 1)
         return above + above.T + np.diag(np.diagonal(held))
-
-    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""
-        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
-
-    def centered(self, size: int) -> Centered:
-        """The kind itself; its rows hold no large constant."""
-        del size
-        return Centered(self, np.zeros(1))
-
-    def equal_columns(self, size: int) -> NDArray[np.int64]:
-        """No columns are equal, (size,)."""
-        return np.arange(size)
 
     def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         """Sums over all ranges along an axis, which grows from n to n(n+1)/2 entries.
