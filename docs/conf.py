@@ -28,7 +28,10 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(ArrayLike|NDArray|(collections|decimal|fractions|numpy|os|pathlib|pandas|pd|scipy)\..*)"),
     #: So has what the package keeps to itself, though an attribute or a signature may name it.
-    ("py:.*", r"(.*\.)?(Closure|IntegerAnswers|LabeledKind|QueryBlock|ResidualAnswers|ResidualNumbers|NoiseError)"),
+    (
+        "py:.*",
+        r"(.*\.)?(Centered|PlainRows|Closure|IntegerAnswers|LabeledKind|QueryBlock|ResidualAnswers|ResidualNumbers|NoiseError)",
+    ),
 ]
 
 myst_enable_extensions = ["dollarmath"]

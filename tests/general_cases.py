@@ -12,6 +12,7 @@ from residualplanner.domain import Domain
 from residualplanner.plan import Plan
 from residualplanner.privacy import Neighbors, pcost
 from residualplanner.queries import Identity, Prefix, Range
+from residualplanner.queries.kind import Centered, bordered
 from residualplanner.workload import Workload
 from strategies import NAMES
 
@@ -43,6 +44,16 @@ class MatrixKind:
 
     def weighted_gram(self, weights, size):
         return self.W.T @ np.diag(weights) @ self.W
+
+    def augmented_gram(self, size, weights=None):
+        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
+
+    def centered(self, size):
+        return Centered(self, np.zeros(1))
+
+    def equal_columns(self, size):
+        _, first, number = np.unique(self.W, axis=1, return_index=True, return_inverse=True)
+        return first[number.ravel()]
 
     def apply(self, array, axis):
         return np.moveaxis(np.tensordot(self.W, array, axes=(1, axis)), 0, axis)

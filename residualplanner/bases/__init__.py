@@ -3,13 +3,14 @@
 from residualplanner.bases.basis import Basis, basis_codes, integer_basis, subtraction_basis
 from residualplanner.bases.integer_twin import IntegerTwin, integer_twin
 from residualplanner.bases.numbers import ResidualNumbers, residual_numbers, subtraction_numbers
-from residualplanner.bases.optimal import ResidualBasis, asked_directions, optimal_residuals
+from residualplanner.bases.optimal import Directions, ResidualBasis, asked_directions, optimal_residuals
 from residualplanner.bases.orthogonal import orthogonal_residuals
 from residualplanner.bases.rounding import rounded_matrix
 from residualplanner.bases.shares import average_shares, cell_covariances, cell_shares, is_alike, spans_kind
 
 __all__ = [
     "Basis",
+    "Directions",
     "IntegerTwin",
     "ResidualBasis",
     "ResidualNumbers",

@@ -4,6 +4,7 @@ Reads: a whole-number matrix.  Gives: Basis.
 Source: spec section 5, eqs. (24) to (28) and (36).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -12,11 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner.bases.inverse import rebuilding_of
 from residualplanner.errors import WorkloadError
-
-#: The largest condition number of a basis, by Frobenius norms and over n: above it, tables would be rebuilt from
-#: differences of large numbers.
-_CONDITION = 1e8
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -37,6 +35,9 @@ class Basis:
         u (n,): the first part of the pseudo-inverse; None for the subtraction basis, for which closed forms serve.
         G (n, m): the second part, likewise.
         pcost: p, the exact cost factor: ``max_j ||B e_j||**2``, or ``(n-1)/n``.
+        gap: with the noise and the other attributes' bases as they are, no basis of this attribute (of its family, if
+            that is "orthogonal") with the same cost factor makes the part of the loss that has to do with it smaller by
+            more than this fraction; infinite where nothing is proved.
 
     Source: spec eqs. (24) and (28).
     """
@@ -47,6 +48,7 @@ class Basis:
     u: FloatArray | None = field(default=None, repr=False)
     G: FloatArray | None = field(default=None, repr=False)
     pcost: Fraction = Fraction(0)
+    gap: float = math.inf
 
     @property
     def answers(self) -> int:
@@ -81,14 +83,17 @@ class Basis:
         return max(0.0, -float((columns.T @ columns).min()) / float(self.pcost) * (1 + 1e-12))
 
     def spans(self, rows: ArrayLike) -> bool:
-        """Whether queries with these rows (q, n) can be answered: always where m = n-1."""
+        """Whether queries with these rows (q, n) can be answered: always where m = n-1.
+
+        Constant parts of rows are best taken off before: they can always be answered.
+        """
         if self.matrix is None or len(self.matrix) == self.size - 1:
             return True
         assert self.u is not None
         assert self.G is not None
         wanted = np.asarray(rows, dtype=np.float64)
         rebuilt = np.outer(wanted @ self.u, np.ones(self.size)) + (wanted @ self.G) @ self.matrix
-        return bool(np.abs(rebuilt - wanted).max(initial=0.0) <= 1e-8 * np.abs(wanted).max(initial=1.0))
+        return bool((np.abs(rebuilt - wanted) <= 1e-8 * np.abs(wanted).max(axis=1, keepdims=True)).all())
 
     def present_form(self) -> NDArray[np.float64]:
         """The symmetric matrix (n, n) whose form ``w^T M w`` is what a query row takes of the noise where present.
@@ -121,11 +126,16 @@ def subtraction_basis(size: int) -> Basis:
         >>> subtraction_basis(4).pcost
         Fraction(3, 4)
     """
-    return Basis(size, "subtraction", pcost=Fraction(size - 1, size))
+    return Basis(size, "subtraction", pcost=Fraction(size - 1, size), gap=0.0)
 
 
-def integer_basis(matrix: ArrayLike, family: str) -> Basis:
+def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> Basis:
     """The basis of a whole-number matrix B (m, n), 1 <= m < n.
+
+    Args:
+        matrix (m, n): B.
+        family: how it was found.
+        gap: how close to the best it is proved to be, see `Basis`.
 
     Raises:
         WorkloadError: it is of another shape or type, its rows with a row of ones are dependent or nearly so, or its
@@ -142,20 +152,8 @@ def integer_basis(matrix: ArrayLike, family: str) -> Basis:
     if not (abs(B.astype(object)) <= 2**50).all():
         raise WorkloadError("a basis must have entries of at most 2**50")
     B = B.astype(np.int64)
-    scale = float(np.abs(B).max()) or 1.0
-    stacked = np.vstack([np.ones(B.shape[1]), B / scale])
-    try:
-        inverse = (
-            np.linalg.inv(stacked) if len(B) == B.shape[1] - 1 else np.linalg.pinv(stacked, rcond=0.1 / _CONDITION)
-        )
-    except np.linalg.LinAlgError:
-        inverse = np.full(stacked.T.shape, np.inf)
-    condition = np.linalg.norm(stacked) * np.linalg.norm(inverse)
-    identity = stacked @ inverse if len(B) < B.shape[1] - 1 and condition < np.inf else np.eye(len(stacked))
-    if not (condition < _CONDITION * B.shape[1] and np.abs(identity - np.eye(len(stacked))).max() < 1e-6):
-        raise WorkloadError("a basis must have rows that are independent of one another and of a row of ones")
-    u, G = frozen(inverse[:, 0].copy()), frozen(inverse[:, 1:] / scale)
-    return Basis(B.shape[1], family, frozen(B), u, G, Fraction(max(_column_squares(B))))
+    u, G = rebuilding_of(B)
+    return Basis(B.shape[1], family, frozen(B), frozen(u), frozen(G), Fraction(max(_column_squares(B))), gap)
 
 
 def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:

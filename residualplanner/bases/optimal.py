@@ -13,6 +13,7 @@ a convex problem in (X, u) together.  For multipliers l_j >= 0 of the constraint
 the best u solves a linear system, and the multipliers are found by the multiplicative update of spec section 3.
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,13 +22,16 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner.bases.eigen import eigen
+from residualplanner.bases.newton import is_quick, newton_points
 
 #: Eigenvalues of all that is asked below this share of the largest count as 0.  What is not asked about still gets
 #: basis vectors, so that all counts follow from the answers; they are this long, and so cost little precision.
-_ZERO = 1e-11
+_ZERO = 1e-13
 _UNASKED_LENGTH = 1e-3
-#: Added to the weights of all directions that are asked about, as a share of the mean weight, so that none is 0.
-_LEAST_WEIGHT = 1e-8
+#: The least weight of a direction that is asked about, as a share of the mean weight: the others' bases need not reach
+#: into the last digits for it.  The gap takes account of it.
+_LEAST_WEIGHT = 1e-12
 #: Above this many values the search starts from the multipliers of a problem a quarter as large.
 _COARSE_ABOVE = 96
 #: Of the multiplicative update; 2 would be Newton's step for a single constraint.
@@ -36,6 +40,9 @@ _EXPONENT = 1.8
 #: and after one that did.
 _DAMPING = 0.7
 _RECOVERY = 1.1
+
+#: Orthonormal columns (n, r) that sum to 0 and are asked about, and orthonormal rows (n-1-r, n) that are not.
+Directions = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,12 +54,14 @@ class ResidualBasis:
         u (n,): the share of the total that each value is taken to have.
         multipliers (n,): of the constraints; a start for similar problems.
         gap: the objective is within this fraction of the least possible.
+        bound: no basis has a smaller objective than this.
     """
 
     S: FloatArray
     u: FloatArray
     multipliers: FloatArray
     gap: float
+    bound: float
 
 
 class _Start(NamedTuple):
@@ -60,21 +69,52 @@ class _Start(NamedTuple):
     u: FloatArray
 
 
+class _Point(NamedTuple):
+    """Multipliers and u, and what follows from them.
+
+    Attributes:
+        multipliers (n,), v (r,): they.
+        total: of the multipliers.
+        apart (r,): v less the mean of the atoms.
+        half (r, r): ``half half^T = Y^{-1}``.
+        trace: of Y.
+    """
+
+    multipliers: FloatArray
+    v: FloatArray
+    total: float
+    apart: FloatArray
+    half: FloatArray
+    trace: float
+
+
 class _Found(NamedTuple):
+    """The best basis so far, and what no other is below."""
+
     objective: float
+    bound: float
     S: FloatArray
     v: FloatArray
     multipliers: FloatArray
 
+    @property
+    def gap(self) -> float:
+        """How far the objective can be above the least, as a fraction of it."""
+        return (self.objective - self.bound) / self.objective if self.objective < math.inf else math.inf
 
-def optimal_residuals(
+
+def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
     present: NDArray[np.float64],
     absent: NDArray[np.float64] | None = None,
     *,
+    linear: NDArray[np.float64] | None = None,
+    constant: float = 0.0,
     u: NDArray[np.float64] | None = None,
+    directions: Directions | None = None,
     gap: float = 1e-5,
     steps: int = 200,
     start: ResidualBasis | None = None,
+    finish: bool = True,
 ) -> ResidualBasis:
     """Minimize ``p tr(V_t G G^T) + u^T V_s u`` over all residual bases of one attribute, with ``p = max ||S e_j||**2``.
 
@@ -82,14 +122,21 @@ def optimal_residuals(
         present (n, n): V_t, positive semidefinite: the weighted Gram matrix of what is asked where the attribute's own
             residuals are used.
         absent (n, n): V_s, the same where they are not; None to keep u as given.
+        linear (n,): ``2 linear^T u`` is added to ``u^T V_s u``, for rows of which a constant part was taken off.
+        constant: likewise added, such that the sum is never negative.
         u (n,): what u is kept at where there is no V_s, with sum 1; ``1/n``, the best basis orthogonal to the total,
             when omitted.
+        directions: what is asked about, as `asked_directions` says; by default of both matrices.
         gap: stop when the objective is proved to be within this fraction of the least possible.
         steps: stop after this many steps, with the gap reached.
         start: the solution of a similar problem.
+        finish: whether Newton steps follow where the gap is not reached, and they are quick.
 
     Returns:
         The best basis seen.
+
+    Raises:
+        SolverError: numbers are too large or too small for floating point.
 
     Guarantees: the gap is certified by a dual bound, up to rounding.
     Cost: for each step an eigenvalue problem of size n; usually 10 to 30 steps.
@@ -102,27 +149,33 @@ def optimal_residuals(
     """
     n = len(present)
     kept = np.full(n, 1 / n) if u is None else u
+    V = np.zeros((n, n)) if absent is None else absent
+    slope = np.zeros(n) if linear is None else linear
     if start is not None:
         begin = _Start(start.multipliers, start.u)
     elif n > _COARSE_ABOVE:
-        begin = _coarse_start(present, absent, kept, gap)
+        begin = _coarse_start(present, absent, slope, constant, kept, gap)
     else:
-        begin = _Start(np.full(n, float(np.trace(present)) / n**2), kept)
-    return _Problem.of(present, absent).solve(begin if absent is not None else begin._replace(u=kept), gap, steps)
+        begin = _Start(np.full(n, max(float(np.trace(present)), 1e-300) / n**2), kept)
+    problem = _Problem.of(present, V, slope, constant, directions or asked_directions(present + V), absent is None)
+    found = problem.solve(begin if absent is not None else begin._replace(u=kept), gap, steps)
+    return problem.residuals(problem.polished(found, gap) if finish else found)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Problem:
     """The problem in coordinates where V_t is the identity: ``c_j = V^{1/2} Z^T e_j``, ``v = V^{1/2} Z^T u``.
 
-    Only the r directions of Z that something is asked about have coordinates.
+    Only the r directions of Z that something is asked about have coordinates.  They are such that what is asked where
+    the attribute is absent is diagonal.
 
     Attributes:
         atoms (r, n): the c_j.
-        absent (r, r), linear (r,), constant: ``u^T V_s u = v^T absent v + 2 linear^T v + constant``.
+        absent (r,), linear (r,), constant: ``u^T V_s u = sum absent v**2 + 2 linear^T v + constant``.
         rest (n, r): ``u = 1/n + rest v``.
         unasked (n-1-r, n): orthonormal rows that sum to 0, of which nothing is asked.
-        factor: the Cholesky factor of ``absent``.
+        raised (r,): by how much each root of an eigenvalue of V was raised, in the coordinates of ``weighed``.
+        weighed (r, n): ``Z^T e_j`` in the coordinates of V's eigenvectors.
         is_fixed: whether u is kept as it is.
     """
 
@@ -132,94 +185,153 @@ class _Problem:
     constant: float
     rest: FloatArray
     unasked: FloatArray
-    factor: tuple[FloatArray, bool]
+    raised: FloatArray
+    weighed: FloatArray
     is_fixed: bool
 
     @classmethod
-    def of(cls, present: NDArray[np.float64], absent: NDArray[np.float64] | None) -> "_Problem":
-        n = len(present)
-        V = np.zeros((n, n)) if absent is None else absent
-        Z, unasked = asked_directions(present + V)
-        least = _LEAST_WEIGHT * float(np.trace(present) + np.trace(V)) / n * (Z @ Z.T)
-        values, vectors = linalg.eigh(Z.T @ (present + least) @ Z)
-        roots = np.sqrt(np.maximum(values, values[-1] * 1e-14))
-        atoms = (vectors * roots).T @ Z.T
+    def of(
+        cls,
+        present: NDArray[np.float64],
+        absent: NDArray[np.float64],
+        linear: FloatArray,
+        constant: float,
+        directions: Directions,
+        is_fixed: bool,
+    ) -> "_Problem":
+        n, (Z, unasked) = len(present), directions
+        values, vectors = eigen(Z.T @ present @ Z)
+        least = _LEAST_WEIGHT * max(float(values.sum()), 1e-3 * float(np.trace(absent)), 1e-280) / n
+        roots = np.sqrt(np.maximum(values, least))
+        raised = roots - np.sqrt(np.maximum(values, 0.0))
         rest = (Z @ vectors) / roots
-        spread = (V + least if absent is not None else V) @ rest
-        linear, constant = spread.sum(axis=0) / n, float(V.sum()) / n**2
-        quadratic = rest.T @ spread
-        ridge = max(float(np.trace(quadratic)), 1e-300) * 1e-13 * np.eye(len(atoms))
-        factor = linalg.cho_factor(quadratic + ridge)
-        return cls(atoms, quadratic, linear, constant, rest, unasked, factor, absent is None)
+        weighed = vectors.T @ Z.T
+        atoms = roots[:, None] * weighed
+        quadratic = np.zeros(len(roots))
+        if not is_fixed:
+            quadratic, turned = eigen(rest.T @ absent @ rest)
+            quadratic = np.maximum(quadratic, 0.0)
+            rest, atoms = rest @ turned, turned.T @ atoms
+        even = absent.sum(axis=0) / n + linear
+        whole = float(absent.sum()) / n**2 + 2 * float(linear.sum()) / n + constant
+        return cls(atoms, quadratic, rest.T @ even, whole, rest, unasked, raised, weighed, is_fixed)
 
-    def solve(self, start: _Start, gap: float, steps: int) -> ResidualBasis:
+    def solve(self, start: _Start, gap: float, steps: int) -> _Found:
         """Update multipliers, X and u in turn until the dual bound is close enough."""
         multipliers = np.maximum(start.multipliers, start.multipliers.max() * 1e-12)
         v = self.atoms @ start.u
-        best, bound, exponent = _Found(np.inf, self.atoms, v, multipliers), -np.inf, _EXPONENT
+        best, exponent = _Found(math.inf, -math.inf, self.atoms, v, multipliers), _EXPONENT
         for _ in range(steps):
-            total = float(multipliers.sum())
-            mean = self.atoms @ multipliers / total
-            moment = (self.atoms * multipliers) @ self.atoms.T - total * np.outer(mean, mean)
-            moment += total * np.outer(v - mean, v - mean)
-            values, vectors = linalg.eigh(moment, driver="evd", overwrite_a=True, check_finite=False)
-            values = np.maximum(values, values[-1] * 1e-15)
-            trace = float(np.sqrt(values).sum())
-            half = vectors / values**0.25
-            if self.is_fixed:
-                value = trace * trace / total + self.constant
-            else:
-                value = 2 * trace - total + self._least_share(half, total, mean, v)
-                v = self._best_v(half, total, mean)
-            exponent = min(exponent * _RECOVERY, _EXPONENT) if value > bound else exponent * _DAMPING
-            bound = max(bound, value)
-            S = half.T @ (self.atoms - v[:, None])
-            lengths = np.einsum("ij,ij->j", S, S)
-            longest = float(lengths.max())
-            objective = trace * longest + self._share(v)
-            if objective < best.objective:
-                best = _Found(objective, S / np.sqrt(longest), v, multipliers)
-            if best.objective - bound <= gap * best.objective:
+            point = self._point(multipliers, v)
+            v = v if self.is_fixed else self._best_v(point)
+            before, (best, lengths) = best.bound, self._better(best, point, v)
+            if best.gap <= gap:
                 break
+            exponent = min(exponent * _RECOVERY, _EXPONENT) if best.bound > before else exponent * _DAMPING
             multipliers = multipliers * np.clip(lengths, 1e-3, 1e3) ** exponent
-        u = 1 / len(multipliers) + self.rest @ best.v
+        return best
+
+    def polished(self, best: _Found, gap: float) -> _Found:
+        """The same after Newton steps, where it is not close enough and they are quick."""
+        if best.gap <= gap or not is_quick(self.atoms):
+            return best
+        absent = None if self.is_fixed else np.diag(self.absent)
+        for multipliers, v in newton_points(self.atoms, absent, self.linear, (best.multipliers, best.v)):
+            point = self._point(multipliers, v)
+            best, _ = self._better(best, point, v if self.is_fixed else self._best_v(point))
+            if best.gap <= gap:
+                break
+        return best
+
+    def _point(self, multipliers: FloatArray, v: FloatArray) -> _Point:
+        total = float(multipliers.sum())
+        mean = self.atoms @ multipliers / total
+        moment = (self.atoms * multipliers) @ self.atoms.T - total * np.outer(mean, mean)
+        moment += total * np.outer(v - mean, v - mean)
+        values, vectors = eigen(moment)
+        values = np.maximum(values, values[-1] * 1e-15)
+        return _Point(multipliers, v, total, v - mean, vectors / values**0.25, float(np.sqrt(values).sum()))
+
+    def _better(self, best: _Found, point: _Point, v: FloatArray) -> tuple[_Found, FloatArray]:
+        """The basis of a point's X and v, if it is better, and a better bound; the squared lengths of its columns."""
+        S = point.half.T @ (self.atoms - v[:, None])
+        lengths: FloatArray = np.einsum("ij,ij->j", S, S)
+        longest = float(lengths.max())
+        objective = point.trace * longest + self._share(v)
+        if objective < best.objective:
+            best = _Found(objective, best.bound, S / np.sqrt(longest), v, point.multipliers)
+        return best._replace(bound=max(best.bound, self._bound(point, best.objective))), lengths
+
+    def residuals(self, best: _Found) -> ResidualBasis:
+        """The basis in all directions, with a gap for what was asked."""
+        u = 1 / len(best.multipliers) + self.rest @ best.v
         others = _UNASKED_LENGTH * (self.unasked - (self.unasked @ u)[:, None])
         S = np.vstack([best.S, others])
         S /= np.sqrt((S * S).sum(axis=0).max())
-        reached = max(0.0, best.objective - bound) / best.objective
-        return ResidualBasis(frozen(S), frozen(u), frozen(best.multipliers), reached)
+        bound = min(best.bound, best.objective) - self._loosened(best, u)
+        return ResidualBasis(frozen(S), frozen(u), frozen(best.multipliers), 1 - bound / best.objective, bound)
+
+    def _loosened(self, best: _Found, u: FloatArray) -> float:
+        """How much lower the bound may be because the eigenvalues of V were raised.
+
+        ``2 tr M^{1/2}`` is twice the sum of the singular values of ``V^{1/2} Z^T (I - u 1^T) L^{1/2}``, and these of a
+        sum of two matrices have at most the sum of theirs; those of the part that was raised are at most the root of
+        its rank times its length.
+        """
+        where = self.raised > 0
+        if not where.any():
+            return 0.0
+        apart = self.weighed[where] - (self.weighed[where] @ u)[:, None]
+        square = float((self.raised[where] ** 2) @ (apart * apart) @ best.multipliers)
+        return 2 * math.sqrt(int(where.sum()) * square)
 
     def _share(self, v: FloatArray) -> float:
         """``u^T V_s u``."""
-        return float(v @ self.absent @ v + 2 * self.linear @ v) + self.constant
+        return float(self.absent @ (v * v) + 2 * self.linear @ v) + self.constant
 
-    def _best_v(self, half: FloatArray, total: float, mean: FloatArray) -> FloatArray:
+    def _best_v(self, point: _Point) -> FloatArray:
         """The v that minimizes the Lagrangian for the present X: a linear system."""
-        inverse = half @ half.T
-        found: FloatArray = linalg.solve(
-            self.absent + total * inverse, total * (inverse @ mean) - self.linear, assume_a="pos", check_finite=False
-        )
+        inverse = point.total * (point.half @ point.half.T)
+        right = inverse @ (point.v - point.apart) - self.linear
+        inverse[np.diag_indices_from(inverse)] += self.absent
+        try:
+            found: FloatArray = linalg.cho_solve(linalg.cho_factor(inverse, check_finite=False), right)
+        except linalg.LinAlgError:
+            found = np.asarray(np.linalg.lstsq(inverse, right)[0], dtype=np.float64)
         return found
 
-    def _least_share(self, half: FloatArray, total: float, mean: FloatArray, v: FloatArray) -> float:
-        """What ``u^T V_s u`` and the change of twice the trace away from v come to at least, for any v.
+    def _bound(self, point: _Point, objective: float) -> float:
+        """What the objective is at least, for any basis, with one of this ``objective`` at hand.
 
-        The trace of the root is convex in v: its tangent and the quadratic together have a least value.
+        Where u is free, the trace of the root is convex in v: its tangent and the quadratic together have a least
+        value, coordinate by coordinate.  The best v is no further from an atom than the root of the objective, since no
+        column is longer than 1 and no eigenvalue of Y above its trace; so no further from v than ``reach``.
         """
-        slope = total * (half @ (half.T @ (v - mean))) + self.absent @ v + self.linear
-        return self._share(v) - float(slope @ linalg.cho_solve(self.factor, slope, check_finite=False))
+        if self.is_fixed:
+            return point.trace * point.trace / point.total + self._share(point.v)
+        slope = np.abs(point.total * (point.half @ (point.half.T @ point.apart)) + self.absent * point.v + self.linear)
+        reach = float(np.linalg.norm(point.apart)) + math.sqrt(objective)
+        with np.errstate(over="ignore"):
+            moved = np.minimum(slope / np.maximum(self.absent, 1e-300), reach)
+        gained = float((2 * slope * moved - self.absent * moved * moved).sum())
+        return 2 * point.trace - point.total + self._share(point.v) - gained
 
 
-def asked_directions(form: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns (n, r) that sum to 0 and are asked about, and orthonormal rows (n-1-r, n) that are not."""
+def asked_directions(form: NDArray[np.float64]) -> Directions:
+    """Which directions of sum 0 have a weight in a positive semidefinite form (n, n), and which have none."""
     Z = zero_sum_basis(len(form))
-    values, vectors = linalg.eigh(Z.T @ form @ Z)
+    values, vectors = eigen(Z.T @ form @ Z)
     asked = values > _ZERO * values[-1]
     return (Z, np.empty((0, len(form)))) if asked.all() else (Z @ vectors[:, asked], (Z @ vectors[:, ~asked]).T)
 
 
 def _coarse_start(
-    present: NDArray[np.float64], absent: NDArray[np.float64] | None, u: NDArray[np.float64], gap: float
+    present: NDArray[np.float64],
+    absent: NDArray[np.float64] | None,
+    linear: NDArray[np.float64],
+    constant: float,
+    u: NDArray[np.float64],
+    gap: float,
 ) -> _Start:
     """Multipliers and u of the problem with four neighboring values in one, spread over them again."""
     n = len(present)
@@ -229,6 +341,8 @@ def _coarse_start(
     coarse = optimal_residuals(
         spread.T @ present @ spread,
         None if absent is None else spread.T @ absent @ spread,
+        linear=spread.T @ linear,
+        constant=constant,
         u=np.bincount(group, weights=u).astype(np.float64),
         gap=max(gap, 1e-3),
     )

@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 from residualplanner.bases.basis import Basis
 from residualplanner.queries import Identity, Kind
 
-#: Answers that take nothing of some noise are taken to take this much of it, relative to what they take where the
-#: attribute is absent: so no noise is without a limit, and no answer changes.
-_LEAST = 2.0**-60
 #: Up to this many entries a basic matrix is formed to see whether a basis spans it.
 _FORMED = 2**24
+#: Answers that take nothing of some noise count as taking this much of what they take of the total's, at equal cost: so
+#: no noise is without a limit, and no answer changes.
+_LEAST = 2.0**-100
+#: Up to this many entries what every answer takes of every residual answer is formed: sums of squares lose no digits.
+_TAKEN = 2**22
+#: Kinds with more rows than this for each value are averaged by their Gram matrix.
+_FEW = 1.5
 
 
 def spans_kind(basis: Basis, kind: Kind) -> bool:
@@ -24,8 +28,9 @@ def spans_kind(basis: Basis, kind: Kind) -> bool:
     """
     if basis.answers == basis.size - 1:
         return True
-    is_small = kind.rows(basis.size) * basis.size <= _FORMED
-    return basis.spans(kind.matrix(basis.size) if is_small else kind.gram(basis.size))
+    rows = kind.centered(basis.size).rows
+    is_small = rows.rows(basis.size) * basis.size <= _FORMED
+    return basis.spans(rows.matrix(basis.size) if is_small else rows.gram(basis.size))
 
 
 def average_shares(basis: Basis, kind: Kind) -> tuple[float, float]:
@@ -43,14 +48,18 @@ def average_shares(basis: Basis, kind: Kind) -> tuple[float, float]:
     n = basis.size
     if is_alike(basis, kind):
         return (n - 1) / n, 1 / (n * n)
-    gram, rows, u = kind.gram(n), kind.rows(n), basis.absent_vector()
+    if basis.G is not None and kind.rows(n) <= _FEW * n and kind.rows(n) * basis.answers <= _TAKEN:
+        each = cell_shares(basis, kind)
+        return float(each[0].mean()), float(each[1].mean())
+    form, u = kind.augmented_gram(n), np.concatenate([[1.0], basis.absent_vector()])
+    gram, rows = form[1:, 1:], kind.rows(n)
     if basis.G is None:
         centered = gram - gram.mean(axis=1, keepdims=True)
-        present = float(np.trace(centered - centered.mean(axis=0)))
+        taken = float(np.trace(centered - centered.mean(axis=0)))
     else:
-        present = float(((gram @ basis.G) * basis.G).sum())
-    absent = float(u @ gram @ u)
-    return max(present, _LEAST * absent) / rows, absent / rows
+        taken = float(((gram @ basis.G) * basis.G).sum())
+    absent = float(u @ form @ u)
+    return max(taken, _LEAST * absent / float(basis.pcost or 1)) / rows, absent / rows
 
 
 def is_alike(basis: Basis, kind: Kind) -> bool:
@@ -71,10 +80,15 @@ def cell_shares(basis: Basis, kind: Kind) -> tuple[NDArray[np.float64], NDArray[
         (array([0.75]), array([0.0625]))
     """
     if is_alike(basis, kind):
-        present, absent = average_shares(basis, kind)
-        return np.array([present]), np.array([absent])
-    taken = kind.apply(basis.absent_vector(), 0) ** 2
-    return np.maximum(kind.row_forms(basis.present_form()), _LEAST * taken.max()), taken
+        average = average_shares(basis, kind)
+        return np.array([average[0]]), np.array([average[1]])
+    rows, constant = kind.centered(basis.size)
+    absent: NDArray[np.float64] = (constant + rows.apply(basis.absent_vector(), 0)) ** 2
+    if basis.G is not None and len(absent) * basis.answers <= _TAKEN:
+        present: NDArray[np.float64] = (rows.apply(basis.G, 0) ** 2).sum(axis=1)
+    else:
+        present = rows.row_forms(basis.present_form())
+    return np.maximum(present, _LEAST * absent / float(basis.pcost or 1)), absent
 
 
 def cell_covariances(basis: Basis, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -88,6 +102,10 @@ def cell_covariances(basis: Basis, kind: Kind) -> tuple[NDArray[np.float64], NDA
         >>> absent.tolist(), present.tolist()
         ([[0.25, 0.25], [0.25, 0.25]], [[0.5, -0.5], [-0.5, 0.5]])
     """
-    shares = kind.apply(basis.absent_vector(), 0)
-    present = kind.apply(kind.apply(basis.present_form(), 0), 1)
+    rows, constant = kind.centered(basis.size)
+    shares = constant + rows.apply(basis.absent_vector(), 0)
+    if basis.G is not None:
+        taken = rows.apply(basis.G, 0)
+        return np.outer(shares, shares), taken @ taken.T
+    present = rows.apply(rows.apply(basis.present_form(), 0), 1)
     return np.outer(shares, shares), (present + present.T) / 2

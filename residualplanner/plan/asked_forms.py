@@ -4,18 +4,29 @@ Reads: a workload.  Gives: AskedForms; a ResidualBasis, and a Basis of whole num
 Source: spec sections 4 and 5, eqs. (19), (31) and (36); docs/bases.md.
 """
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import FloatArray
-from residualplanner.bases import Basis, ResidualBasis, integer_basis, optimal_residuals, rounded_matrix
+from residualplanner.bases import (
+    Basis,
+    Directions,
+    ResidualBasis,
+    asked_directions,
+    integer_basis,
+    optimal_residuals,
+    rounded_matrix,
+)
 from residualplanner.errors import SolverError, WorkloadError
-from residualplanner.queries import Identity
+from residualplanner.queries import Identity, Kind
 from residualplanner.workload import Workload
 
 #: How much larger, relative, an attribute's share of the loss may get because its basis is rounded to whole numbers.
@@ -26,9 +37,54 @@ COARSE_VALUES = 400
 _STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (10_000, 8))
 #: So many binary digits, and one more for each doubling of the number of values, are tried first.
 _FEWEST_DIGITS = 1
+#: Up to so many rows of a kind are scaled to one length to see what they ask about; rows with less than this share of
+#: their squared length off their mean ask for nothing but the total.
+_SCALED_ROWS, _CONSTANT = 2**20, 1e-12
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+class Tangent(NamedTuple):
+    """What is to be made small for one attribute: ``p tr(V_t G G^T) + u^T V_s u + 2 linear^T u + constant``.
+
+    Attributes:
+        present (g, g): V_t.
+        absent (g, g): V_s.
+        linear (g,), constant: what the constant parts of rows add to it.
+    """
+
+    present: NDArray[np.float64]
+    absent: NDArray[np.float64]
+    linear: FloatArray
+    constant: float
+
+    @classmethod
+    def of(cls, present: NDArray[np.float64], absent: NDArray[np.float64]) -> "Tangent":
+        """From augmented forms (1 + g, 1 + g), the first index of which stands for the constant parts of rows."""
+        return cls(present[1:, 1:], absent[1:, 1:], absent[0, 1:], float(absent[0, 0]))
+
+    def restricted(self, share: NDArray[np.float64]) -> "Tangent":
+        """The same for values taken together, whose shares of their groups are ``share`` (groups, g)."""
+        present, absent = (share @ form @ share.T for form in (self.present, self.absent))
+        return Tangent(present, absent, share @ self.linear, self.constant)
+
+    def best(self, directions: Directions, **how: Any) -> ResidualBasis:
+        """The best basis, see `optimal_residuals`."""
+        present, absent, linear, constant = self
+        return optimal_residuals(present, absent, linear=linear, constant=constant, directions=directions, **how)
+
+    def loss(self, S: NDArray[np.float64]) -> float:
+        """What it comes to for a residual matrix (g-1, g).
+
+        Source: spec eq. (31).
+        """
+        u, form = inverse_forms(S)
+        return float((S * S).sum(axis=0).max() * (self.present * form).sum()) + self.at(u)
+
+    def at(self, u: FloatArray) -> float:
+        """The part that depends on u (g,) only."""
+        return float(u @ self.absent @ u + 2 * self.linear @ u) + self.constant
+
+
+@dataclass(frozen=True, eq=False)
 class AskedForms:
     """What is asked of one attribute in all its kinds, equal columns taken together.
 
@@ -37,7 +93,9 @@ class AskedForms:
         kinds: the workload's numbers of the kinds.
         group (n,): the group of each value; values in one group have equal columns, or are taken as if they had.
         width (g,): how many values each group has.
-        grams (kinds, g, g): for each kind the Gram matrix of the mean columns, divided by its number of rows.
+        grams (kinds, 1+g, 1+g): for each kind the augmented Gram matrix of the mean columns, divided by its number of
+            rows: those of ``[c | D]``, where the constants c were taken off the rows.
+        reach (g, g): the Gram matrix of all rows without their constants, each scaled to length 1.
     """
 
     size: int
@@ -45,10 +103,16 @@ class AskedForms:
     group: NDArray[np.int64]
     width: FloatArray
     grams: NDArray[np.float64]
+    reach: NDArray[np.float64]
+
+    @cached_property
+    def directions(self) -> Directions:
+        """What is asked about, whatever the scale of the rows."""
+        return asked_directions(self.reach)
 
     def restricted(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A symmetric matrix (n, n) averaged over the groups, (g, g)."""
-        spread = self.spread
+        """An augmented symmetric matrix (1 + n, 1 + n) averaged over the groups, (1 + g, 1 + g)."""
+        spread = sparse.csr_array(sparse.block_diag([np.ones((1, 1)), self.spread]))
         averaged: NDArray[np.float64] = spread.T @ (spread.T @ form).T
         return averaged
 
@@ -67,7 +131,10 @@ class AskedForms:
         width = np.bincount(joined, weights=self.width).astype(np.float64)
         share = np.zeros((count, groups))
         share[np.arange(count), joined] = self.width / width[joined]
-        return AskedForms(self.size, self.kinds, joined[self.group], width, share.T @ self.grams @ share)
+        whole = np.pad(share, ((1, 0), (1, 0)))
+        whole[0, 0] = 1.0
+        grams, reach = whole.T @ self.grams @ whole, share.T @ self.reach @ share
+        return AskedForms(self.size, self.kinds, joined[self.group], width, grams, reach)
 
     def refined(self, found: ResidualBasis, whole: "AskedForms") -> ResidualBasis:
         """A solution for these groups as a start for the groups of ``whole``: shares and multipliers interpolated."""
@@ -79,14 +146,22 @@ class AskedForms:
         return replace(found, u=u / u.sum(), multipliers=multipliers)
 
     def weighted(self, weights: FloatArray) -> NDArray[np.float64]:
-        """The sum of the Gram matrices times ``weights`` (kinds,), (g, g)."""
+        """The sum of the augmented Gram matrices times ``weights`` (kinds,), (1 + g, 1 + g)."""
         form: NDArray[np.float64] = np.tensordot(weights, self.grams, axes=1)
         return form
+
+    @property
+    def scales(self) -> FloatArray:
+        """How large what is asked in each kind is, apart from constant parts, (kinds,)."""
+        traces: FloatArray = np.trace(self.grams[:, 1:, 1:], axis1=1, axis2=2)
+        return traces
 
     def factors(self, found: ResidualBasis) -> tuple[FloatArray, FloatArray]:
         """The variance factors t and s of each kind, (kinds,) both, with p = 1."""
         u, form = inverse_forms(found.S)
-        return np.einsum("kij,ij->k", self.grams, form), np.einsum("i,kij,j->k", u, self.grams, u)
+        whole = np.concatenate([[1.0], u])
+        present = np.einsum("kij,ij->k", self.grams[:, 1:, 1:], form)
+        return present, np.einsum("i,kij,j->k", whole, self.grams, whole)
 
 
 def asked_alike(workload: Workload) -> NDArray[np.int64]:
@@ -111,23 +186,35 @@ def asked_forms(workload: Workload) -> dict[int, AskedForms]:
 
 
 def _forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AskedForms:
-    grams = np.array([workload.kinds[code].gram(size) / workload.kinds[code].rows(size) for code in kinds])
-    total = (grams / np.trace(grams, axis1=1, axis2=2)[:, None, None]).sum(axis=0)
-    lengths = np.diagonal(total)
-    apart = lengths[:, None] + lengths - 2 * total
-    same = apart <= 1e-12 * (lengths[:, None] + lengths)
-    first, group = np.unique(same.argmax(axis=1), return_inverse=True)
+    asked = [workload.kinds[code] for code in kinds]
+    same = np.unique(np.column_stack([kind.equal_columns(size) for kind in asked]), axis=0, return_inverse=True)[1]
+    _, first, number = np.unique(same, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    group = np.argsort(order)[number.ravel()]
+    first = first[order]
+    corner = np.concatenate([[0], 1 + first])
+    grams = np.array([kind.augmented_gram(size)[np.ix_(corner, corner)] / kind.rows(size) for kind in asked])
+    reach: NDArray[np.float64] = np.sum([_reach(kind, size)[np.ix_(first, first)] for kind in asked], axis=0)
     width = np.bincount(group).astype(np.float64)
-    return AskedForms(size, kinds, group, width, np.ascontiguousarray(grams[:, first][:, :, first]))
+    return AskedForms(size, kinds, group, width, np.ascontiguousarray(grams), reach)
+
+
+def _reach(kind: Kind, size: int) -> NDArray[np.float64]:
+    """The Gram matrix of a kind's rows without their constants, each scaled to length 1, with trace 1 or less.
+
+    Kinds of very many rows have rows of like size.
+    """
+    rows, count = kind.centered(size).rows, kind.rows(size)
+    if count > _SCALED_ROWS:
+        gram = rows.gram(size)
+        return gram / float(np.trace(gram))
+    lengths = rows.row_forms(np.eye(size) - 1 / size)
+    is_some = lengths > _CONSTANT * rows.row_forms(np.eye(size))
+    return rows.weighted_gram(np.divide(1.0, lengths, where=is_some, out=np.zeros(count)), size) / count
 
 
 def in_full(
-    coarse: AskedForms,
-    forms: AskedForms,
-    found: ResidualBasis,
-    present: NDArray[np.float64],
-    absent: NDArray[np.float64],
-    option: str,
+    coarse: AskedForms, forms: AskedForms, found: ResidualBasis, tangent: Tangent, option: str
 ) -> ResidualBasis:
     """The basis for all values, from one for values taken together: threefold finer each time.
 
@@ -135,8 +222,7 @@ def in_full(
         coarse: what is asked, with values taken together.
         forms: the same without.
         found: the basis for ``coarse``.
-        present (g, g): V_t for ``forms``.
-        absent (g, g): V_s for ``forms``.
+        tangent: what is to be made small, for ``forms``.
         option: "orthogonal" keeps u at ``1/n`` for every value; else u is free.
 
     Source: spec eq. (31).
@@ -146,17 +232,23 @@ def in_full(
         start, steps = coarse.refined(found, finer), steps_for(len(finer.width))
         share = np.zeros((len(finer.width), len(forms.width)))
         share[finer.group, forms.group] = forms.width[forms.group] / finer.width[finer.group]
-        here = [share @ form @ share.T for form in (present, absent)]
-        u = finer.width / finer.size if option == "orthogonal" else None
-        found = optimal_residuals(here[0], here[1] if u is None else None, u=u, start=start, steps=steps)
+        here = tangent.restricted(share)
+        if option == "orthogonal":
+            found = best_orthogonal(finer, here.present, start=start, steps=steps)
+        else:
+            found = here.best(finer.directions, start=start, steps=steps)
         coarse = finer
     return found
 
 
 def orthogonal_start(forms: AskedForms) -> ResidualBasis:
     """The best basis orthogonal to the total, where every kind counts as if it were alone."""
-    even = 1 / np.trace(forms.grams, axis1=1, axis2=2)
-    return optimal_residuals(forms.weighted(even), u=forms.width / forms.size, steps=steps_for(len(forms.width)))
+    return best_orthogonal(forms, forms.weighted(1 / forms.scales)[1:, 1:], steps=steps_for(len(forms.width)))
+
+
+def best_orthogonal(forms: AskedForms, present: NDArray[np.float64], **how: Any) -> ResidualBasis:
+    """The best basis orthogonal to the total for V_t (g, g), see `optimal_residuals`."""
+    return optimal_residuals(present, u=forms.width / forms.size, directions=forms.directions, **how)
 
 
 def steps_for(values: int) -> int:
@@ -170,6 +262,7 @@ def whole_basis(
     is_close: Callable[[NDArray[np.float64]], bool],
     family: str,
     slack: float = 0.0,
+    gap_of: Callable[[NDArray[np.float64]], float] = lambda _: math.inf,
 ) -> Basis:
     """The basis in whole numbers, with as few digits as ``is_close`` accepts.
 
@@ -179,6 +272,7 @@ def whole_basis(
         is_close: whether a matrix like ``S`` is as good; it may raise LinAlgError if it is no basis.
         family: the word for it in plans.
         slack: how exact the lengths of columns are, see `rounded_matrix`.
+        gap_of: the gap of a matrix like ``S``, if one is proved.
 
     Raises:
         SolverError: no such matrix was found.
@@ -188,9 +282,20 @@ def whole_basis(
     for exponent in range(_FEWEST_DIGITS + len(forms.width).bit_length(), 30):
         matrix = rounded_matrix(S, exponent, slack)
         with suppress(np.linalg.LinAlgError, WorkloadError):
-            if is_close(np.ldexp(matrix, -exponent)):
-                return integer_basis(matrix[:, forms.group], family)
+            near = np.ldexp(matrix, -exponent)
+            if is_close(near):
+                return integer_basis(matrix[:, forms.group], family, gap=gap_of(near))
     raise SolverError("no whole-number matrix comes close to the best residual basis; ask for bases='orthogonal'")
+
+
+def rows_present(workload: Workload, forms: AskedForms, S: NDArray[np.float64]) -> FloatArray:
+    """What every row of every kind takes of noise of cost 1 where the attribute is present, its length divided out."""
+    spread, (_, form) = forms.spread, inverse_forms(S)
+    whole, even = spread @ (spread @ form).T, np.eye(forms.size)
+    kinds = [workload.kinds[code].centered(forms.size).rows for code in forms.kinds]
+    parts = [kind.row_forms(whole) / np.maximum(kind.row_forms(even), 1e-300) for kind in kinds]
+    scaled: FloatArray = np.concatenate(parts) * float((S * S).sum(axis=0).max())
+    return scaled
 
 
 def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
@@ -198,12 +303,3 @@ def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
     inverse = np.linalg.inv(np.vstack([np.ones(S.shape[1]), S]))
     G = inverse[:, 1:]
     return inverse[:, 0], G @ G.T
-
-
-def loss_of(S: NDArray[np.float64], present: NDArray[np.float64], absent: NDArray[np.float64]) -> float:
-    """``p tr(V_t G G^T) + u^T V_s u`` of a residual matrix (g-1, g).
-
-    Source: spec eq. (31).
-    """
-    u, form = inverse_forms(S)
-    return float((S * S).sum(axis=0).max() * (present * form).sum() + u @ absent @ u)

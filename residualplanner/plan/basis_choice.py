@@ -8,10 +8,12 @@ variance factors of each attribute, so its tangent lies above it: minimizing the
 one attribute, never raises the loss.  Attributes that are asked the same, in the same company, share one problem.
 """
 
-from collections.abc import Callable
+import math
+import reprlib
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +24,19 @@ from residualplanner.bases import (
     Basis,
     ResidualBasis,
     ResidualNumbers,
-    optimal_residuals,
     subtraction_basis,
     subtraction_numbers,
 )
 from residualplanner.plan.asked_forms import (
+    COARSE_VALUES,
     ROUNDING_LOSS,
     AskedForms,
+    Tangent,
     asked_forms,
+    best_orthogonal,
     in_full,
-    loss_of,
     orthogonal_start,
+    rows_present,
     steps_for,
     whole_basis,
 )
@@ -41,6 +45,13 @@ from residualplanner.workload import Workload
 
 #: The search ends when a round lowers the root of the loss by less than this fraction.
 _PROGRESS = 1e-6
+#: How close to the best the basis of one attribute is brought in each round.
+_TIGHT = 1e-6
+#: How much more noise any one row may get because a basis is rounded; rows that have next to none count for nothing.
+_ROW_LOSS, _NOTHING = 1e-2, 1e-9
+#: A basis that is not proved to be within this fraction of the best is said to have been stopped; up to so many values
+#: as many steps are taken for the proof.
+_CERTIFIED, _LAST_STEPS = 1e-4, 200
 _ROUNDS = 60
 #: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
 _FULL_VALUES = 2048
@@ -132,7 +143,7 @@ class _Search:
     def _moved(self, only: int | None) -> "_Search":
         """The same with the bases of all classes, or of one, replaced by minimizers of the tangent."""
         start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
-        classes = _classes({i: (start[i], self._weights(i).round(7).tobytes()) for i in self.asked})
+        classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.asked})
         found = []
         for number, members in enumerate(classes):
             before = self.found[start[members[0]]]
@@ -141,7 +152,9 @@ class _Search:
                 continue
             forms = self.asked[members[0]]
             found.append(
-                optimal_residuals(*self._tangent(members[0]), start=before, gap=1e-6, steps=steps_for(len(forms.width)))
+                self._tangent(members[0]).best(
+                    forms.directions, start=before, gap=_TIGHT, steps=steps_for(len(forms.width))
+                )
             )
         return _Search.at(self.workload, self.importance, self.asked, classes, found)
 
@@ -152,17 +165,40 @@ class _Search:
         weights: FloatArray = slopes / slopes.sum()
         return weights
 
-    def _tangent(self, attribute: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The matrices V_t and V_s whose objective is the tangent of F for one attribute."""
+    def _scaled_weights(self, attribute: int) -> FloatArray:
+        """The same times the size of what is asked, scaled to sum 1: how much each kind counts."""
+        scales = self.asked[attribute].scales
+        weights = self._weights(attribute) * np.concatenate([scales, scales])
+        scaled: FloatArray = weights / weights.sum()
+        return scaled
+
+    def _tangent(self, attribute: int) -> Tangent:
+        """The problem whose objective is the tangent of F for one attribute."""
         forms, weights = self.asked[attribute], self._weights(attribute)
         half = len(forms.kinds)
-        return forms.weighted(weights[:half]), forms.weighted(weights[half:])
+        return Tangent.of(forms.weighted(weights[:half]), forms.weighted(weights[half:]))
 
     def _loses_little(self, attribute: int, found: ResidualBasis) -> Callable[[NDArray[np.float64]], bool]:
-        """Whether a matrix in place of ``found`` loses little enough of the attribute's share of the loss."""
-        tangent = self._tangent(attribute)
-        allowed = loss_of(found.S, *tangent) * (1 + ROUNDING_LOSS)
-        return lambda S: loss_of(S, *tangent) <= allowed
+        """Whether a matrix in place of ``found`` loses little of the attribute's share of the loss, and of any row."""
+        tangent, forms = self._tangent(attribute), self.asked[attribute]
+        allowed = tangent.loss(found.S) * (1 + ROUNDING_LOSS)
+        rows = rows_present(self.workload, forms, found.S)
+        limit = rows * (1 + _ROW_LOSS) + _NOTHING * rows.max()
+
+        def is_close(S: NDArray[np.float64]) -> bool:
+            return tangent.loss(S) <= allowed and bool((rows_present(self.workload, forms, S) <= limit).all())
+
+        return is_close
+
+    def _gap_of(self, attribute: int, found: ResidualBasis, option: str) -> Callable[[NDArray[np.float64]], float]:
+        """How far a matrix in place of ``found`` is from the best, proved by a bound for the present noise."""
+        tangent, forms = self._tangent(attribute), self.asked[attribute]
+        how: dict[str, Any] = {"start": found, "gap": _CERTIFIED / 10, "steps": _last_steps(len(forms.width))}
+        if option == "optimal":
+            bound = tangent.best(forms.directions, **how).bound
+        else:
+            bound = best_orthogonal(forms, tangent.present, **how).bound + tangent.at(forms.width / forms.size)
+        return lambda S: max(0.0, 1 - bound / tangent.loss(S))
 
     def refined(self, asked: dict[int, AskedForms], option: str) -> "_Search":
         """The same for all values, where values were taken together: solved in full, and improved once if feasible."""
@@ -171,8 +207,8 @@ class _Search:
         found = []
         for members, basis in zip(self.classes, self.found, strict=True):
             forms = asked[members[0]]
-            present, absent = (forms.weighted(part) for part in np.split(self._weights(members[0]), 2))
-            found.append(in_full(self.asked[members[0]], forms, basis, present, absent, option))
+            tangent = Tangent.of(*(forms.weighted(part) for part in np.split(self._weights(members[0]), 2)))
+            found.append(in_full(self.asked[members[0]], forms, basis, tangent, option))
         here = _Search.at(self.workload, self.importance, asked, self.classes, found)
         if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in asked.values()):
             return here
@@ -185,10 +221,30 @@ class _Search:
             forms = self.asked[members[0]]
             is_near = option == "optimal" and len(forms.width) > _FULL_VALUES
             family = "near_optimal" if is_near else option
-            basis = whole_basis(forms, found.S, self._loses_little(members[0], found), family)
+            is_close, gap_of = self._loses_little(members[0], found), self._gap_of(members[0], found, option)
+            basis = whole_basis(forms, found.S, is_close, family, gap_of=gap_of)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
+
+
+def stopped_words(names: Sequence[str], bases: Sequence[Basis]) -> str:
+    """What a plan says of attributes whose bases were searched for, and are not proved to be near the best.
+
+    Example:
+        >>> from residualplanner.bases import integer_basis
+        >>> stopped_words(["age"], [integer_basis([[1, -1]], "optimal", gap=0.01)])
+        "; the search for the basis of 'age' stopped within 1.0e-02 of the best"
+    """
+    far = [(name, basis.gap) for name, basis in zip(names, bases, strict=True) if _CERTIFIED < basis.gap < math.inf]
+    if not far:
+        return ""
+    shown = reprlib.repr(far[0][0]) + (f" and of {len(far) - 1} more" if len(far) > 1 else "")
+    return f"; the search for the basis of {shown} stopped within {max(gap for _, gap in far):.1e} of the best"
+
+
+def _last_steps(values: int) -> int:
+    return max(steps_for(values), _LAST_STEPS if values <= COARSE_VALUES else 0)
 
 
 def _classes(keys: dict[int, tuple[object, ...]]) -> list[list[int]]:

@@ -134,6 +134,7 @@ def alike_rows(factors: FloatArray, limit: int) -> NDArray[np.int64]:
     if count <= limit:
         return np.arange(count)
     block = np.zeros(count, dtype=np.int64)
+    factors = np.round(factors / factors.max(axis=1, keepdims=True), 7)  # rounding is not to part rows that are equal
     for depth in range(limit.bit_length() - 1):
         order = np.lexsort((factors[1 - depth % 2], block))
         start = np.searchsorted(block[order], block[order])

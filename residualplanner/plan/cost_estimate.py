@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, IntArray
 from residualplanner.errors import DataError
 from residualplanner.plan.by_set.problem import by_set_problem
 from residualplanner.plan.losses import ConvexLoss, Loss, SumOfVariances, read_loss
@@ -20,6 +20,8 @@ from residualplanner.workload import Workload, require_workload
 
 #: Seconds for each pair of a query and a subset of its attributes, bytes for each set, and bytes in any case, to plan.
 _PLANNING, _PLANNING_BYTES, _LEAST_BYTES = 3.5e-7, 400.0, 3e7
+#: Bytes for each pair of values of the largest attribute whose basis is chosen.
+_BASIS_BYTES = 210.0
 #: Seconds to choose the basis of an attribute of 1,000 values: at first with the square of their number, then the cube;
 #: and how many times as long it takes for the largest variance.
 _BASIS, _BASIS_CUBED, _FOR_MAXIMUM = 25.0, 3.0, 3.5
@@ -134,7 +136,7 @@ def cost_estimate(
         counts=counts,
         residual_answers=answers,
         planning_seconds=math.nan if isinstance(asked, ConvexLoss) else pairs * _PLANNING + bases,
-        planning_bytes=sets * _PLANNING_BYTES + _LEAST_BYTES,
+        planning_bytes=sets * _PLANNING_BYTES + _LEAST_BYTES + _basis_bytes(workload),
         measuring_seconds=counting + counts * _DRAWING + sets * _MEASURING,
         measuring_bytes=counts * _DRAWING_BYTES + largest_count * _LARGEST_BYTES + sets * _MEASURING_BYTES,
         measurement_bytes=answers * _ANSWER_BYTES,
@@ -155,11 +157,29 @@ def _basis_seconds(workload: Workload) -> float:
         >>> round(_basis_seconds(Workload(Domain({"age": 100, "sex": 2}), [{"age": Prefix()}, ("sex",)])), 2)
         0.25
     """
-    is_other = np.array([kind != Identity() for kind in workload.kinds])
-    own = np.flatnonzero(workload.asked[:, is_other].any(axis=1))
+    own = _own_bases(workload)
     problems = {(workload.domain.sizes[place], workload.asked[place].tobytes()) for place in own.tolist()}
     thousands = np.array([size / 1000 for size, _ in problems])
     return float(np.maximum(_BASIS * thousands**2, _BASIS_CUBED * thousands**3).sum())
+
+
+def _basis_bytes(workload: Workload) -> float:
+    """The memory that the choice of bases takes, one attribute after another.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.queries import Prefix
+        >>> _basis_bytes(Workload(Domain({"age": 1000, "sex": 2}), [{"age": Prefix()}, ("sex",)]))
+        210000000.0
+    """
+    sizes = [workload.domain.sizes[place] for place in _own_bases(workload).tolist()]
+    return _BASIS_BYTES * max(sizes, default=0) ** 2
+
+
+def _own_bases(workload: Workload) -> IntArray:
+    """The attributes of which more is asked than single values, ascending."""
+    is_other = np.array([kind != Identity() for kind in workload.kinds])
+    return np.flatnonzero(workload.asked[:, is_other].any(axis=1))
 
 
 def seconds_text(seconds: float) -> str:

@@ -124,8 +124,10 @@ def quadratic_form(axes: Sequence[Axis], weights: NDArray[np.float64], noise: ND
     """
     parts, spread = weights, noise
     for number, axis in enumerate(axes):
-        values = weights_by_value(axis.kind, axis.basis.size, parts, number)
-        parts = _absent_parts(axis.basis, values, number)
+        rows, constant = axis.kind.centered(axis.basis.size)
+        values = weights_by_value(rows, axis.basis.size, parts, number)
+        total = np.moveaxis(np.moveaxis(parts, number, -1) * constant, -1, number).sum(axis=number, keepdims=True)
+        parts = _absent_parts(axis.basis, values, number) + total
         if noise.shape[number] > 1:
             present = present_parts(axis.basis, values, number)
             parts = np.concatenate([parts, present], axis=number)

@@ -18,12 +18,12 @@ from residualplanner._threads import one_thread
 from residualplanner.bases import (
     Basis,
     ResidualBasis,
-    optimal_residuals,
     subtraction_basis,
     subtraction_numbers,
 )
 from residualplanner.plan.asked_forms import (
     AskedForms,
+    Tangent,
     asked_alike,
     asked_forms,
     inverse_forms,
@@ -166,17 +166,19 @@ class _Search:
         scaled: FloatArray = self._row_factors(forms, S, kind) * np.array([[1.0], [longest]])
         return scaled
 
-    def _improved(self, tangents: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[ResidualBasis]:
+    def _improved(self, tangents: list[Tangent]) -> list[ResidualBasis]:
         """A few steps for each share; once for those that have the same problem and came as far."""
         made: dict[bytes, ResidualBasis] = {}
         keys = [
-            b"".join(np.round(part, 9).tobytes() for part in (*tangent, before.u))
+            b"".join(
+                np.round(part, 9).tobytes() for part in (tangent.present, tangent.absent, tangent.linear, before.u)
+            )
             for tangent, before in zip(tangents, self.found, strict=True)
         ]
-        for key, tangent, before in zip(keys, tangents, self.found, strict=True):
+        for key, tangent, before, forms in zip(keys, tangents, self.found, self.forms, strict=True):
             if key not in made:
                 steps = next(steps for limit, _, steps in _EFFORT if len(before.u) <= limit)
-                made[key] = optimal_residuals(*tangent, start=before, steps=steps)
+                made[key] = tangent.best(forms.directions, start=before, steps=steps, finish=False)
         return [made[key] for key in keys]
 
     def _axes(self, chosen: NDArray[np.int64]) -> tuple[list[_Axis], NDArray[np.int64]]:
@@ -202,9 +204,11 @@ class _Search:
     def _row_factors(self, forms: AskedForms, S: NDArray[np.float64], kind: int) -> FloatArray:
         """The variance factors s and t of every row, (2, rows)."""
         asked = self.workload.kinds[kind]
+        rows, constant = asked.centered(forms.size)
         u, form = inverse_forms(S)
         spread = forms.spread
-        return np.stack([asked.apply(spread @ u, 0) ** 2, asked.row_forms(spread @ (spread @ form).T)])
+        absent = (constant + rows.apply(spread @ u, 0)) ** 2
+        return np.stack([absent, np.maximum(rows.row_forms(spread @ (spread @ form).T), 0.0)])
 
     def _factors(self) -> FloatArray:
         """The mean variance factors of each block of rows, (axes, 2, blocks)."""
@@ -223,21 +227,21 @@ class _Search:
             weights *= share.reshape(-1, *(1,) * place, width, *(1,) * (len(group.widths) - 1 - place))
         return weights
 
-    def _tangents(self, noise: FloatArray) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """For each share the matrices V_t and V_s of the weighted sum of variances, spec eq. (31)."""
+    def _tangents(self, noise: FloatArray) -> list[Tangent]:
+        """For each share the weighted sum of variances as a problem of its basis, spec eq. (31)."""
         sums = np.zeros_like(self.factors)
         for group, weights in zip(self.groups, self.weights, strict=True):
             group.add_slopes(sums, self.factors, weights, noise)
         tangents = []
         for share, forms in enumerate(self.forms):
-            both = np.zeros((2, len(forms.width), len(forms.width)))
+            both = np.zeros((2, 1 + len(forms.width), 1 + len(forms.width)))
             for axis, slopes in zip(self.axes, sums, strict=True):
                 if axis.share == share:
                     for number, slope in enumerate(slopes[:, : axis.width.size] / axis.width):
-                        gram = self.workload.kinds[axis.kind].weighted_gram(slope[axis.block], forms.size)
+                        gram = self.workload.kinds[axis.kind].augmented_gram(forms.size, slope[axis.block])
                         both[number] += forms.restricted(gram)
-            absent, present = both / np.trace(both, axis1=1, axis2=2).sum()
-            tangents.append((present, absent))
+            absent, present = both / np.trace(both[:, 1:, 1:], axis1=1, axis2=2).sum()
+            tangents.append(Tangent.of(present, absent))
         return tangents
 
 

@@ -25,6 +25,8 @@ ALL_DEVIATIONS, FEWEST = 2**16, 8
 _NUMBERS, _DEGREE = 64, 48
 #: Outside of the interval that is integrated over, the integrand is this close to 1 and to 0.
 _LOW, _HIGH = 1e-18, 1e-20
+#: No deviation counts as less than this share of its table's largest.
+_LEAST = 2.0**-30
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 _CHUNK = 2**20
 
@@ -82,8 +84,11 @@ def mean_max_bounds(cells: FloatArray, differing: Iterable[tuple[IntArray, Float
 
 
 def _in_groups(std_err: FloatArray, cells: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
-    """At most so many deviations in each row (m, v), ascending: each group's largest, for the cells of all of it."""
-    count = std_err.shape[1]
+    """At most so many deviations in each row (m, v), ascending: each group's largest, for the cells of all of it.
+
+    None is 0, as that of a row of zeros is.
+    """
+    std_err, count = np.maximum(std_err, std_err[:, -1:] * _LEAST), std_err.shape[1]
     if count <= most:
         return std_err, cells
     ends = np.linspace(0, count, most + 1).astype(np.int64)

@@ -14,6 +14,7 @@ from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.errors import BudgetError, WorkloadError, memory_for
 from residualplanner.plan.attributes import workload_numbers
 from residualplanner.plan.bases_asked import BY_SET, Bases, bases_for
+from residualplanner.plan.basis_choice import stopped_words
 from residualplanner.plan.by_set.choice import ChoiceBySet, choose_by_set, spending
 from residualplanner.plan.by_set.cost import cost_bound_by_set
 from residualplanner.plan.by_set.problem import by_set_problem
@@ -132,6 +133,7 @@ def select(
         return _convex_plan(frame, asked, at_most)
 
     choice = _unit_choice(frame, asked, importance, gap)
+    choice = replace(choice, status=choice.status + stopped_words(workload.domain.names, given))
     is_margin = isinstance(asked, Targets)
     if problem is not None:
         by_set = choose_by_set(problem, given, notion)

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
+from residualplanner.queries.kind import PlainRows
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(PlainRows):
     """One answer per value: the basic matrix is the identity.
 
     Source: spec eq. (1).

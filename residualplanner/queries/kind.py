@@ -3,11 +3,12 @@
 Reads: nothing.  Gives: Kind, a protocol; a kind as it is asked of an attribute.
 """
 
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._checks import FloatArray
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 
@@ -48,6 +49,18 @@ class Kind(Protocol):
         """``W^T diag(weights) W`` for weights (q,), (n, n)."""
         ...
 
+    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """``[c | D]^T diag(weights) [c | D]`` for the parts of `centered` and weights (q,) or 1, (1 + n, 1 + n)."""
+        ...
+
+    def centered(self, size: int) -> "Centered":
+        """``W = c 1^T + D``: the constant parts of its rows, and what is left without them."""
+        ...
+
+    def equal_columns(self, size: int) -> NDArray[np.int64]:
+        """The first value that has the same column of W as each, (n,)."""
+        ...
+
     def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         """W along one axis of an array: that axis goes from n to q entries."""
         ...
@@ -59,6 +72,51 @@ class Kind(Protocol):
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """What each answer is about, in the words of the attribute, (q,); no two are equal."""
         ...
+
+
+class Centered(NamedTuple):
+    """A basic matrix as ``W = c 1^T + D``.
+
+    What is measured apart from the total does not see c.  Rows such as the days 20,240,101 to 20,240,105 would lose
+    all digits in which their entries differ if products were taken of W.
+
+    Attributes:
+        rows: D (q, n), as a kind.
+        constant (q,): c, or one 0 that stands for all.
+    """
+
+    rows: Kind
+    constant: FloatArray
+
+
+def bordered(gram: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A Gram matrix (n, n) as the augmented one, (1 + n, 1 + n), of rows without a constant part.
+
+    Example:
+        >>> bordered(np.array([[2.0]]))
+        array([[0., 0.],
+               [0., 2.]])
+    """
+    return np.pad(gram, ((1, 0), (1, 0)))
+
+
+class PlainRows(Kind, Protocol):
+    """What kinds have in common whose rows hold no large constant, and whose columns all differ."""
+
+    __slots__ = ()
+
+    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""
+        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
+
+    def centered(self, size: int) -> Centered:
+        """The kind itself."""
+        del size
+        return Centered(self, np.zeros(1))
+
+    def equal_columns(self, size: int) -> NDArray[np.int64]:
+        """None but each itself, (size,)."""
+        return np.arange(size)
 
 
 @runtime_checkable

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
-from residualplanner.queries.kind import require_size
+from residualplanner.queries.kind import PlainRows, require_size
 from residualplanner.queries.spans import span_texts, value_texts
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(PlainRows):
     """One answer per value: the sum over all values up to and including it, in the order in which they were declared.
 
     Example:

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
-from residualplanner.queries.kind import require_size
+from residualplanner.queries.kind import PlainRows, require_size
 from residualplanner.queries.spans import span_texts
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Range(PlainRows):
     """One answer for each run of consecutive values [a, b], in lexicographic order of (a, b): n(n+1)/2 of them.
 
     Example:

@@ -6,6 +6,7 @@ Reads: a sparse matrix.  Gives: the methods of Kind, and the check that the matr
 import math
 import reprlib
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,14 @@ from scipy import sparse
 
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
+from residualplanner.queries.kind import Centered
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20
 #: How far the nearest combination of the rows may be from the row of ones.
 _TOLERANCE = 1e-8
+#: Rows whose entries differ by no more than this, relative, are multiples of the row of ones, but for rounding.
+_EVEN = 1e-13
 _CHUNK = 2**22
 
 
@@ -49,6 +53,28 @@ class SparseKind(ABC):
         product: NDArray[np.float64] = (W.T @ (sparse.diags_array(weights) @ W)).toarray()
         return product
 
+    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """``[c | D]^T diag(weights) [c | D]`` for the parts of `centered` and weights (q,) or 1, (1 + n, 1 + n)."""
+        rows, constant = _without_constants(self.sparse_rows(size))
+        augmented = sparse.hstack([sparse.csr_array(constant[:, None]), rows], format="csr")
+        weighted = augmented if weights is None else sparse.diags_array(weights) @ augmented
+        product: NDArray[np.float64] = (augmented.T @ weighted).toarray()
+        return product
+
+    def centered(self, size: int) -> Centered:
+        """Rows without an entry 0 less the middle between their least and largest entry; all others as they are."""
+        rows, constant = _without_constants(self.sparse_rows(size))
+        return Centered(_Deviations(rows), constant)
+
+    def equal_columns(self, size: int) -> NDArray[np.int64]:
+        """The first value that has the same column of W as each, (size,)."""
+        columns = self.sparse_rows(size).tocsc()
+        columns.sort_indices()
+        first: dict[tuple[bytes, bytes], int] = {}
+        ends = zip(columns.indptr[:-1].tolist(), columns.indptr[1:].tolist(), strict=True)
+        keys = [(columns.indices[start:end].tobytes(), columns.data[start:end].tobytes()) for start, end in ends]
+        return np.array([first.setdefault(key, value) for value, key in enumerate(keys)], dtype=np.int64)
+
     def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         """W along one axis of an array: that axis goes from n to q entries."""
         values = np.moveaxis(array, axis, 0)
@@ -65,6 +91,37 @@ class SparseKind(ABC):
             part = W[start : start + step]
             forms[start : start + step] = part.multiply(part @ form).sum(axis=1)
         return forms
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Deviations(SparseKind):
+    """The rows (q, n) of a kind without their constant parts, for products only: they need not give the total.
+
+    Attributes:
+        held (q, n): the rows.
+    """
+
+    held: sparse.csr_array
+
+    @property
+    def name(self) -> str:
+        """The word for it; it is asked of no attribute."""
+        return "deviations"
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError unless there is a column for each value."""
+        if self.held.shape[1] != attribute.size:
+            raise WorkloadError(f"{attribute.name!r} has {attribute.size} values, the rows {self.held.shape[1]}")
+
+    def labels(self, attribute: Attribute) -> tuple[object, ...]:
+        """The numbers of the rows, (q,)."""
+        del attribute
+        return tuple(range(self.held.shape[0]))
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """The rows, (q, size)."""
+        del size
+        return self.held
 
 
 def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
@@ -114,8 +171,24 @@ def _constant_rows(W: sparse.csr_array) -> NDArray[np.bool_]:
     full = np.flatnonzero(np.diff(W.indptr) == W.shape[1])
     is_constant = np.zeros(W.shape[0], dtype=np.bool_)
     entries = W[full].toarray()
-    is_constant[full] = np.ptp(entries, axis=1) <= 1e-9 * np.abs(entries).max(axis=1, initial=0)
+    is_constant[full] = np.ptp(entries, axis=1) <= _EVEN * np.abs(entries).max(axis=1, initial=0)
     return is_constant
+
+
+def _without_constants(W: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.float64]]:
+    """The rows (q, n) less the middle of those that have no entry 0, and these middles (q,), 0 for the others.
+
+    The middle of equal entries is these, so nothing is left of a multiple of the row of ones.
+    """
+    constant, counts = np.zeros(W.shape[0]), np.diff(W.indptr)
+    full = np.flatnonzero(counts == W.shape[1])
+    if not len(full):
+        return W, constant
+    starts = W.indptr[full]
+    entries = W.data[starts[:, None] + np.arange(W.shape[1])]
+    constant[full] = entries.min(axis=1) / 2 + entries.max(axis=1) / 2
+    rows = sparse.csr_array((W.data - np.repeat(constant, counts), W.indices, W.indptr), shape=W.shape)
+    return rows, constant
 
 
 def _closest_to_ones(W: sparse.csr_array) -> NDArray[np.float64]:

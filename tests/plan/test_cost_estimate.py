@@ -115,3 +115,16 @@ def test_a_number_of_records_is_a_number(records):
 def test_estimates_are_for_workloads():
     with pytest.raises(ArgumentError, match="cost_estimate: workload must be a Workload, got a list"):
         cost_estimate([("a",)])
+
+
+def test_memory_grows_with_the_square_of_the_values_whose_basis_is_chosen():
+    """Measured with 500 and 1,000 values: 61 to 93 and 211 MiB above those of a small plan."""
+    estimates = [
+        cost_estimate(Workload(Domain({"a": size, "b": 2}), [{"a": Prefix()}, ("b",)])).planning_bytes
+        for size in (500, 1_000, 5_000)
+    ]
+    assert 45e6 < estimates[0] < 190e6
+    assert 110e6 < estimates[1] < 440e6
+    assert estimates[2] > 2**30
+    counts = cost_estimate(Workload(Domain({"a": 5_000}), [("a",)]))
+    assert counts.planning_bytes < 2**25

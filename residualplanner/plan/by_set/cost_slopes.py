@@ -124,7 +124,7 @@ def _table(
     slopes.by_messages[number] = [-margin for margin in margins(share)]
     own *= share
     for group, column, taken in zip(groups, columns, margins(own), strict=True):
-        slopes.by_lengths[group] += taken / column
+        slopes.by_lengths[group] += np.divide(taken, column, out=np.zeros_like(taken), where=column > 0)
     slopes.by_precision[number] = own.sum()
     return value
 

@@ -29,8 +29,6 @@ _SCHEDULE = ((10.0, 100), (30.0, 100), (100.0, 100), (300.0, 100))
 _ROUNDS, _STEPS, _PROGRESS = 12, 100, 1e-5
 #: What a point counts where there is no value, as far from any that has one.
 _NOWHERE = 1e6
-#: Present factors are at least this share of the absent ones, so that no set is without a limit for its noise.
-_LEAST = 2.0**-60
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -87,9 +85,8 @@ class Family:
 
     def variances(self, numbers: Numbers) -> SetVariances:
         """The weights of the noise of all sets."""
-        present = np.maximum(numbers.present, _LEAST * numbers.absent)
         sets = len(self.problem.cost_class)
-        return SetVariances.of(self.problem.terms, sets, self.grams, present, numbers.absent, numbers.shares)
+        return SetVariances.of(self.problem.terms, sets, self.grams, numbers.present, numbers.absent, numbers.shares)
 
     def class_weights(self, weights: FloatArray) -> FloatArray:
         """The weight of the noise of each class, best divided among its sets: ``(sum sqrt(V_A f_A))**2``."""

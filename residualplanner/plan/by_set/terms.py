@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.bases import asked_directions
 from residualplanner.plan.asked_forms import AskedForms
 from residualplanner.workload import Workload
 
@@ -40,9 +39,10 @@ class OwnAxis:
     @classmethod
     def of(cls, forms: AskedForms) -> "OwnAxis":
         """What is asked of an attribute, in coordinates."""
-        even = 1 / np.trace(forms.grams, axis1=1, axis2=2)
-        Z, unasked = asked_directions(forms.weighted(even))
-        frame = np.column_stack([np.full(len(Z), 1 / len(Z)), Z])
+        Z, unasked = forms.directions
+        frame = np.zeros((1 + len(Z), 1 + Z.shape[1]))
+        frame[:, 0] = np.concatenate([[1.0], np.full(len(Z), 1 / len(Z))])
+        frame[1:, 1:] = Z
         return cls(forms, Z, unasked, frame.T @ forms.grams @ frame)
 
     @property
