@@ -28,7 +28,7 @@ LAYERS = [
     "reporting",
     "cli",
 ]
-ABOVE_ALL = ("errors", "_checks", "_normal", "_words", "_threads", "_version", "_json", "_whole", "_archive")
+ABOVE_ALL = ("errors", "_checks", "_margins", "_words", "_threads", "_version", "_json", "_whole", "_archive")
 HOMES = {
     "cvxpy": {"selection"},
     "clarabel": {"selection"},

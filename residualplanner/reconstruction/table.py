@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import TOTAL, Plan
 from residualplanner.queries import Kind
@@ -47,7 +47,7 @@ class Estimate:
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
         """
-        return normal_quantile(level) * self.std_err
+        return margin_factor(level) * self.std_err
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The confidence interval, low and high end; errors as in `moe`."""
@@ -110,7 +110,7 @@ class Table:
 
         Source: spec section 7.
         """
-        return normal_quantile(level) * self.std_err
+        return margin_factor(level) * self.std_err
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The low and the high ends of every cell's confidence interval; errors as in `moe`."""

@@ -28,7 +28,7 @@ from strategies import bases_of
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"]})
 PLAN = select(marginals(DOMAIN, up_to=2), budget=zcdp(0.5))
 CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 4))
-KIND = {"kind": "measurement", "version": 4}
+KIND = {"kind": "measurement", "version": 5}
 
 
 HUGE = Plan(
