@@ -9,6 +9,7 @@ with 1 if an interval covers less often than it says, or by more than 1e-5 more 
 
 import argparse
 import json
+import math
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +20,7 @@ import residualplanner as rp
 from benchmarks.covering import total_error
 from residualplanner.reconstruction import Estimate
 
-RHOS = ("0.01", "0.1", "0.5", "1", "2", "5", "10", "20", "50", "100", "1000")
+RHOS = ("0.01", "0.1", "0.5", "1", "1.92", "2", "5", "10", "20", "50", "100", "1000")
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999999)
 #: How much more often than said an interval may cover.
 EXCESS = 1e-5
@@ -33,18 +34,24 @@ def total_plan(rho: str) -> rp.Plan:
 def coverages(rho: str) -> list[dict[str, Any]]:
     """One row for each level."""
     plan = total_plan(rho)
-    claimed = Estimate(0.0, plan.max_variance)
-    on_integers, now = total_error(plan, step=1), total_error(plan)
+    on_integers, std_err = total_error(plan, step=1), math.sqrt(plan.max_variance)
     rows = []
     for level in LEVELS:
-        quantile = NormalDist().inv_cdf((1 + level) / 2)
-        before = on_integers.beyond(Fraction(quantile * claimed.std_err))
-        missed = now.beyond(Fraction(claimed.moe(level)))
-        is_right = 1 - level - EXCESS <= missed <= 1 - level
-        rows.append(
-            {"rho": rho, "level": level, "integers": 1 - before, "now": 1 - missed, "missed": missed, "right": is_right}
-        )
+        before = on_integers.beyond(Fraction(NormalDist().inv_cdf((1 + level) / 2) * std_err))
+        missed = total_missed(plan, level)
+        told = {"integers": 1 - before, "now": 1 - missed, "missed": missed, "right": is_right(missed, level)}
+        rows.append({"rho": rho, "level": level} | told)
     return rows
+
+
+def total_missed(plan: rp.Plan, level: float) -> float:
+    """The probability that the interval of a plan's total does not cover the truth."""
+    return total_error(plan).beyond(Fraction(Estimate(0.0, float(plan.variance(()))).moe(level)))
+
+
+def is_right(missed: float, level: float) -> bool:
+    """Whether an interval covers at least as often as it says, and hardly more often."""
+    return 1 - level - EXCESS <= missed <= 1 - level
 
 
 def main() -> int:

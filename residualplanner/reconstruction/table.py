@@ -42,7 +42,7 @@ class Estimate:
         return math.sqrt(self.variance)
 
     def moe(self, level: float = 0.95) -> float:
-        """The margin of error: the estimate is within it of the truth with probability ``level``.
+        """The margin of error: the estimate is within it of the truth with probability ``level`` at least.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -103,12 +103,12 @@ class Table:
         return np.sqrt(self.variance)
 
     def moe(self, level: float = 0.95) -> NDArray[np.float64]:
-        """The margin of error of every cell: it is within this of the truth with probability ``level``.
+        """The margin of error of every cell: it is within this of the truth with probability ``level`` at least.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
 
-        Source: spec section 7.
+        Source: spec eq. (47).
         """
         return margin_factor(level) * self.std_err
 
