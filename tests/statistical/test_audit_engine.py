@@ -31,7 +31,7 @@ from residualplanner.privacy import gdp, zcdp
 from residualplanner.workload import Workload, marginals
 
 #: Runs on each side: of the main audit, of the others, and of mechanisms that are far off.
-MANY, SOME, FEW = 300_000, 100_000, 50_000
+MANY, SOME, FEW = 500_000, 100_000, 50_000
 PAIR = Domain({"a": 2, "b": 3})
 TRIPLE = Domain({"a": 2, "one": 1, "b": 2, "c": 3})
 PLANS = {
