@@ -14,6 +14,7 @@ from scipy.stats import norm
 
 from benchmarks.coverage import EXCESS, LEVELS, coverages, total_plan
 from benchmarks.covering import Error, total_error
+from dense import exact_inverse
 from replayed_measuring import drawn_scales
 from residualplanner._margins import NOISE_SCALE, margin_factor
 from residualplanner.domain import Domain
@@ -128,20 +129,6 @@ def test_cells_and_their_combinations_are_covered_as_often_as_their_intervals_sa
     assert_covers(Error(cell, tuple(gamma2)), float(table.variance[0]), lambda level: table.moe(level)[0])
 
 
-def inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
-    """Of a matrix of fractions, by Gauss and Jordan."""
-    n = len(matrix)
-    rows = [list(map(Fraction, row)) + [Fraction(int(i == j)) for j in range(n)] for i, row in enumerate(matrix)]
-    for i in range(n):
-        pivot = next(r for r in range(i, n) if rows[r][i])
-        rows[i], rows[pivot] = rows[pivot], rows[i]
-        rows[i] = [value / rows[i][i] for value in rows[i]]
-        for r in range(n):
-            if r != i:
-                rows[r] = [x - rows[r][i] * y for x, y in zip(rows[r], rows[i], strict=True)]
-    return [row[n:] for row in rows]
-
-
 @pytest.mark.parametrize("rho", ["0.1", "3", "100"])
 def test_prefix_sums_are_covered_as_often_as_their_intervals_say(rho):
     """Eq. (25) by hand, with the matrix that was measured, of integers."""
@@ -150,7 +137,7 @@ def test_prefix_sums_are_covered_as_often_as_their_intervals_say(rho):
     assert matrix is not None
     release = reconstruct(measure(plan, np.zeros((3, 1), dtype=np.int64)))
     table, (of_total, of_table) = release[{"a": Prefix()}], divisors(release)
-    back = inverse([[1, 1, 1], *matrix.tolist()])
+    back = exact_inverse([[1, 1, 1], *matrix.tolist()])
     for last in range(3):
         sums = [sum(back[row][column] for row in range(last + 1)) for column in range(3)]
         error = Error((sums[0] / of_total, sums[1] / of_table, sums[2] / of_table), tuple(drawn_scales(plan)))
