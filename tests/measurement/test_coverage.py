@@ -4,6 +4,7 @@ Probabilities are summed exactly (`benchmarks.covering`), with scales as they ar
 """
 
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +19,8 @@ from dense import exact_inverse
 from replayed_measuring import drawn_scales
 from residualplanner._margins import NOISE_SCALE, margin_factor
 from residualplanner.domain import Domain
-from residualplanner.measurement import measure
+from residualplanner.errors import BudgetError
+from residualplanner.measurement import load_measurement, measure
 from residualplanner.measurement.lattice import lattice_divisors, refinement
 from residualplanner.plan import select
 from residualplanner.privacy import Neighbors, zcdp
@@ -190,3 +192,11 @@ def test_the_factor_is_the_quantile_of_the_tail_and_16_steps(level):
 def test_joint_margins_of_the_largest_tables_are_numbers():
     shown = with_margins(("a",), (("x",),), [1.0], [2.0], cells=10**17, level=0.95)
     assert float(shown.joint_margins[0]) == pytest.approx(2 * norm.isf(2.0**-54), rel=1e-5)
+
+
+def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path, monkeypatch):
+    """What is read is divided as what is measured is: exactly, by less than 2**53."""
+    monkeypatch.setattr(sys.modules["residualplanner.measurement.measure"], "require_drawable", lambda _: None)
+    measure(total_plan("1e19"), np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "file")
+    with pytest.raises(BudgetError, match="noise of standard deviation below 1e-9"):
+        load_measurement(tmp_path / "file")
