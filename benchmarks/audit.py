@@ -1,12 +1,13 @@
-"""The privacy audit at the size that is run before a release, and the time a draw takes beside its size.
+"""The privacy audit at the size that is run before a release, exact coverage, and how long draws take by their size.
 
     python -m benchmarks.audit [--runs N] [--end-to-end N] [--draws N] [--workers N] [--json FILE]
 
 Unlike in the tests, the random bytes are the operating system's.  Adversaries are compared with continuous noise of the
 same cost, mu = sqrt(2 rho) and its exact epsilon.  That is a comparison for research: for its discrete noise the
 library claims no more than zCDP, whose epsilon is larger.  Exits with 1 if an adversary achieves more than that, or
-less than so many runs let expect, by five standard errors.  A right library fails so once in 100,000 times.  The last
-part only warns, since on a shared machine time depends on others.
+less than so many runs let expect, by five standard errors, or if an interval covers less often than it says; that is
+summed exactly, as by `benchmarks.coverage`, and not simulated.  A right library fails so once in 100,000 times.  The
+last part only warns, since on a shared machine time depends on others.
 """
 
 import argparse
@@ -38,10 +39,13 @@ from benchmarks.auditing import (
     table_cells,
     table_scores,
 )
+from benchmarks.coverage import is_right, total_missed
 from residualplanner.measurement.discrete_gaussian import OperatingSystemBits, Scales, discrete_gaussian_flat
 
 #: Of the time of a draw and its size, at most; above it a warning is printed.
 RANK_CORRELATION = 0.02
+#: Of the intervals whose coverage is printed.
+LEVEL = 0.95
 PART = 500_000
 PAIR = rp.Domain({"a": 2, "b": 3})
 TRIPLE = rp.Domain({"a": 2, "b": 2, "c": 3})
@@ -132,9 +136,16 @@ def gathered(pool: ProcessPoolExecutor, function: Any, runs: int, *given: Any, p
     return np.concatenate([*pool.map(function, *(itertools.repeat(value) for value in given), sizes)])
 
 
+def coverage() -> Iterator[tuple[str, float, bool]]:
+    """Of each plan how often the 95% interval of its total covers the truth, exactly, and whether that is right."""
+    for name, plan in plans().items():
+        missed = total_missed(plan, LEVEL)
+        yield name, 1 - missed, is_right(missed, LEVEL)
+
+
 def time_and_size(draws: int) -> Iterator[tuple[float, float]]:
     """For several gamma the rank correlation of the time one draw takes and how large it is."""
-    for gamma in (1, 10, 1000):
+    for gamma in (1, 10, 1000, 2**22):
         scales = Scales.of_ratios([gamma**2], [1])
         times, sizes = np.empty(draws), np.empty(draws)
         for number in range(draws):
@@ -175,6 +186,9 @@ def main() -> int:
     with ProcessPoolExecutor(arguments.workers) as pool:
         told += [show(found) for found in engine(pool, arguments.runs)]
         told.append(show(end_to_end(pool, arguments.end_to_end)))
+    covered = list(coverage())
+    for name, found, right in covered:
+        print(f"exact coverage of the total's 95% interval, {name}: {found:.9f}  {'right' if right else 'WRONG'}")
     correlations = dict(time_and_size(arguments.draws))
     for gamma, correlation in correlations.items():
         # Independent pairs stray by one over the root of their number: 0.007 for 20,000.
@@ -182,8 +196,10 @@ def main() -> int:
         warning = "  warning: run again on a quiet machine" if is_high else ""
         print(f"time of a draw and its size, gamma {gamma}: rank correlation {correlation:+.4f}{warning}")
     if arguments.json:
-        arguments.json.write_text(json.dumps({"audits": told, "time_and_size": correlations}, indent=1) + "\n")
-    return 0 if all(entry["right"] for entry in told) else 1
+        arguments.json.write_text(
+            json.dumps({"audits": told, "coverage": covered, "time_and_size": correlations}, indent=1) + "\n"
+        )
+    return 0 if all(entry["right"] for entry in told) and all(right for *_, right in covered) else 1
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from residualplanner.measurement import measure
 from residualplanner.measurement.answers import IntegerAnswers
 from residualplanner.measurement.discrete import integer_answers
 from residualplanner.measurement.discrete_gaussian import ByteSource, InsecureTestBits
+from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.precision import precision_of
 from residualplanner.plan import Plan
@@ -175,6 +176,7 @@ def blocks(
 ) -> Iterator[tuple[IntegerAnswers, int]]:
     """The answers of ``runs`` runs on one table, up to 100,000 at a time, each set's runs one after another."""
     groups = _groups(experiment)
+    divisors = lattice_divisors(groups, experiment.precision, experiment.plan.neighbors)
     for start in range(0, runs, RUNS_AT_A_TIME):
         several = min(RUNS_AT_A_TIME, runs - start)
         members = tuple(np.repeat(numbers, several) for numbers in groups.members)
@@ -183,7 +185,7 @@ def blocks(
             np.concatenate([np.broadcast_to(v, (several, *v.shape)) for v in _marginals(experiment, table, numbers)])
             for numbers in groups.members
         ]
-        yield integer_answers(counts, stacked, experiment.precision, source), several
+        yield integer_answers(counts, stacked, experiment.precision, divisors, source), several
 
 
 def likelihood_scores(experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource) -> Scores:

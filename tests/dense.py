@@ -230,3 +230,18 @@ def exact_cost(sizes: Sizes, noise: Mapping[Members, float]) -> Fraction:
     for members, variance in noise.items():
         total += math.prod((Fraction(sizes[i] - 1, sizes[i]) for i in members), start=Fraction(1)) / Fraction(variance)
     return total
+
+
+def exact_inverse(matrix: list[list[int]]) -> list[list[Fraction]]:
+    """The inverse of a matrix of integers, by Gauss and Jordan in fractions."""
+    size = len(matrix)
+    rows = [[*map(Fraction, row), *(Fraction(i == j) for j in range(size))] for i, row in enumerate(matrix)]
+    for column in range(size):
+        pivot = next(row for row in range(column, size) if rows[row][column])
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        rows[column] = [entry / rows[column][column] for entry in rows[column]]
+        for other in range(size):
+            if other != column:
+                factor = rows[other][column]
+                rows[other] = [a - factor * b for a, b in zip(rows[other], rows[column], strict=True)]
+    return [row[size:] for row in rows]

@@ -1,5 +1,6 @@
 """Measuring with frozen noise: known numbers, or the same bits for a data set and its neighbor."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +15,7 @@ from residualplanner.measurement import Measurement, measure
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement.measure import measure_with_bits
+from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.plan import Plan
 
 
@@ -25,6 +27,26 @@ def integers_of(measurement: Measurement) -> dict[tuple[int, ...], NDArray[Any]]
         members: answers.stored(groups.group[number])[groups.row[number] : groups.row[number] + 1].ravel()
         for number, members in enumerate(measurement.plan.closure)
     }
+
+
+def refinements(plan: Plan) -> list[int]:
+    """The f of spec eq. (44) of every set, by doubling it until the noise of all sets with the same bases is wide."""
+    groups, precision = groups_of_plan(plan), [Fraction(float(np.nextafter(1 / s, 0))) for s in plan.noise_array]
+    found = [1] * len(precision)
+    for bases, members in zip(groups.bases, groups.members, strict=True):
+        f, cells = 1, math.prod(basis.size for basis in bases if basis.matrix is None)
+        most = max(precision[number] for number in members)
+        is_public = plan.neighbors.notion == "replace" and not bases and most >= 2**10
+        while not is_public and (f * cells) ** 2 / most < 2**44:
+            f *= 2
+        for number in members:
+            found[number] = f
+    return found
+
+
+def divisors_of(bases: Sequence[Sequence[Basis]], f: int = 1) -> tuple[int, ...]:
+    """What the answers of groups with these bases are divided by."""
+    return tuple(f * math.prod(basis.size for basis in group if basis.matrix is None) for group in bases)
 
 
 def noise_frozen(monkeypatch: Any) -> None:
@@ -107,7 +129,7 @@ class Replay:
 
     Attributes:
         measurement: what left the gate.
-        centered: in the order of the work, what spec eq. (35) adds noise to, Xi v, for every stack of tables; the run
+        centered: in the order of the work, what spec eq. (44) adds noise to, f Xi v, for every stack of tables; the run
             gave what differences of this and of the noise give.
         noise: the noise of each.
         asked: how many random bytes were asked for at a time.
@@ -126,11 +148,13 @@ def replay(plan: Plan, data: object, seed: int, monkeypatch: Any) -> Replay:
     centered, noise, steps, bits = [], [], [], CountedBits(seed)
     noisy_answers = mechanism.noisy_answers
 
-    def watched(counts: NDArray[Any], drawn: NDArray[Any], *, bases: Sequence[Basis], **options: Any) -> NDArray[Any]:
-        before = before_noise(counts, bases)
+    def watched(
+        counts: NDArray[Any], drawn: NDArray[Any], *, bases: Sequence[Basis], divisor: int, **options: Any
+    ) -> NDArray[Any]:
+        before = divisor // divisors_of([bases])[0] * before_noise(counts, bases)
         centered.append(before.astype(np.int64))
         noise.append(np.array(drawn))
-        found = noisy_answers(counts, drawn, bases=bases, **options)
+        found = noisy_answers(counts, drawn, bases=bases, divisor=divisor, **options)
         assert (found == after_noise(before + drawn, bases)).all()
         return found
 

@@ -31,7 +31,7 @@ LAYERS = [
 ABOVE_ALL = (
     "errors",
     "_checks",
-    "_normal",
+    "_margins",
     "_words",
     "_threads",
     "_version",

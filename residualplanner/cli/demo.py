@@ -7,7 +7,7 @@ import itertools
 import shutil
 from pathlib import Path
 
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 from residualplanner._whole import write_whole_folder
 from residualplanner._words import number_text
 from residualplanner.cli.output import Output
@@ -90,7 +90,7 @@ def _say_expected(plan: Plan, output: Output) -> None:
     rows = []
     asked = set(map(frozenset, plan.workload))
     for names in (names for names in _SHOWN if frozenset(names) in asked):
-        moe = normal_quantile(LEVEL) * float(plan.variance(names).max()) ** 0.5
+        moe = margin_factor(LEVEL) * float(plan.variance(names).max()) ** 0.5
         rows.append((" × ".join(names), number_text(plan.domain.cells(names)), f"± {number_text(moe)}"))
     output.say("\nIn 95 of 100 releases a cell is no further from its true count than:")
     output.table(["table", "cells", "margin of error"], rows)

@@ -64,10 +64,12 @@ class ResidualAnswers:
 class IntegerAnswers:
     """The noisy residual answers of every set of a closure as whole numbers.
 
-    Those of a set are its answers times the sizes of its attributes that have the subtraction basis.
+    Those of a set are its answers times a divisor: a power of two, which makes the noise fine, times the sizes of its
+    attributes that have the subtraction basis.
 
     Attributes:
         groups: the sets by the bases of their attributes.
+        divisors: of each group.
         integers (r,): int64, read-only: group after group, in a group set after set, each in C order; 0 where ``wide``
             has the numbers.
         wide: for each group with a number that int64 cannot hold all its numbers, (g, m_1, .., m_k), as Python
@@ -76,10 +78,11 @@ class IntegerAnswers:
     Raises:
         FileFormatError: there are more or fewer numbers than the groups need, or one is stored in the wrong place.
 
-    Source: spec eqs. (35) and (36).
+    Source: spec eqs. (35), (36) and (44).
     """
 
     groups: ShapeGroups
+    divisors: tuple[int, ...]
     integers: IntArray = field(repr=False)
     wide: Mapping[int, NDArray[Any]] = field(repr=False, default_factory=dict)
 
@@ -114,7 +117,7 @@ class IntegerAnswers:
 
     def divisor(self, group: int) -> int:
         """What the whole numbers of a group are to be divided by."""
-        return self.groups.divisor(group)
+        return self.divisors[group]
 
     def _int64_block(self, group: int) -> IntArray:
         part = self.integers[self.starts[group] : self.starts[group + 1]]

@@ -1,7 +1,7 @@
 """Base mechanisms with discrete Gaussian noise, exact in distribution: whole numbers from the counts to the answers.
 
 Reads: counts, precisions, random bytes.  Gives: IntegerAnswers.  Nothing computed from the counts is ever rounded.
-Source: spec eqs. (34) to (36); paper Algorithm 3.
+Source: spec eqs. (34) to (36) and (44); paper Algorithm 3.
 """
 
 import math
@@ -44,6 +44,7 @@ def integer_answers(
     tables: list[IntArray],
     groups: ShapeGroups,
     precision: FloatArray,
+    divisors: tuple[int, ...],
     source: ByteSource,
     *,
     progress: Progress | None = None,
@@ -54,26 +55,28 @@ def integer_answers(
         tables: the counts of each group, which are let go on the way, since they are large.
         groups: the sets by the bases of their attributes.
         precision (m,): of every set's noise.
+        divisors: of each group, from `lattice_divisors`.
         source: of random bytes.
         progress: called with the number of tables done and their total.
 
     Raises:
         NoiseError: the random bytes or the machine's arithmetic failed a check.
 
-    Guarantees: the answers are exactly those of spec eqs. (35) and (36), in whole numbers; nothing overflows.
+    Guarantees: the answers are exactly those of spec eqs. (35), (36) and (44), in integers; nothing overflows.
     Cost: 35 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is too narrow for the noise;
         for each attribute that has a matrix of m rows about ``m / 5`` nanoseconds more.
     """
     most = max(int(tables[0].sum()), RECORDS)
-    width = widths(groups, precision, records=most)
-    scratch, store, done = Scratch(), _Store(groups, width), 0
-    for batch, drawn in _drawn_ahead(groups, precision, width, source):
+    width = widths(groups, precision, divisors, records=most)
+    scratch, store, done = Scratch(), _Store(groups, divisors, width), 0
+    for batch, drawn in _drawn_ahead(groups, precision, divisors, width, source):
         for piece, noise in zip(batch, drawn, strict=True):
             number, first, last = piece
             answers = noisy_answers(
                 tables[number][first:last],
                 noise,
                 bases=groups.bases[number],
+                divisor=divisors[number],
                 records=most,
                 width=width[number],
                 scratch=scratch,
@@ -91,8 +94,8 @@ def integer_answers(
 class _Store:
     """Where answers are put together: int64 for all that fit, Python integers for groups that do not."""
 
-    def __init__(self, groups: ShapeGroups, width: list[Width]) -> None:
-        self._groups, self._width = groups, width
+    def __init__(self, groups: ShapeGroups, divisors: tuple[int, ...], width: list[Width]) -> None:
+        self._groups, self._divisors, self._width = groups, divisors, width
         self._flat: IntArray = np.zeros(residual_count(groups), dtype=np.int64)
         self._wide: dict[int, NDArray[Any]] = {}
         self._start, self._block = 0, NOTHING
@@ -114,7 +117,7 @@ class _Store:
             self._finish(piece.group)
 
     def answers(self) -> IntegerAnswers:
-        return IntegerAnswers(self._groups, frozen(self._flat), self._wide)
+        return IntegerAnswers(self._groups, self._divisors, frozen(self._flat), self._wide)
 
     def _finish(self, group: int) -> None:
         """Store Python integers as int64 where all of a group fit, so that the type tells nothing but the answers."""
@@ -155,7 +158,7 @@ def _batches(groups: ShapeGroups, width: list[Width]) -> Iterator[list[Piece]]:
 
 
 def _drawn_ahead(
-    groups: ShapeGroups, precision: FloatArray, width: list[Width], source: ByteSource
+    groups: ShapeGroups, precision: FloatArray, divisors: tuple[int, ...], width: list[Width], source: ByteSource
 ) -> Iterator[tuple[list[Piece], list[NDArray[Any]]]]:
     """All batches in order with their noise, which threads draw ahead, as it does not depend on the counts.
 
@@ -163,7 +166,8 @@ def _drawn_ahead(
     """
 
     def draw(batch: list[Piece]) -> list[NDArray[Any]]:
-        return _noise(batch, groups, precision, source, is_int64=width[batch[0].group] is not Width.PYTHON)
+        is_int64 = width[batch[0].group] is not Width.PYTHON
+        return _noise(batch, groups, precision, divisors, source, is_int64=is_int64)
 
     batches = _batches(groups, width)
     ahead = list(islice(batches, THREADS))
@@ -180,7 +184,13 @@ def _drawn_ahead(
 
 
 def _noise(
-    batch: list[Piece], groups: ShapeGroups, precision: FloatArray, source: ByteSource, *, is_int64: bool
+    batch: list[Piece],
+    groups: ShapeGroups,
+    precision: FloatArray,
+    divisors: tuple[int, ...],
+    source: ByteSource,
+    *,
+    is_int64: bool,
 ) -> list[NDArray[Any]]:
     """Draw the noise of a batch: for each piece (b, ..), int64 or Python integers."""
     shapes = [(piece.last - piece.first, *groups.noise_shape(piece.group)) for piece in batch]
@@ -190,8 +200,7 @@ def _noise(
     for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
         wanted = precision[groups.members[group][first:last]]
         starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones that follow one another are drawn as one
-        divisor = groups.divisor(group)
-        ratios += [gamma2_ratio(divisor, w) for w in wanted[starts].tolist()]
+        ratios += [gamma2_ratio(divisors[group], w) for w in wanted[starts].tolist()]
         sizes += (size * np.diff(starts, append=last - first)).tolist()
     scales = Scales.of_ratios(*zip(*ratios, strict=True))
     if is_int64:

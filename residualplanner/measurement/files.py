@@ -14,6 +14,7 @@ from residualplanner._words import fraction_text
 from residualplanner.errors import BudgetError, FileFormatError, memory_for
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits, OperatingSystemBits
+from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.ledger_lines import TEXT_LIMIT
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord, package_versions
@@ -22,10 +23,10 @@ from residualplanner.measurement.precision import (
     precision_of,
     precision_rule,
     require_affordable,
+    require_drawable,
 )
 from residualplanner.measurement.wide_integers import wide_from_words, wide_to_words
 from residualplanner.plan import Plan, plan_from_archive, plan_to_archive
-from residualplanner.workload import ShapeGroups
 
 FORMAT_VERSION = 5
 
@@ -75,7 +76,7 @@ def load_measurement(path: PathLike) -> Measurement:
     noise = _noise(header["noise"], plan)
     if set(arrays) != _ANSWERS[noise.kind] | {_PLAN + name for name in plan_arrays}:
         raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
-    return Measurement(plan, _answers(groups_of_plan(plan), arrays, noise), noise)
+    return Measurement(plan, _answers(plan, arrays, noise), noise)
 
 
 def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
@@ -95,12 +96,14 @@ def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _answers(groups: ShapeGroups, arrays: Mapping[str, Any], noise: NoiseRecord) -> IntegerAnswers | ResidualAnswers:
+def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord) -> IntegerAnswers | ResidualAnswers:
+    groups = groups_of_plan(plan)
     if noise.kind == "gaussian":
         return ResidualAnswers(groups, arrays["residuals"])
     wide = wide_from_words(groups, arrays["wide_groups"], arrays["wide_integers"])
     integers: IntArray = arrays["integers"]
-    return IntegerAnswers(groups, integers, wide)
+    divisors = lattice_divisors(groups, precision_of(plan.noise_variance.array), plan.neighbors)
+    return IntegerAnswers(groups, divisors, integers, wide)
 
 
 def _noise(told: object, plan: Plan) -> NoiseRecord:
@@ -118,7 +121,9 @@ def _noise(told: object, plan: Plan) -> NoiseRecord:
         raise FileFormatError("what a measurement says about its noise contradicts itself; measure again")
     cost = None
     if kind == "discrete":
-        cost = measured_cost(plan, precision_of(plan.noise_variance.array))
+        precision = precision_of(plan.noise_variance.array)
+        require_drawable(precision)
+        cost = measured_cost(plan, precision)
         require_affordable(plan, cost)
         if told["pcost"] != fraction_text(cost):
             raise BudgetError(

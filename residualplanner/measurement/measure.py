@@ -26,6 +26,7 @@ from residualplanner.measurement.gaussian import (
     generator_of_entropy,
     release_generator,
 )
+from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.ledger import Ledger
 from residualplanner.measurement.ledger_statements import charged_text
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
@@ -91,7 +92,7 @@ def measure(
 
     Guarantees: zCDP at half the exact cost that the result states, which is at most the plan's rho, for neighbors as
         the plan says.
-    Source: spec eqs. (34) to (36), paper Algorithm 3; for "gaussian" eqs. (7) and (26), Algorithm 1.
+    Source: spec eqs. (34) to (36) and (44), paper Algorithm 3; for "gaussian" eqs. (7) and (26), Algorithm 1.
     """
     try:
         outcome = _measured(plan, data, noise, seed, ledger, WatchedProgress(progress))
@@ -258,13 +259,15 @@ def _discrete_job(plan: Plan, source: ByteSource, progress: Progress | None) -> 
     require_discrete(plan.budget)
     groups, family = _groups(plan)
     precision = precision_of(plan.noise_variance.array)
-    require_drawable(groups, precision)
+    require_drawable(precision)
     cost = measured_cost(plan, precision)
     require_affordable(plan, cost)
     record = NoiseRecord("discrete", None, source.mark, cost, plan.neighbors.words)
 
     def answer(tables: list[IntArray], progress: Progress | None) -> Measurement:
-        return Measurement(plan, integer_answers(tables, groups, precision, source, progress=progress), record)
+        divisors = lattice_divisors(groups, precision, plan.neighbors)
+        answers = integer_answers(tables, groups, precision, divisors, source, progress=progress)
+        return Measurement(plan, answers, record)
 
     return _Job(plan, cost, groups, family, progress, answer)
 

@@ -1,7 +1,7 @@
 """Counts, whole-number noise, noisy answers: one stack of tables, exact whatever the size of the numbers.
 
 Reads: counts, noise.  Gives: whole numbers.  Nothing computed from the counts is ever rounded.
-Source: spec eqs. (34) to (36); docs/mathematics.md section 6.
+Source: spec eqs. (34) to (36) and (44); docs/mathematics.md section 6.
 """
 
 import math
@@ -17,7 +17,7 @@ from residualplanner._checks import FloatArray, IntArray
 from residualplanner.bases import Basis
 from residualplanner.kron import Scratch, differences_of_tables, integer_products, joined, near_enough, products_modulo
 from residualplanner.measurement.precision import gamma2_ratio
-from residualplanner.workload import ShapeGroups, subtraction_cells
+from residualplanner.workload import ShapeGroups
 
 #: Below this many records the width that numbers are computed with depends on the plan alone.
 RECORDS = 2**33
@@ -43,6 +43,7 @@ def noisy_answers(
     noise: NDArray[Any],
     *,
     bases: Sequence[Basis],
+    divisor: int,
     records: int,
     width: Width = Width.INT64,
     scratch: Scratch | None = None,
@@ -50,34 +51,37 @@ def noisy_answers(
 ) -> NDArray[Any]:
     """Multiply the counts by whole numbers, add the noise, and take differences, all in whole numbers.
 
-    ``(kron F) ((kron M) v + z)``: for an attribute that has the subtraction basis M is ``n I`` and F is ``Sub``, for
-    one that has a matrix B, M is B and F the identity.  As ``Sub 1 = 0``, these are the whole numbers that ``n I - 1
-    1^T`` in the place of ``n I`` gives, which is the mechanism of spec eq. (35) and what the cost is about.
+    ``(kron F) (f (kron M) v + z)``: for an attribute that has the subtraction basis M is ``n I`` and F is ``Sub``, for
+    one that has a matrix B, M is B and F the identity; f makes the lattice of the noise fine.  As ``Sub 1 = 0``, these
+    are the integers that ``n I - 1 1^T`` in place of ``n I`` gives, which is the mechanism of spec eq. (35) and what
+    the cost is about.
 
     Args:
         counts (b, n_1, .., n_k): the tables v.
         noise (b, ..): z, a number per value for the subtraction basis, per answer for the others; of Python integers
             where int64 cannot hold it, which are then used throughout.
         bases (k,): of the attributes.
+        divisor: f times the n_i of the attributes that have the subtraction basis.
         records: no table has more.
         width: from `width_of`.
         scratch: memory to work in.
         out (b, m_1, .., m_k): where the answers go if they are of its type; if not, what is there is undefined.
 
     Returns:
-        The residual answers times the n_i of the subtraction bases, (b, m_1, .., m_k).
+        The residual answers times the divisor, (b, m_1, .., m_k).
 
     Guarantees: exact.  Which steps are taken depends on the bases, ``records``, ``width`` and the answers alone.
-    Source: spec eqs. (35) and (36).
+    Source: spec eqs. (35), (36) and (44).
 
     Example:
         >>> from residualplanner.bases import subtraction_basis
-        >>> noisy_answers(np.array([[7, 4, 2]]), np.array([[1, 0, 0]]), bases=[subtraction_basis(3)], records=13)
+        >>> options = {"bases": [subtraction_basis(3)], "divisor": 3, "records": 13}
+        >>> noisy_answers(np.array([[7, 4, 2]]), np.array([[1, 0, 0]]), **options)
         array([[10, 16]])
     """
     scratch, matrices = scratch or Scratch(), [basis.matrix for basis in bases]
     axes = [axis for axis, matrix in enumerate(matrices, start=1) if matrix is None]
-    finish = partial(_finish, factor=math.prod(counts.shape[axis] for axis in axes), axes=axes, scratch=scratch)
+    finish = partial(_finish, factor=divisor, axes=axes, scratch=scratch)
     if width is Width.TWO_WORDS and noise.dtype == np.int64:
         low, near = products_modulo(counts, matrices, total=records)
         return joined(finish(low, noise, out=out), finish(near, noise))
@@ -94,7 +98,7 @@ def _finish(
     scratch: Scratch,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """Multiply by the sizes of the subtraction axes, add the noise, and take differences along them."""
+    """Multiply by the divisor, add the noise, and take differences along the subtraction axes."""
     noisy = np.multiply(products, factor, out=scratch.empty(0, products.shape, products))
     noisy += noise
     place = out if out is not None and out.dtype == noisy.dtype else None
@@ -102,75 +106,77 @@ def _finish(
     return answers
 
 
-def widths(groups: ShapeGroups, precision: FloatArray, *, records: int) -> list[Width]:
+def widths(groups: ShapeGroups, precision: FloatArray, divisors: Sequence[int], *, records: int) -> list[Width]:
     """The width for each group.
 
     Args:
         groups: the sets by the bases of their attributes.
         precision (m,): of every set's noise.
+        divisors: of each group.
         records: how many there are; below `RECORDS` it makes no difference.
     """
     most = max(records, RECORDS)
     return [
-        width_of(bases, float(precision[members].min()), most)
-        for bases, members in zip(groups.bases, groups.members, strict=True)
+        width_of(bases, float(precision[members].min()), divisor, most)
+        for bases, members, divisor in zip(groups.bases, groups.members, divisors, strict=True)
     ]
 
 
-def width_of(bases: Sequence[Basis], precision: float, records: int) -> Width:
+def width_of(bases: Sequence[Basis], precision: float, divisor: int, records: int) -> Width:
     """The least width that serves for tables with these bases.
 
     Args:
         bases (k,): of the attributes.
         precision: the least of the noise of the tables.
+        divisor: as in `noisy_answers`.
         records: no table has more.
 
     Guarantees: with `Width.TWO_WORDS` the answers are exact for every noise that int64 holds.  A term of an answer is a
-        count, made a float, multiplied by entries of matrices, added to others, multiplied by the n_i, themselves made
+        count, made a float, multiplied by entries of matrices, added to others, multiplied by the divisor, itself made
         a float, added to the noise, and subtracted: this counts its roundings.  All terms of one answer add up to at
-        most ``records`` times the largest entries, and, for each of the ``2**d`` numbers that differences are taken of,
-        the noise.
+        most f ``records`` times the largest entries, and, for each of the ``2**d`` numbers that differences are taken
+        of, the noise.
 
     Example:
         >>> from residualplanner.bases import subtraction_basis
         >>> table = [subtraction_basis(100)]
-        >>> width_of(table * 3, 1e-4, 2**33), width_of(table * 5, 1e-4, 2**33)
+        >>> width_of(table * 3, 1e-4, 100**3, 2**33), width_of(table * 5, 1e-4, 100**5, 2**33)
         (<Width.INT64: 1>, <Width.TWO_WORDS: 2>)
     """
-    if fits_int64_path(bases, precision, records):
+    if fits_int64_path(bases, precision, divisor, records):
         return Width.INT64
     doubled = sum(basis.matrix is None for basis in bases)
     roundings = sum(basis.size for basis in bases if basis.matrix is not None) + doubled + 4
-    bound = _largest(bases, records) + (2**63 << doubled)
-    if _noise_bound(bases, precision) < _INT64_ROOM // 2 and near_enough(bound, roundings):
+    bound = _largest(bases, divisor, records) + (2**63 << doubled)
+    if _noise_bound(precision, divisor) < _INT64_ROOM // 2 and near_enough(bound, roundings):
         return Width.TWO_WORDS
     return Width.PYTHON
 
 
-def fits_int64_path(bases: Sequence[Basis], precision: float, records: int) -> bool:
+def fits_int64_path(bases: Sequence[Basis], precision: float, divisor: int, records: int) -> bool:
     """Whether nothing on the way to the answers for one table exceeds int64, with noise of up to 64 gamma.
 
-    What counts become, and their differences, are at most ``records`` in size times the largest entry of each matrix
+    What counts become, and their differences, are at most f ``records`` in size times the largest entry of each matrix
     that they are multiplied by, n for ``n I - 1 1^T``.  Differences double the noise once for each axis that they are
     taken along.  A draw beyond 64 gamma has probability below exp(-2000), and gets Python integers.
 
     Example:
         >>> from residualplanner.bases import subtraction_basis
         >>> table = [subtraction_basis(100)]
-        >>> fits_int64_path(table * 3, 1e-4, 2**33), fits_int64_path(table * 5, 1e-4, 2**33)
+        >>> fits_int64_path(table * 3, 1e-4, 100**3, 2**33), fits_int64_path(table * 5, 1e-4, 100**5, 2**33)
         (True, False)
     """
-    noise = _noise_bound(bases, precision)
+    noise = _noise_bound(precision, divisor)
     doubled = sum(basis.matrix is None for basis in bases)
-    return noise < _INT64_ROOM // 2 and _largest(bases, records) + (noise << doubled) < _INT64_ROOM
+    return noise < _INT64_ROOM // 2 and _largest(bases, divisor, records) + (noise << doubled) < _INT64_ROOM
 
 
-def _largest(bases: Sequence[Basis], records: int) -> int:
+def _largest(bases: Sequence[Basis], divisor: int, records: int) -> int:
     """What the counts of one table can become at most, and also their differences."""
-    return records * math.prod(basis.largest_entry for basis in bases)
+    return records * divisor * math.prod(basis.largest_entry for basis in bases if basis.matrix is not None)
 
 
-def _noise_bound(bases: Sequence[Basis], precision: float) -> int:
+def _noise_bound(precision: float, divisor: int) -> int:
     """64 gamma, rounded up."""
-    numerator, denominator = gamma2_ratio(subtraction_cells(bases), precision)
+    numerator, denominator = gamma2_ratio(divisor, precision)
     return math.isqrt(4096 * numerator // denominator) + 1

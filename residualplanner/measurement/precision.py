@@ -11,11 +11,12 @@ import numpy as np
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.errors import BudgetError
 from residualplanner.plan import Plan, exact_cost_by_set
-from residualplanner.workload import ShapeGroups, shape_groups
+from residualplanner.workload import shape_groups
 
 _NOISE_RULE = (
     "w = nextafter(1 / noise_variance, 0) in float64, read as an exact fraction; "
-    "gamma**2 = (product of n)**2 / w over attributes with the subtraction basis; "
+    "gamma**2 = (f * product of n)**2 / w over attributes with the subtraction basis, where f is the least power of 2 "
+    "for which no set of attributes with the same bases has gamma below 2**22 (1 for a public total with w >= 2**10); "
 )
 #: How the exact noise follows from a plan, for those who want to compute its cost themselves.
 PRECISION_RULE = _NOISE_RULE + (
@@ -33,6 +34,8 @@ PRECISION_RULE_BY_SET = _NOISE_RULE + (
     "in each set of two attributes or more; any messages give a bound, as they cancel for every record"
 )
 _HALF = 27
+#: By policy no noise has more; integers are then divided by less than 2**53, and that exactly.
+LARGEST_PRECISION = 2.0**60
 
 
 def precision_of(noise_variance: FloatArray) -> FloatArray:
@@ -58,7 +61,8 @@ def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
     """The variance parameter of the whole-number noise of a table, as a ratio of whole numbers.
 
     Args:
-        divisor: the product of the n_i of the attributes that have the subtraction basis.
+        divisor: what the integers are to be divided by: f times the product of the n_i of the attributes that have the
+            subtraction basis.
         precision: from `precision_of`.
 
     Source: spec eqs. (34) and (36).
@@ -144,12 +148,10 @@ def require_affordable(plan: Plan, cost: Fraction) -> None:
         raise BudgetError("the exact cost of the noise is more than the plan's budget; plan again")
 
 
-def require_drawable(groups: ShapeGroups, precision: FloatArray) -> None:
+def require_drawable(precision: FloatArray) -> None:
     """Raise BudgetError where so little noise is wanted that none could be told from none."""
-    for group, members in enumerate(groups.members):
-        numerator, denominator = gamma2_ratio(groups.divisor(group), float(precision[members].max()))
-        if not numerator << 60 >= denominator:
-            raise BudgetError(
-                "a set of attributes has noise of standard deviation below 1e-9; no such noise is drawn, as it would "
-                "protect nobody; choose a smaller budget"
-            )
+    if not precision.max() <= LARGEST_PRECISION:
+        raise BudgetError(
+            "a set of attributes has noise of standard deviation below 1e-9; no such noise is drawn, as it would "
+            "protect nobody; choose a smaller budget"
+        )

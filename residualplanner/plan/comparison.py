@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import require_level
 from residualplanner.errors import WorkloadError
 from residualplanner.plan.answered import answered_queries, plan_of_part
 from residualplanner.plan.plan import Plan
@@ -74,7 +74,7 @@ def compare(plans: Mapping[str, Plan] | Sequence[Plan], level: float = 0.95) -> 
     domain = next(iter(named.values())).domain
     if any(plan.domain != domain for plan in named.values()):
         raise WorkloadError("plans can be compared only over the same domain; plan for one domain")
-    normal_quantile(level)
+    require_level(level)
     union = reduce(Workload.__add__, [plan.workload for plan in named.values()])
     columns, index = {}, None
     for name, plan in named.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner._checks import FloatArray
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 from residualplanner._words import JOIN
 from residualplanner.plan.targets import Targets
 from residualplanner.plan.variances import Piece, noise_weights
@@ -37,7 +37,7 @@ def error_table(
     """One row per query, as `Plan.errors` describes."""
     import pandas as pd
 
-    factor = normal_quantile(level)
+    factor = margin_factor(level)
     std_err = np.sqrt(average_variance)
     table = pd.DataFrame(
         {

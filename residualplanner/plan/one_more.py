@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, require_positive, require_type
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 from residualplanner._words import listed, rounded_up
 from residualplanner.bases import spans_kind
 from residualplanner.errors import WorkloadError
@@ -130,7 +130,7 @@ def cost_of_more(
     places, new = query_places(whole, plan.workload), query_places(whole, added)
     margins = np.full(len(whole), math.nan)
     if moe is not None:
-        margins[new] = require_positive("moe", moe) / normal_quantile(level)
+        margins[new] = require_positive("moe", moe) / margin_factor(level)
     asked = _loss(plan, loss, margins, places)
     planned = partial(
         select,
@@ -145,7 +145,7 @@ def cost_of_more(
         same_accuracy = scaled_plan(same_budget, factor * _RESERVE)
     else:
         margins[places] = np.sqrt(plan.max_variances)
-        targets = Targets(margins * normal_quantile(level), level)
+        targets = Targets(margins * margin_factor(level), level)
         plans = [planned(loss=targets, bases=bases) for bases in _all_bases(plan, whole, targets)]
         same_accuracy = min(plans, key=lambda found: found.pcost)
     return CostOfMore(plan, same_budget, same_accuracy, _table(plan, same_budget, same_accuracy, new))
@@ -161,7 +161,7 @@ def _loss(plan: Plan, loss: Loss | None, std_errs: FloatArray, places: IntArray)
         return loss
     if plan.targets is None:
         return loss_of_words(plan.loss)
-    margins = std_errs * normal_quantile(plan.targets.level)
+    margins = std_errs * margin_factor(plan.targets.level)
     margins[places] = plan.targets.in_order(plan.workload)
     return Targets(margins, plan.targets.level, plan.targets.others)
 

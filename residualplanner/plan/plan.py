@@ -258,12 +258,13 @@ class Plan:
 
         It follows from the exact variances, whatever the covariances: it is the mean where the cells are independent,
         and by Sidak's inequality no less than the mean where they are not.  The mean is never below the root of 2/pi
-        times the standard error of the cell with the largest variance.  The noise is taken as continuous.
+        times the standard error of the cell with the largest variance.  It holds for continuous noise, and up to a part
+        in 1e12 for the discrete noise that `measure` draws.
 
         Raises:
             WorkloadError: the plan does not answer the query, or its table has too many cells that differ.
 
-        Source: Sidak, J. Am. Stat. Assoc. 62 (1967), 626-633; spec eq. (26).
+        Source: Sidak, J. Am. Stat. Assoc. 62 (1967), 626-633; spec eqs. (26) and (46).
         """
         table = self._table(query)
         variances, counts = np.unique(table.differing_variances(), return_counts=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.answered import scaled_plan
 from residualplanner.plan.bases_asked import Bases
@@ -73,7 +73,7 @@ def sweep(
     budgets = tuple(budgets) if isinstance(budgets, Sequence) else ()
     if not budgets or not all(isinstance(budget, Budget) for budget in budgets):
         raise BudgetError('budgets must be a list such as [zcdp("0.1"), zcdp("1")]')
-    factor = normal_quantile(level)
+    factor = margin_factor(level)
     rows = []
     for name, loss in _named(losses).items():
         plan = None

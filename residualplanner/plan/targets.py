@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen, require_positive
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor, require_level
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.plan.query_places import query_places
 from residualplanner.workload import QueryLike, Workload
@@ -60,7 +60,7 @@ class Targets:
     others: float = 0.01
 
     def __post_init__(self) -> None:
-        normal_quantile(self.level)
+        require_level(self.level)
         if isinstance(self.others, bool) or not isinstance(self.others, int | float) or not 0 < self.others < 1:
             raise BudgetError(f"others must be a share of the cost between 0 and 1, such as 0.01, got {self.others!r}")
         if isinstance(self.margins, Iterable) and not isinstance(self.margins, Mapping | np.ndarray):
@@ -91,7 +91,7 @@ class Targets:
             As `of`; BudgetError also where a margin is so small or large that this is no float.
         """
         with np.errstate(over="ignore", under="ignore"):
-            squares: FloatArray = (normal_quantile(self.level) / self.in_order(workload)) ** 2
+            squares: FloatArray = (margin_factor(self.level) / self.in_order(workload)) ** 2
         importance = np.nan_to_num(squares, nan=0.0, posinf=math.inf)
         if not (np.isfinite(importance) & ((importance > 0) | np.isnan(squares))).all():
             raise BudgetError("a target is too small or too large for floating-point noise variances")
@@ -111,7 +111,7 @@ class Targets:
         Raises:
             As `of`.
         """
-        ratios: FloatArray = normal_quantile(self.level) * np.sqrt(max_variance) / self.in_order(workload)
+        ratios: FloatArray = margin_factor(self.level) * np.sqrt(max_variance) / self.in_order(workload)
         return ratios
 
     def _array(self, workload: Workload) -> FloatArray:

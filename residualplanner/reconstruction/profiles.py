@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from residualplanner._checks import FloatArray, value_text
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor, require_level
 from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
 
@@ -62,7 +62,7 @@ class Profile:
 
         Source: spec section 7.
         """
-        moe = normal_quantile(level) * std_err
+        moe = margin_factor(level) * std_err
         found = {"estimate": estimate, "std_err": std_err, "moe": moe, "conf_level": np.full(estimate.shape, level)}
         found |= {"ci_low": estimate - moe, "ci_high": estimate + moe}
         return [found[quantity] for _, quantity in self.columns]
@@ -117,9 +117,7 @@ def level_of(profile: str, level: float | None) -> float:
         >>> level_of("default", None), level_of("acs", None), level_of("acs", 0.99)
         (0.95, 0.9, 0.99)
     """
-    chosen = profile_named(profile).level if level is None else level
-    normal_quantile(chosen)
-    return chosen
+    return require_level(profile_named(profile).level if level is None else level)
 
 
 def require_free_names(names: Iterable[str], profile: Profile) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, require_numbers
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 from residualplanner.plan import TOTAL, Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
@@ -41,12 +41,12 @@ class Estimate:
         return math.sqrt(self.variance)
 
     def moe(self, level: float = 0.95) -> float:
-        """The margin of error: the estimate is within it of the truth with probability ``level``.
+        """The margin of error: the estimate is within it of the truth with probability ``level`` at least.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
         """
-        return normal_quantile(level) * self.std_err
+        return margin_factor(level) * self.std_err
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The confidence interval, low and high end; errors as in `moe`."""
@@ -104,14 +104,14 @@ class Table:
         return np.sqrt(self.variance)
 
     def moe(self, level: float = 0.95) -> NDArray[np.float64]:
-        """The margin of error of every cell: it is within this of the truth with probability ``level``.
+        """The margin of error of every cell: it is within this of the truth with probability ``level`` at least.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
 
-        Source: spec section 7.
+        Source: spec eq. (47).
         """
-        return normal_quantile(level) * self.std_err
+        return margin_factor(level) * self.std_err
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The low and the high ends of every cell's confidence interval; errors as in `moe`."""

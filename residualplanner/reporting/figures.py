@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 from residualplanner._words import number_text, table_text
 from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
@@ -156,7 +156,7 @@ def _fairness(subject: Subject) -> Figure:
 
 
 def _targets(subject: Subject) -> Figure:
-    asked = subject.errors.assign(margin=normal_quantile(subject.target_level) * subject.errors["max_std_err"])
+    asked = subject.errors.assign(margin=margin_factor(subject.target_level) * subject.errors["max_std_err"])
     asked = asked[asked["target"].notna()]
     ratio = (asked["margin"] / asked["target"]).to_numpy()
     asked = asked.iloc[np.argsort(-ratio, kind="stable")]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 from residualplanner._words import JOIN
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError, ResidualPlannerError
@@ -42,7 +42,7 @@ def subject_of_folder(folder: Path, *, level: float) -> Subject:
         FileFormatError: a file is missing, was altered since it was written, or is not what it should be.
         BudgetError: ``level`` is not between 0 and 1.
     """
-    quantile = normal_quantile(level)
+    quantile = margin_factor(level)
     manifest = _manifest(folder)
     try:
         plan, noise, files = manifest["plan"], manifest["noise"], manifest["files"]
@@ -182,7 +182,7 @@ def _table(
     rows = rows_to_show(estimates)
     std_errs = np.asarray(table.column(columns[found[1]]).to_numpy(), dtype=np.float64)[rows]
     if found[1] == "M":
-        std_errs = std_errs / normal_quantile(written)
+        std_errs = std_errs / margin_factor(written)
     texts = [[str(value) for value in table.column(place).take(rows).to_pylist()] for place in range(order)]
     labels = tuple(zip(*texts, strict=True)) if order else ((),)
     names = tuple(table.column_names[:order])

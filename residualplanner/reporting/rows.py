@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 from residualplanner._words import JOIN, table_text
 from residualplanner.reporting.subject import Subject
 from residualplanner.reporting.words import decimals_for, level_text
@@ -121,7 +121,7 @@ def cell_text(value: Any, column: Column) -> str:
 
 def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]]":
     """The columns that have something to tell, with their values."""
-    margin, quantile = f"{level_text(subject.level)} margin of error", normal_quantile(subject.level)
+    margin, quantile = f"{level_text(subject.level)} margin of error", margin_factor(subject.level)
     kinds = errors["kinds"].astype(str).tolist()
     names = [table_text(*both) for both in zip(errors["query"], kinds, strict=True)]
     differ = bool((errors["max_std_err"] > errors["std_err"] * (1 + 1e-4)).any())

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 
 #: How many rows of a table are shown.
 ROWS = 20
@@ -90,8 +90,8 @@ def with_margins(
         cells,
         labels,
         np.asarray(estimates, dtype=np.float64),
-        normal_quantile(level) * std_err,
-        normal_quantile(joint_level) * std_err,
+        margin_factor(level) * std_err,
+        margin_factor(joint_level) * std_err,
     )
 
 

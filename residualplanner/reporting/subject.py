@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.plan import Plan, plan_hash
@@ -108,7 +108,7 @@ class Subject:
     @property
     def worst_margins(self) -> "pd.Series[float]":
         """The margin of error of the worst cell of every table, in counts."""
-        return self.errors["max_std_err"] * normal_quantile(self.level)
+        return self.errors["max_std_err"] * margin_factor(self.level)
 
 
 def subject_of_plan(plan: Plan, name: str, *, level: float) -> Subject:

@@ -9,7 +9,6 @@ from residualplanner.workload.shape_groups import (
     ShapeGroups,
     shape_groups,
     shape_groups_by_set,
-    subtraction_cells,
 )
 from residualplanner.workload.symmetry import Orbits, workload_orbits
 from residualplanner.workload.workload import QueryBlock, Workload, require_workload
@@ -33,7 +32,6 @@ __all__ = [
     "shape_groups",
     "shape_groups_by_set",
     "subset_products",
-    "subtraction_cells",
     "workload_orbits",
     "written_query",
 ]

@@ -39,16 +39,11 @@ class ShapeGroups:
         return tuple(basis.size if basis.matrix is None else basis.answers for basis in self.bases[group])
 
     def divisor(self, group: int) -> int:
-        """What whole-number answers of a group are to be divided by: the sizes of its subtraction axes, multiplied.
+        """The sizes of a group's subtraction axes, multiplied.
 
         Source: spec eqs. (34) and (36).
         """
-        return subtraction_cells(self.bases[group])
-
-
-def subtraction_cells(bases: Sequence[Basis]) -> int:
-    """The sizes of the attributes that have the subtraction basis, multiplied."""
-    return math.prod(basis.size for basis in bases if basis.matrix is None)
+        return math.prod(basis.size for basis in self.bases[group] if basis.matrix is None)
 
 
 def shape_groups(sets: AttributeSets, bases: Sequence[Basis]) -> ShapeGroups:

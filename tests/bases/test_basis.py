@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dense import exact_inverse
 from residualplanner.bases import basis_codes, integer_basis, subtraction_basis
 from residualplanner.errors import WorkloadError
 
@@ -66,21 +67,6 @@ def test_cost_and_worst_replacement_are_those_of_the_columns(B):
 def test_entries_of_two_to_the_50_have_an_exact_cost():
     basis = integer_basis([[2**50, -(2**50), 1], [2**50, 2**50, -3]], "given")
     assert basis.pcost == 2 * 2**100
-
-
-def exact_inverse(matrix):
-    """Gauss and Jordan in fractions."""
-    size = len(matrix)
-    rows = [[*map(Fraction, row), *(Fraction(i == j) for j in range(size))] for i, row in enumerate(matrix)]
-    for column in range(size):
-        pivot = next(row for row in range(column, size) if rows[row][column])
-        rows[column], rows[pivot] = rows[pivot], rows[column]
-        rows[column] = [entry / rows[column][column] for entry in rows[column]]
-        for other in range(size):
-            if other != column:
-                factor = rows[other][column]
-                rows[other] = [a - factor * b for a, b in zip(rows[other], rows[column], strict=True)]
-    return [row[size:] for row in rows]
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 8])

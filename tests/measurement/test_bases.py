@@ -19,7 +19,7 @@ from mixed_bases import (
     random_kind,
     random_matrix,
 )
-from replayed_measuring import drawn_scales, integers_of, noise_frozen, replay
+from replayed_measuring import drawn_scales, integers_of, noise_frozen, refinements, replay
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement import measure
 from residualplanner.measurement.discrete_gaussian import InsecureTestBits
@@ -67,7 +67,7 @@ def expected_integers(case, data):
         members = case.plan.closure[number]
         pairs = [(case.sizes[i], case.matrices[i]) for i in members]
         counts = (dense.marginal(case.sizes, members) @ data.ravel()).astype(int).astype(object)
-        exact = whole_product(before_noise(*pair) for pair in pairs) @ counts
+        exact = refinements(case.plan)[number] * whole_product(before_noise(*pair) for pair in pairs) @ counts
         noise = np.array([(drawn + place) ** 2 for place in range(1, len(exact) + 1)], dtype=object)
         drawn += len(exact)
         found[members] = (whole_product(after_noise(*pair) for pair in pairs) @ (exact + noise)).tolist()
@@ -76,7 +76,7 @@ def expected_integers(case, data):
 
 @given(case=mixed_cases(), records=st.integers(0, 20))
 @settings(max_examples=150)
-def test_answers_are_those_of_eq_36_exactly(case, records):
+def test_answers_are_those_of_eqs_36_and_44_exactly(case, records):
     codes, data = data_of(case, records)
     with pytest.MonkeyPatch.context() as patch:
         noise_frozen(patch)
@@ -123,7 +123,7 @@ def test_long_axes_and_large_counts_are_exact(monkeypatch):
         exact = along_axes([before_noise(*pair) for pair in pairs], counts)
         noise = np.arange(drawn + 1, drawn + exact.size + 1).astype(object) ** 2
         drawn += exact.size
-        noisy = exact + noise.reshape(exact.shape)
+        noisy = refinements(case.plan)[number] * exact + noise.reshape(exact.shape)
         expected = along_axes([after_noise(*pair) for pair in pairs], noisy)
         assert found[members].tolist() == expected.ravel().tolist()
     assert max(abs(number) for number in found[0, 1, 2, 3].tolist()) > 2**53
@@ -140,17 +140,17 @@ def tables(draw: st.DrawFn) -> list[tuple[int, np.ndarray | None]]:
     return axes
 
 
-@given(axes=tables(), exponent=st.integers(0, 62), spread=st.integers(-40, 125))
+@given(axes=tables(), exponent=st.integers(0, 62), spread=st.integers(-40, 125), f=st.sampled_from([1, 2, 2**22]))
 @settings(max_examples=300)
-def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread):
+def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread, f):
     """All records in one cell, and noise of 64 gamma of the worst signs: the largest numbers there can be."""
     records, precision = 2**exponent, math.nextafter(2.0**-spread, 0)
     bases = [basis_of(*axis) for axis in axes]
-    if not fits_int64_path(bases, precision, records):
+    divisor = f * math.prod(size for size, B in axes if B is None)
+    if not fits_int64_path(bases, precision, divisor, records):
         return
     shape = tuple(size for size, _ in axes)
     noise_shape = [size if B is None else len(B) for size, B in axes]
-    divisor = math.prod(size for size, B in axes if B is None)
     numerator, denominator = gamma2_ratio(divisor, precision)
     bound = math.isqrt(4096 * numerator // denominator)
     signs = np.ones(noise_shape, dtype=np.int64)
@@ -163,8 +163,8 @@ def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread):
         counts.reshape(-1)[corner] = records
         for sign in (1, -1):
             z = (sign * bound * signs)[None]
-            narrow = noisy_answers(counts, z, bases=bases, records=records)
-            wide = noisy_answers(counts, z.astype(object), bases=bases, records=records)
+            narrow = noisy_answers(counts, z, bases=bases, divisor=divisor, records=records)
+            wide = noisy_answers(counts, z.astype(object), bases=bases, divisor=divisor, records=records)
             assert (narrow.dtype, wide.dtype) == (np.int64, object)
             assert (narrow == wide).all()
             assert max(map(abs, wide.ravel().tolist())) < 2**62
@@ -190,20 +190,22 @@ def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread):
 )
 def test_int64_is_chosen_by_entries_and_scales(axes, precision, records, fits):
     bases = [basis_of(size, None if B is None else np.array(B)) for size, B in axes]
-    assert fits_int64_path(bases, precision, records) is fits
+    divisor = math.prod(size for size, B in axes if B is None)
+    assert fits_int64_path(bases, precision, divisor, records) is fits
 
 
 @given(case=mixed_cases())
 @settings(max_examples=100)
 def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(case):
-    """Gamma squared is the noise variance times the squared sizes of the subtraction axes, and of no others."""
-    expected = []
+    """Gamma squared is the noise variance times the squared sizes of the subtraction axes, and of no others, and f."""
+    expected, f = [], refinements(case.plan)
     precision = precision_of(case.plan.noise_array).tolist()
     for number in np.concatenate(groups_of_plan(case.plan).members).tolist():
         members = case.plan.closure[number]
         sizes = [case.sizes[i] for i in members if case.matrices[i] is None]
         shape = [case.sizes[i] if case.matrices[i] is None else len(case.matrices[i]) for i in members]
-        expected += [Fraction(math.prod(sizes)) ** 2 / Fraction(precision[number])] * math.prod(shape)
+        gamma2 = Fraction(f[number] * math.prod(sizes)) ** 2 / Fraction(precision[number])
+        expected += [gamma2] * math.prod(shape)
     assert drawn_scales(case.plan) == expected
 
 
@@ -239,13 +241,13 @@ def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_i
         one, two = (replay(case.plan, codes, seed, patch) for codes in (less, np.vstack([less, [extra]])))
     moved = [after - before for one_stack, two_stack in zip(one.centered, two.centered, strict=True)
              for before, after in zip(one_stack, two_stack, strict=True)]  # fmt: skip
-    precision, spent = precision_of(case.plan.noise_array).tolist(), Fraction(0)
+    precision, spent, f = precision_of(case.plan.noise_array).tolist(), Fraction(0), refinements(case.plan)
     order = np.concatenate(groups_of_plan(case.plan).members).tolist()
     for number, change in zip(order, moved, strict=True):
         members = case.plan.closure[number]
         expected = whole_product(column(case.sizes[i], case.matrices[i], extra[i]) for i in members)
-        assert change.ravel().tolist() == expected.ravel().tolist()
-        divisor = math.prod(case.sizes[i] for i in members if case.matrices[i] is None)
+        assert change.ravel().tolist() == (f[number] * expected).ravel().tolist()
+        divisor = f[number] * math.prod(case.sizes[i] for i in members if case.matrices[i] is None)
         length = sum(int(entry) ** 2 for entry in change.ravel().tolist())
         spent += Fraction(precision[number]) * length / divisor**2
     assert spent <= one.measurement.noise.pcost

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dense
 from plans_by_set import measured, plan_by_set, plans_by_set, sample_workload, strategy
-from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_frozen, replay
+from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_frozen, refinements, replay
 from residualplanner._archive import content_hash, read_archive, write_archive
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.measurement import discrete, load_measurement, measure, require_measurable
@@ -48,7 +48,7 @@ def expected_integers(plan, data):
         members = plan.closure[number]
         bases = bases_in(plan, members)
         others = tuple(i for i in range(data.ndim) if i not in members)
-        exact = before_noise(data.sum(axis=others)[None], bases)
+        exact = refinements(plan)[number] * before_noise(data.sum(axis=others)[None], bases)
         noise = np.arange(drawn + 1, drawn + exact.size + 1).astype(object) ** 2
         drawn += exact.size
         found[members] = after_noise(exact + noise.reshape(exact.shape), bases).ravel().tolist()
@@ -70,12 +70,13 @@ def test_answers_of_every_set_are_those_of_its_own_bases_exactly(plan, records, 
 @given(plan=plans_by_set())
 @settings(max_examples=50, deadline=None)
 def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
-    expected, precision = [], precision_of(plan.noise_array).tolist()
+    expected, precision, f = [], precision_of(plan.noise_array).tolist(), refinements(plan)
     for number in np.concatenate(groups_of_plan(plan).members).tolist():
         bases = bases_in(plan, plan.closure[number])
         sizes = [basis.size for basis in bases if basis.matrix is None]
         draws = math.prod(basis.size if basis.matrix is None else basis.answers for basis in bases)
-        expected += [Fraction(math.prod(sizes)) ** 2 / Fraction(precision[number])] * draws
+        gamma2 = Fraction(f[number] * math.prod(sizes)) ** 2 / Fraction(precision[number])
+        expected += [gamma2] * draws
     assert drawn_scales(plan) == expected
 
 
@@ -105,13 +106,13 @@ def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_i
         one, two = (replay(plan, codes, seed, patch) for codes in (less, np.vstack([less, [extra]])))
     moved = [after - before for stack, other in zip(one.centered, two.centered, strict=True)
              for before, after in zip(stack, other, strict=True)]  # fmt: skip
-    precision, spent = precision_of(plan.noise_array).tolist(), Fraction(0)
+    precision, spent, f = precision_of(plan.noise_array).tolist(), Fraction(0), refinements(plan)
     for number, change in zip(np.concatenate(groups_of_plan(plan).members).tolist(), moved, strict=True):
         bases = bases_in(plan, plan.closure[number])
         record = np.zeros((1, *(basis.size for basis in bases)), dtype=np.int64)
         record[(0, *(extra[i] for i in plan.closure[number]))] = 1
-        assert (change == before_noise(record, bases)[0]).all()
-        divisor = math.prod(basis.size for basis in bases if basis.matrix is None)
+        assert (change == f[number] * before_noise(record, bases)[0]).all()
+        divisor = f[number] * math.prod(basis.size for basis in bases if basis.matrix is None)
         length = sum(int(entry) ** 2 for entry in change.ravel().tolist())
         spent += Fraction(precision[number]) * length / divisor**2
     assert spent <= one.measurement.noise.pcost

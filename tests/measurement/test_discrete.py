@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import dense
-from replayed_measuring import integers_of, noise_frozen
+from replayed_measuring import divisors_of, integers_of, noise_frozen, refinements
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError
 from residualplanner.measurement import IntegerAnswers, load_measurement, measure
@@ -52,7 +52,7 @@ def whole_product(matrices):
 
 @given(case=cases(), records=st.integers(0, 20))
 @settings(max_examples=60)
-def test_answers_are_those_of_eq_35_exactly(case, records):
+def test_answers_are_those_of_eq_44_exactly(case, records):
     plan = select(case.workload, budget=pcost(1))
     codes = np.random.default_rng(7).integers(0, case.sizes, (records, len(case.sizes)))
     data = np.zeros(case.sizes, dtype=np.int64)
@@ -68,7 +68,7 @@ def test_answers_are_those_of_eq_35_exactly(case, records):
         counts = (dense.marginal(case.sizes, members) @ data.ravel()).astype(int).astype(object)
         noise = np.array([(drawn + place) ** 2 for place in range(1, len(counts) + 1)], dtype=object)
         drawn += len(counts)
-        noisy = whole_product(map(center, sizes)) @ counts + noise
+        noisy = refinements(plan)[number] * whole_product(map(center, sizes)) @ counts + noise
         assert integers.dtype == np.int64
         assert integers.tolist() == (whole_product(map(subtraction, sizes)) @ noisy).tolist()
 
@@ -126,7 +126,8 @@ def test_noise_drawn_ahead_by_threads_goes_to_the_tables_it_was_drawn_for(monkey
 
 def answers_of(counts, noise, width=Width.INT64):
     """The answers for subtraction bases."""
-    return noisy_answers(counts, noise, bases=bases_of(counts.shape[1:]), records=int(counts.sum()), width=width)
+    shape, records = counts.shape[1:], int(counts.sum())
+    return noisy_answers(counts, noise, bases=bases_of(shape), divisor=math.prod(shape), records=records, width=width)
 
 
 def random_counts(shape, most, seed=3):
@@ -145,7 +146,7 @@ def test_counts_up_to_a_million_million_are_exact(shape):
     for axis in range(1, len(shape) + 1):
         first = np.take(expected, [0], axis)
         expected = first - np.delete(expected, 0, axis)
-    assert not fits_int64_path(bases_of(shape), 1e-4, int(counts.sum()))
+    assert not fits_int64_path(bases_of(shape), 1e-4, math.prod(shape), int(counts.sum()))
     found = answers_of(counts, noise.astype(object))
     assert (found == expected).all()
     assert max(abs(found.ravel())) > 2**53
@@ -173,7 +174,7 @@ def test_where_int64_is_chosen_nothing_wraps(shape, exponent, spread):
     """All records in one cell, and noise of 64 gamma of the worst signs: the largest numbers there can be."""
     records, precision = 2**exponent, math.nextafter(2.0**-spread, 0)
     cells = math.prod(shape)
-    if not fits_int64_path(bases_of(shape), precision, records):
+    if not fits_int64_path(bases_of(shape), precision, cells, records):
         return
     numerator, denominator = gamma2_ratio(cells, precision)
     bound = math.isqrt(4096 * numerator // denominator)
@@ -207,7 +208,7 @@ def test_where_int64_is_chosen_nothing_wraps(shape, exponent, spread):
     ],
 )
 def test_int64_is_chosen_by_sizes_and_scales(shape, precision, records, fits):
-    assert fits_int64_path(bases_of(shape), precision, records) is fits
+    assert fits_int64_path(bases_of(shape), precision, math.prod(shape), records) is fits
 
 
 LARGE = shape_groups(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closure, bases_of((2**15, 2**14)))
@@ -215,11 +216,12 @@ LARGE = shape_groups(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closur
 
 @pytest.mark.parametrize("records", [0, 1, 2**33 - 1, 2**33])
 def test_below_two_to_the_33_records_their_number_decides_nothing(records):
-    assert widths(LARGE, np.ones(4), records=records) == [*[Width.INT64] * 3, Width.TWO_WORDS]
+    assert widths(LARGE, np.ones(4), divisors_of(LARGE.bases), records=records) == [*[Width.INT64] * 3, Width.TWO_WORDS]
 
 
 def test_above_two_to_the_33_records_their_number_decides():
-    assert widths(LARGE, np.ones(4), records=2**48) == [Width.INT64, *[Width.TWO_WORDS] * 3]
+    divisors = divisors_of(LARGE.bases)
+    assert widths(LARGE, np.ones(4), divisors, records=2**48) == [Width.INT64, *[Width.TWO_WORDS] * 3]
 
 
 def test_the_largest_noise_of_a_group_decides_for_all_of_it():
@@ -227,7 +229,7 @@ def test_the_largest_noise_of_a_group_decides_for_all_of_it():
     for place in range(3):
         precision = np.ones(4)
         precision[1 + place] = 1e-60
-        assert widths(groups, precision, records=0) == [Width.INT64, Width.PYTHON]
+        assert widths(groups, precision, divisors_of(groups.bases), records=0) == [Width.INT64, Width.PYTHON]
 
 
 def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
@@ -253,7 +255,8 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
     for members in groups_of_plan(plan).members:
         for number in members.tolist():
             cells = math.prod(domain.sizes[i] for i in plan.closure[number])
-            gamma2 = Fraction(cells) ** 2 / Fraction(math.nextafter(1 / noise[number], 0))
+            cells_wide = Fraction(refinements(plan)[number] * cells)
+            gamma2 = cells_wide**2 / Fraction(math.nextafter(1 / noise[number], 0))
             expected += [gamma2] * cells
     assert [Fraction(a, b) for a, b, size in asked for _ in range(size)] == expected
     assert len(asked) < len(plan.closure), "no two equal scales were drawn as one"
@@ -331,9 +334,10 @@ def test_ready_counts_beyond_two_to_the_33_are_measured_exactly(monkeypatch):
     release = reconstruct(measure(plan, {("a", "b", "c"): table}))
     np.testing.assert_allclose(release["a", "b", "c"].estimate, table, rtol=0, atol=1e4)
     found = integers_of(release.measurement)
-    assert found[()].tolist() == [int(table.sum(dtype=object))]
+    f = dict(zip(plan.closure, refinements(plan), strict=True))
+    assert found[()].tolist() == [f[()] * int(table.sum(dtype=object))]
     by_a = table.sum(axis=(1, 2), dtype=object)
-    assert found[(0,)].tolist() == [100 * (by_a[0] - count) for count in by_a[1:]]
+    assert found[(0,)].tolist() == [f[0,] * 100 * (by_a[0] - count) for count in by_a[1:]]
 
 
 def test_zero_records_are_measured_as_any_others():
@@ -424,13 +428,14 @@ def test_the_guarantee_is_a_sentence_with_the_exact_cost():
 def test_answers_that_do_not_fit_their_plan_are_refused():
     groups = groups_of_plan(PLAN)
     found = measure(PLAN, CODES).residuals.integers
-    IntegerAnswers(groups, found)
+    divisors = divisors_of(groups.bases)
+    IntegerAnswers(groups, divisors, found)
     for wrong in (found[:-1], found.astype(np.int32), found.astype(float), found[None]):
         with pytest.raises(FileFormatError, match="the plan needs 32 answers, one axis of int64"):
-            IntegerAnswers(groups, wrong)
+            IntegerAnswers(groups, divisors, wrong)
     for wide in (np.array([[5]], dtype=object), np.array([[2**70, 1]], dtype=object)):
         with pytest.raises(FileFormatError, match="exactly where int64 cannot hold them"):
-            IntegerAnswers(groups, found, {1: wide})
+            IntegerAnswers(groups, divisors, found, {1: wide})
 
 
 @given(case=cases())

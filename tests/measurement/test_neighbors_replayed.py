@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayed_measuring import replay
+from replayed_measuring import refinements, replay
 from residualplanner._archive import read_archive
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
@@ -25,12 +25,12 @@ def column_of_xi(sizes, cell):
 
 
 def columns(plan, sizes, record):
-    """For every set, in the order of the work, what a record moves the centered counts by."""
-    groups = plan_groups(plan)
+    """For every set, in the order of the work, its f and what a record moves the centered counts by over f."""
+    groups, f = plan_groups(plan), refinements(plan)
     for members in groups.members:
         for number in members.tolist():
             attributes = plan.closure[number]
-            yield column_of_xi([sizes[i] for i in attributes], [record[i] for i in attributes])
+            yield f[number], column_of_xi([sizes[i] for i in attributes], [record[i] for i in attributes])
 
 
 def plan_groups(plan):
@@ -61,10 +61,10 @@ def test_before_the_noise_neighbors_differ_by_a_column_of_xi(pair, seed, place):
     with pytest.MonkeyPatch.context() as patch:
         one, two = replay(plan, less, seed, patch), replay(plan, more, seed, patch)
 
-    for before, after, column in zip(
+    for before, after, (f, column) in zip(
         flat(one.centered), flat(two.centered), columns(plan, case.sizes, extra), strict=True
     ):
-        assert ((after - before) == column).all()
+        assert ((after - before) == f * column).all()
         cells = math.prod(column.shape)
         assert sum(entry**2 for entry in column.ravel().tolist()) == cells * math.prod(n - 1 for n in column.shape)
     assert all((first == second).all() for first, second in zip(one.noise, two.noise, strict=True))

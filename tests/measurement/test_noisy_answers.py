@@ -1,6 +1,5 @@
 """Noisy answers are exact where numbers exceed int64, and what is done follows from the plan and from them alone."""
 
-import math
 import sys
 
 import numpy as np
@@ -9,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixed_bases import basis_of, random_matrix
-from replayed_measuring import after_noise, before_noise
+from replayed_measuring import after_noise, before_noise, divisors_of
 from residualplanner import Domain, Prefix, marginals, select, zcdp
 from residualplanner.kron import Scratch, integer_products
 from residualplanner.measurement.discrete import RECORDS
+from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.noisy_answers import Width, fits_int64_path, noisy_answers, width_of, widths
 from residualplanner.measurement.precision import precision_of
@@ -20,7 +20,7 @@ from residualplanner.measurement.precision import precision_of
 
 @st.composite
 def stacks(draw: st.DrawFn):
-    """Bases of up to four axes with entries up to 2**20, counts up to 10**12, noise up to 2**60."""
+    """Bases of up to four axes with entries up to 2**20, a divisor, counts up to 10**12, noise up to 2**60."""
     axes = []
     for _ in range(draw(st.integers(1, 4))):
         size = draw(st.integers(2, 12))
@@ -33,25 +33,30 @@ def stacks(draw: st.DrawFn):
     if draw(st.booleans()):
         counts[chance.random(counts.shape) < 0.9] = 0
     most = draw(st.sampled_from([1, 2**30, 2**60]))
-    return [basis_of(*axis) for axis in axes], counts, chance.integers(-most, most, (2, *noise_shape), endpoint=True)
+    bases = [basis_of(*axis) for axis in axes]
+    (divisor,) = divisors_of([bases], draw(st.sampled_from([1, 2, 2**22])))
+    return bases, divisor, counts, chance.integers(-most, most, (2, *noise_shape), endpoint=True)
 
 
-def exact_answers(bases, counts, noise):
-    return after_noise(before_noise(counts, bases) + noise, bases)
+def exact_answers(bases, divisor, counts, noise):
+    f = divisor // divisors_of([bases])[0]
+    return after_noise(f * before_noise(counts, bases) + noise, bases)
 
 
 @given(stack=stacks())
 @settings(max_examples=300, deadline=None)
 def test_two_words_are_exact_and_int64_exactly_where_all_answers_fit(stack):
-    bases, counts, noise = stack
+    bases, divisor, counts, noise = stack
     records = int(counts.sum(axis=tuple(range(1, counts.ndim)), dtype=object).max())
-    if width_of(bases, 2.0**-100, records) is Width.PYTHON:
+    if width_of(bases, 2.0**-50, divisor, records) is Width.PYTHON:
         return
-    expected = exact_answers(bases, counts, noise)
+    expected = exact_answers(bases, divisor, counts, noise)
     fits = all(-(2**63) <= number < 2**63 for number in expected.ravel().tolist())
     place = np.empty(expected.shape, dtype=np.int64)
     for out in (None, place):
-        found = noisy_answers(counts, noise, bases=bases, records=records, width=Width.TWO_WORDS, out=out)
+        found = noisy_answers(
+            counts, noise, bases=bases, divisor=divisor, records=records, width=Width.TWO_WORDS, out=out
+        )
         assert found.ravel().tolist() == expected.ravel().tolist()
         assert (found.dtype == np.int64) == fits
         assert not fits or out is None or found is place
@@ -74,7 +79,7 @@ def test_answers_at_the_ends_of_int64_from_either_side(target, side):
         rest = target % 2**60  # a negative target is out of reach of the noise
         target = records * 2**60 + rest
     noise[2] = rest
-    found = noisy_answers(counts, noise, bases=LARGE, records=RECORDS, width=Width.TWO_WORDS)
+    found = noisy_answers(counts, noise, bases=LARGE, divisor=1, records=RECORDS, width=Width.TWO_WORDS)
     assert found.ravel().tolist() == [0, 0, target]
     assert found.dtype == (np.int64 if -(2**63) <= target < 2**63 else object)
 
@@ -85,7 +90,7 @@ def test_answers_at_the_lower_end_of_int64(target):
     counts = np.zeros((1, 3, 3, 3), dtype=np.int64)
     counts[0, 0, 0, 0] = 9
     noise = np.array(target + 9 * 2**60).reshape(1, 1, 1, 1)
-    found = noisy_answers(counts, noise, bases=bases, records=RECORDS, width=Width.TWO_WORDS)
+    found = noisy_answers(counts, noise, bases=bases, divisor=1, records=RECORDS, width=Width.TWO_WORDS)
     assert (found.ravel().tolist(), found.dtype == np.int64) == ([target], target >= -(2**63))
 
 
@@ -112,19 +117,18 @@ def lines_run(function):
 @settings(max_examples=100, deadline=None)
 def test_what_is_done_is_a_function_of_the_answers(stack, data):
     """Other counts, and noise that makes up for them, give the same answers: the same type, line after line."""
-    bases, counts, noise = stack
-    if width_of(bases, 2.0**-100, 2**56) is Width.PYTHON:
+    bases, divisor, counts, noise = stack
+    if width_of(bases, 2.0**-50, divisor, 2**56) is Width.PYTHON:
         return
     other = counts.copy()
     cell = tuple(data.draw(st.integers(0, size - 1)) for size in counts.shape)
     other[cell] += data.draw(st.integers(1, 2**10))
-    sizes = math.prod(basis.size for basis in bases if basis.matrix is None)
     matrices = [basis.matrix for basis in bases]
-    moved = noise - sizes * integer_products((other - counts).astype(object), matrices, total=2**10)
+    moved = noise - divisor * integer_products((other - counts).astype(object), matrices, total=2**10)
     if max(map(abs, moved.ravel().tolist())) >= 2**63:
         return
     moved = moved.astype(np.int64)
-    options = {"bases": bases, "records": 2**56, "width": Width.TWO_WORDS}
+    options = {"bases": bases, "divisor": divisor, "records": 2**56, "width": Width.TWO_WORDS}
     seen, found = lines_run(lambda: noisy_answers(counts, noise, **options))
     seen_too, found_too = lines_run(lambda: noisy_answers(other, moved, **options))
     assert found.tolist() == found_too.tolist()
@@ -141,11 +145,13 @@ def test_the_same_lines_run_for_few_records_as_for_many_until_an_answer_exceeds_
         counts = np.zeros((1, 9, 9, 9), dtype=np.int64)
         counts[0, 4, 4, 4] = count
         return lines_run(
-            lambda: noisy_answers(counts, noise, bases=bases, records=RECORDS, width=Width.TWO_WORDS, scratch=Scratch())
+            lambda: noisy_answers(
+                counts, noise, bases=bases, divisor=1, records=RECORDS, width=Width.TWO_WORDS, scratch=Scratch()
+            )
         )
 
     (empty, _), (seen, found) = answers(0), answers(records)
-    assert width_of(bases, 2.0**-70, RECORDS) is Width.TWO_WORDS
+    assert width_of(bases, 2.0**-70, 1, RECORDS) is Width.TWO_WORDS
     assert (found.dtype, seen) == (np.int64, empty)
 
 
@@ -172,7 +178,7 @@ def test_the_same_lines_run_for_few_records_as_for_many_until_an_answer_exceeds_
 )
 def test_sizes_entries_and_scales_decide_the_width(axes, precision, records, width):
     bases = [basis_of(n, None if entry is None else spiked(n, entry)) for n, entry in axes]
-    assert width_of(bases, precision, records) is width
+    assert width_of(bases, precision, divisors_of([bases])[0], records) is width
 
 
 def spiked(size, entry):
@@ -187,8 +193,8 @@ def test_the_width_is_that_of_the_noisiest_table_and_the_least_that_serves():
     for spread in range(0, 120, 5):
         for size in (2, 100, 2**20):
             bases, precision = [basis_of(size, None)] * 3, 2.0**-spread
-            found = width_of(bases, precision, RECORDS)
-            assert (found is Width.INT64) == fits_int64_path(bases, precision, RECORDS)
+            found = width_of(bases, precision, size**3, RECORDS)
+            assert (found is Width.INT64) == fits_int64_path(bases, precision, size**3, RECORDS)
 
 
 @pytest.mark.parametrize(("size", "attributes"), [(100, 4), (20, 8), (10, 10)])
@@ -197,7 +203,8 @@ def test_plans_for_prefix_sums_of_three_and_four_attributes_take_two_words(size,
     domain = Domain({f"attribute {number}": size for number in range(attributes)})
     plan = select(marginals(domain, order=4, kinds=dict.fromkeys(domain.names, Prefix())), budget=zcdp("0.5"))
     groups = groups_of_plan(plan)
-    found = widths(groups, precision_of(plan.noise_variance.array), records=0)
+    precision = precision_of(plan.noise_variance.array)
+    found = widths(groups, precision, lattice_divisors(groups, precision, plan.neighbors), records=0)
     assert {len(bases): width for bases, width in zip(groups.bases, found, strict=True)} == {
         0: Width.INT64,
         1: Width.INT64,

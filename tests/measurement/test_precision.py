@@ -13,7 +13,6 @@ import dense
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
 from residualplanner.measurement import measure
-from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.precision import (
     exact_sums,
     gamma2_ratio,
@@ -147,7 +146,6 @@ def test_noise_too_small_to_be_any_is_refused_before_records_are_read(monkeypatc
 
 
 def test_the_smallest_noise_that_is_drawn_is_two_to_the_minus_60():
-    plan = select(Workload(Domain({"a": 3}), [()]), budget=pcost(1))
-    require_drawable(groups_of_plan(plan), np.array([2.0**60]))
+    require_drawable(np.array([2.0**60]))
     with pytest.raises(BudgetError, match="below 1e-9"):
-        require_drawable(groups_of_plan(plan), np.array([math.nextafter(2.0**60, math.inf)]))
+        require_drawable(np.array([math.nextafter(2.0**60, math.inf)]))

@@ -67,7 +67,7 @@ def least_cost(plan, whole, added, moe) -> float:
     numbers = workload_numbers(whole, select(whole, budget=pcost(1)).basis_of_attribute)
     p = closure.products(numbers.pcost)
     known = {tuple(query) for query in plan.workload}
-    limits = [largest(plan, query) if query in known else (moe / 1.959963984540054) ** 2 for query in whole]
+    limits = [largest(plan, query) if query in known else (moe / (1.959963984540054 + 2**-18)) ** 2 for query in whole]
     rows = variance_matrix(whole, closure, numbers).toarray() / np.array(limits)[:, None]
     scale = 1 / rows.max(axis=0)
     unit = cvxpy.Variable(len(p))

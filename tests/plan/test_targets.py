@@ -26,7 +26,8 @@ PAIRS = marginals(ABC, up_to=2)
 
 
 def z(level: float) -> float:
-    return NormalDist().inv_cdf((1 + level) / 2)
+    """The factor of spec eq. (47)."""
+    return NormalDist().inv_cdf((1 + level) / 2) + 2**-18
 
 
 @st.composite

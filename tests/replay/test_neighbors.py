@@ -15,7 +15,9 @@ import warnings
 import numpy as np
 import pytest
 
+from replayed_measuring import refinements
 from residualplanner.measurement.discrete_gaussian import OperatingSystemBits
+from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.noisy_answers import Width, widths
 from residualplanner.measurement.precision import precision_of
@@ -38,10 +40,11 @@ def difference(world: World, before: Seen, after: Seen, neighbor: Neighbor, nois
     for name, shown in before.shown.items():
         if after.shown[name] != shown:
             return name
+    fine = dict(zip(world.plan.closure, refinements(world.plan), strict=True))
     for members, numbers in after.numbers.items():
         change = residual_change(world.plan, members, neighbor)
         bases = [world.plan.basis_of_attribute[i] for i in members]
-        divisor = math.prod(basis.size for basis in bases if basis.matrix is None)
+        divisor = fine[members] * math.prod(basis.size for basis in bases if basis.matrix is None)
         found = numbers - before.numbers[members]
         if noise == "discrete":
             if found.dtype == np.float64 or not (found == change * divisor).all():
@@ -116,7 +119,10 @@ def test_reading_records_without_bad_values_calls_the_same_functions(tmp_path):
 
 def test_worlds_whose_numbers_may_exceed_64_bits_are_among_them():
     plans = [worlds(random.Random(number)).plan for number in range(WORLDS)]
-    found = [widths(groups_of_plan(plan), precision_of(plan.noise_array), records=0) for plan in plans]
+    found = []
+    for plan in plans:
+        groups, precision = groups_of_plan(plan), precision_of(plan.noise_array)
+        found.append(widths(groups, precision, lattice_divisors(groups, precision, plan.neighbors), records=0))
     assert sum(Width.TWO_WORDS in one for one in found) > WORLDS / 30
 
 

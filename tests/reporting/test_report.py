@@ -12,7 +12,7 @@ import pytest
 import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
-from residualplanner._normal import normal_quantile
+from residualplanner._margins import margin_factor
 from residualplanner.reporting import write_report
 from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.promises import promise_of
@@ -49,7 +49,7 @@ def test_the_numbers_of_the_page_are_those_of_the_plan(plan, plan_folder):
     assert "income (prefix)" in names_of(data)
     for key in ("order", "cells", "weight", "privacy_share", "std_err", "moe", "expected_abs_error"):
         assert data["values"][key] == pytest.approx(errors[key].tolist(), rel=1e-6), key
-    assert data["values"]["worst"] == pytest.approx((normal_quantile(0.9) * errors["max_std_err"]).tolist(), rel=1e-6)
+    assert data["values"]["worst"] == pytest.approx((margin_factor(0.9) * errors["max_std_err"]).tolist(), rel=1e-6)
 
 
 def test_the_page_says_what_is_asked_and_what_it_costs(plan, plan_folder):
@@ -152,14 +152,14 @@ def test_estimates_are_those_of_the_release_with_intervals(release, release_fold
         assert merged[column].tolist() == pytest.approx(merged[f"{column}_whole"].tolist())
     assert shown["estimate"].min() >= np.sort(whole["estimate"])[-20]
     assert (shown["joint_moe"] / shown["moe"]).tolist() == pytest.approx(
-        [normal_quantile(1 - 0.1 / 1200) / normal_quantile(0.9)] * 20
+        [margin_factor(1 - 0.1 / 1200) / margin_factor(0.9)] * 20
     )
 
 
 def test_joint_intervals_cover_all_cells_at_once_at_least_as_often_as_said():
     random = np.random.default_rng(3)
     cells, level, runs = 40, 0.8, 4000
-    wide = normal_quantile(1 - (1 - level) / cells)
+    wide = margin_factor(1 - (1 - level) / cells)
     misses = np.abs(random.normal(size=(runs, cells))).max(axis=1) > wide
     assert (1 - level) * 0.8 < misses.mean() < (1 - level) + 0.03
 
