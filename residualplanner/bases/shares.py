@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.bases.basis import Basis
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Identity, Kind, Prefix, Range
 
 #: Answers that take nothing of some noise are taken to take this much of it, relative to what they take where the
 #: attribute is absent: so no noise is without a limit, and no answer changes.
 _LEAST = 2.0**-60
 #: Up to this many entries a basic matrix is formed to see whether a basis spans it.
 _FORMED = 2**24
+#: Kinds whose rows span everything, which fewer than n-1 answers and the total do not.
+_FULL_RANK = (Identity(), Prefix(), Range())
 
 
 def spans_kind(basis: Basis, kind: Kind) -> bool:
@@ -24,6 +26,8 @@ def spans_kind(basis: Basis, kind: Kind) -> bool:
     """
     if basis.answers == basis.size - 1:
         return True
+    if kind in _FULL_RANK:
+        return False
     is_small = kind.rows(basis.size) * basis.size <= _FORMED
     return basis.spans(kind.matrix(basis.size) if is_small else kind.gram(basis.size))
 
