@@ -275,12 +275,12 @@ def _text_files(*texts: str) -> list[Files]:
 
 
 READERS = (
-    Reader("plan", 30, _plan_files, changed_archive, _read_plan),
-    Reader("measurement", 20, _measurement_files, changed_archive, _read_measurement),
-    Reader("ledger", 15, _ledger_files, changed_ledger, _read_ledger),
+    Reader("plan", 40, _plan_files, changed_archive, _read_plan),
+    Reader("measurement", 25, _measurement_files, changed_archive, _read_measurement),
+    Reader("ledger", 12, _ledger_files, changed_ledger, _read_ledger),
     Reader("spec", 12, partial(_text_files, _SPEC, _TARGETS), changed_toml, _read_spec),
-    Reader("release of Parquet", 7, partial(_folder_files, "parquet"), changed_folder, _read_folder),
-    Reader("release of CSV", 6, partial(_folder_files, "csv"), changed_folder, _read_folder),
-    Reader("release of workbooks", 5, partial(_folder_files, "xlsx"), changed_folder, _read_folder),
-    Reader("records as CSV", 5, partial(_text_files, _RECORDS), changed_table, _read_records),
+    Reader("release of Parquet", 3, partial(_folder_files, "parquet"), changed_folder, _read_folder),
+    Reader("release of CSV", 2, partial(_folder_files, "csv"), changed_folder, _read_folder),
+    Reader("release of workbooks", 2, partial(_folder_files, "xlsx"), changed_folder, _read_folder),
+    Reader("records as CSV", 4, partial(_text_files, _RECORDS), changed_table, _read_records),
 )

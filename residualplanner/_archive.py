@@ -11,6 +11,7 @@ import os
 import re
 import struct
 import tokenize
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
@@ -254,8 +255,10 @@ def _array(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], nam
 def _npy_header(member: IO[bytes]) -> object:
     """What a NumPy file says of its array, which is a text of Python; None where it is no such text."""
     try:
-        return np.lib.format.read_array_header_1_0(member, _NPY_HEADER_LIMIT)
-    except (ValueError, SyntaxError, tokenize.TokenError, TypeError, RecursionError, MemoryError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # NumPy's word for a file of Python 2, which none of ours is
+            return np.lib.format.read_array_header_1_0(member, _NPY_HEADER_LIMIT)
+    except (ValueError, SyntaxError, tokenize.TokenError, TypeError, RecursionError, MemoryError, UserWarning):
         return None  # Python's parser has an error for each way to be no such text, MemoryError for too deep a one
 
 
