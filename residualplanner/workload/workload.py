@@ -217,7 +217,7 @@ def _checked_weights(weights: ArrayLike | None, count: int) -> NDArray[np.float6
         return np.ones(count)
     try:
         array = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise WorkloadError("weights must be numbers, one for each query") from None
     if array.shape != (count,):
         raise WorkloadError(f"one weight for each query: got {count} queries and weights of shape {array.shape}")
