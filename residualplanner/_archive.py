@@ -10,6 +10,8 @@ import math
 import os
 import re
 import struct
+import tokenize
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import frozen, require_path
 from residualplanner._file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
-from residualplanner._json import json_text, parse_json
+from residualplanner._json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
 from residualplanner._version import __version__
 from residualplanner._whole import PathLike, require_free_folder, write_whole, write_whole_folder
 from residualplanner.errors import FileFormatError
@@ -91,6 +93,10 @@ def write_archive(
     text = json_text(whole)
     if len(text) > HEADER_LIMIT:
         raise ValueError(f"too large: a header of {len(text):,} bytes, the limit is {HEADER_LIMIT:,}")
+    if not is_small(text.decode("ascii")):
+        raise ValueError(
+            f"too large: a header of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
+        )
 
     with write_whole(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         with _member(archive, "header.json", len(text)) as member:
@@ -248,7 +254,7 @@ def _array(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], nam
     with archive.open(info) as member:
         if np.lib.format.read_magic(member) != (1, 0):
             raise FileFormatError(f"array {name!r} is of an unknown format; write the file again")
-        if np.lib.format.read_array_header_1_0(member, _NPY_HEADER_LIMIT) != (shape, False, dtype):
+        if _npy_header(member) != (shape, False, dtype):
             raise FileFormatError(f"array {name!r} is not what its header says; write the file again")
         array = np.empty(shape, dtype)
         for piece in _pieces(array):
@@ -258,6 +264,16 @@ def _array(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], nam
     if _declaration(array)["sha256"] != digest:
         raise FileFormatError(f"array {name!r} was altered: its SHA-256 is not the header's; write the file again")
     return frozen(array)
+
+
+def _npy_header(member: IO[bytes]) -> object:
+    """What a NumPy file says of its array, which is a text of Python; None where it is no such text."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # NumPy's word for a file of Python 2, which none of ours is
+            return np.lib.format.read_array_header_1_0(member, _NPY_HEADER_LIMIT)
+    except (ValueError, SyntaxError, tokenize.TokenError, TypeError, RecursionError, MemoryError, UserWarning):
+        return None  # Python's parser has an error for each way to be no such text, MemoryError for too deep a one
 
 
 def _declared(name: str, told: object) -> tuple[np.dtype[Any], tuple[int, ...], str]:

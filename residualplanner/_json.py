@@ -10,8 +10,8 @@ from typing import Any
 
 from residualplanner.errors import FileFormatError
 
-#: How deep lists and objects may be nested.
-DEPTH_LIMIT = 32
+#: How deep lists and objects may be nested, how many of these there may be, and how many values in all.
+DEPTH_LIMIT, NEST_LIMIT, VALUE_LIMIT = 32, 2**21, 2**23
 
 
 def json_text(value: object) -> bytes:
@@ -20,7 +20,10 @@ def json_text(value: object) -> bytes:
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON from strangers: finite numbers, no name twice in an object, no deep nesting.
+    """Parse JSON from strangers: finite numbers, no name twice in an object, no deep nesting, not too many values.
+
+    What it would take is known from the signs in the text, before a value is made: a list of nothing takes 56 bytes
+    for two of text.
 
     Raises:
         FileFormatError: it is not such JSON.
@@ -31,6 +34,10 @@ def parse_json(text: str) -> Any:
         ...
         residualplanner.errors.FileFormatError: the name 'a' stands twice in one JSON object
     """
+    if not is_small(text):
+        raise FileFormatError(
+            f"too large: JSON of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
+        )
     if _depth(text) > DEPTH_LIMIT:
         raise FileFormatError(f"too deep: JSON nested more than {DEPTH_LIMIT} levels")
     try:
@@ -39,6 +46,12 @@ def parse_json(text: str) -> Any:
         raise
     except (ValueError, RecursionError):
         raise FileFormatError("it is not valid JSON") from None
+
+
+def is_small(text: str) -> bool:
+    """Whether JSON has no more lists, objects and values than are read; signs inside strings count, too."""
+    nests = text.count("[") + text.count("{")
+    return nests <= NEST_LIMIT and nests + text.count(",") <= VALUE_LIMIT
 
 
 def _finite(word: str) -> float:
@@ -51,8 +64,8 @@ def _finite(word: str) -> float:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise FileFormatError(f"the name {twice[:40]!r} stands twice in one JSON object")
     return found
 

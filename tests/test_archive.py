@@ -229,7 +229,10 @@ def test_a_header_beyond_the_limit_is_refused_unread(path, monkeypatch):
         (npy(np.array([1, 0], dtype=np.uint8)), "not what its header says"),
         (npy(np.array([True, False]), version=(2, 0)), "unknown format"),
         (npy(np.array([True, False])) + b"more", "longer than its header says"),
-        (b"\x93NUMPY\x01\x00", "damaged"),
+        (b"\x93NUMPY\x01\x00", "not what its header says"),
+        (b"\x93NUMPY\x01\x00\x76\x00" + b"(" * 118 + b"1234", "not what its header says"),
+        (b"\x93NUMPY\x01\x00\x76\x00" + b"-" * 118 + b"1234", "not what its header says"),
+        (b"\x93NUMPY\x01\x00\x28\x23" + b"-" * 9000 + b"1234", "not what its header says"),
         (b"\x80\x04cos\nsystem\n" + b"x" * 200, "damaged"),
         (b"", "not as large as its header says"),
     ],
@@ -316,3 +319,26 @@ def test_what_cannot_be_stored_is_refused_and_leaves_the_old_file(path, header, 
         write_archive(path, **KIND, header=header, arrays=arrays)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_json_of_very_many_lists_or_values_is_refused_before_they_are_made():
+    for text in ("[" + "[]," * 2**21 + "0]", "[" + "0," * 2**23 + "0]", '{"a":' * (2**21 + 1)):
+        tracemalloc.start()
+        with pytest.raises(
+            FileFormatError, match="too large: JSON of more than 2,097,152 lists and objects, or 8,388,"
+        ):
+            parse_json(text)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+        tracemalloc.stop()
+
+
+def test_a_name_that_stands_twice_is_found_among_many():
+    names = ",".join(f'"{number}":0' for number in range(300_000))
+    with pytest.raises(FileFormatError, match="the name '299999' stands twice"):
+        parse_json(f'{{{names},"299999":0}}')
+
+
+def test_a_header_that_could_not_be_read_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match="too large: a header of more than 2,097,152 lists and objects"):
+        write_archive(tmp_path / "file", **KIND, header={"lists": [[]] * 2**21}, arrays={})
+    assert list(tmp_path.iterdir()) == []

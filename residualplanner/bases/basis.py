@@ -16,6 +16,9 @@ from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases.inverse import rebuilding_of
 from residualplanner.errors import WorkloadError
 
+#: How many products of columns are held at a time.
+_CHUNK = 2**22
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Basis:
@@ -80,7 +83,9 @@ class Basis:
         if self.matrix is None:
             return 1 / (self.size - 1) if self.size > 1 else 0.0
         columns = self.matrix.astype(np.float64)
-        return max(0.0, -float((columns.T @ columns).min()) / float(self.pcost) * (1 + 1e-12))
+        step = max(1, _CHUNK // self.size)
+        least = min(float((columns[:, i : i + step].T @ columns).min()) for i in range(0, self.size, step))
+        return max(0.0, -least / float(self.pcost) * (1 + 1e-12))
 
     def spans(self, rows: ArrayLike) -> bool:
         """Whether queries with these rows (q, n) can be answered: always where m = n-1.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.bases.basis import Basis
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Identity, Kind, Prefix, Range
 
 #: Up to this many entries a basic matrix is formed to see whether a basis spans it.
 _FORMED = 2**24
@@ -19,6 +19,8 @@ _LEAST = 2.0**-100
 _TAKEN = 2**22
 #: Kinds with more rows than this for each value are averaged by their Gram matrix.
 _FEW = 1.5
+#: Kinds whose rows span everything, which fewer than n-1 answers and the total do not.
+_FULL_RANK = (Identity(), Prefix(), Range())
 
 
 def spans_kind(basis: Basis, kind: Kind) -> bool:
@@ -28,6 +30,8 @@ def spans_kind(basis: Basis, kind: Kind) -> bool:
     """
     if basis.answers == basis.size - 1:
         return True
+    if kind in _FULL_RANK:
+        return False
     rows = kind.centered(basis.size).rows
     is_small = rows.rows(basis.size) * basis.size <= _FORMED
     return basis.spans(rows.matrix(basis.size) if is_small else rows.gram(basis.size))

@@ -1,7 +1,7 @@
 """The gate between records and releases: counts, noise, and the files that hold what was measured."""
 
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
-from residualplanner.measurement.files import load_measurement, noise_to_json
+from residualplanner.measurement.files import load_measurement, noise_from_json, noise_to_json
 from residualplanner.measurement.ledger import Ledger
 from residualplanner.measurement.ledger_lines import LedgerEntry
 from residualplanner.measurement.measure import BATCH_CELLS, measure, require_measurable
@@ -21,6 +21,7 @@ __all__ = [
     "ResidualAnswers",
     "load_measurement",
     "measure",
+    "noise_from_json",
     "noise_to_json",
     "require_measurable",
 ]

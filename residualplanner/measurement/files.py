@@ -73,7 +73,7 @@ def load_measurement(path: PathLike) -> Measurement:
     if content_hash(header["plan"], plan_arrays) != header["plan_sha256"]:
         raise FileFormatError("the plan in this measurement is not the one that was measured; measure again")
     plan = plan_from_archive(header["plan"], plan_arrays)
-    noise = _noise(header["noise"], plan)
+    noise = noise_from_json(header["noise"], plan)
     if set(arrays) != _ANSWERS[noise.kind] | {_PLAN + name for name in plan_arrays}:
         raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
     return Measurement(plan, _answers(plan, arrays, noise), noise)
@@ -106,8 +106,13 @@ def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord) -> Integ
     return IntegerAnswers(groups, divisors, integers, wide)
 
 
-def _noise(told: object, plan: Plan) -> NoiseRecord:
-    """The record of how the noise was drawn, if every word of it is true of the plan."""
+def noise_from_json(told: object, plan: Plan) -> NoiseRecord:
+    """Undo `noise_to_json`, if every word is true of the plan: the exact cost and all sentences are made anew.
+
+    Raises:
+        FileFormatError: a field is missing, superfluous, of another type, or contradicts the others or the plan.
+        BudgetError: the exact cost is another than the stated one, or more than the plan's budget.
+    """
     if not isinstance(told, Mapping) or set(told) != set(noise_to_json(NoiseRecord(), plan)):
         raise FileFormatError("a measurement must say of what kind its noise is, and where it came from")
     kind, seed, source = told["kind"], told["seed"], told["source"]

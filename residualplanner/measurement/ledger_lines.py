@@ -10,7 +10,7 @@ is never removed: settling it appends a tab and an entry to it, which makes it w
 import hashlib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -180,12 +180,14 @@ def read_account(content: bytes) -> LedgerAccount:
     """
     if len(content) > SIZE_LIMIT:
         raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this is none")
-    *lines, torn = content.split(b"\n")
-    if not lines:
+    end = content.find(b"\n")
+    if end < 0:
         raise FileFormatError("line 1 is not whole: no ledger, or one to which nothing was charged; create it again")
-    account = new_account(_terms_of(lines[0]))
+    account = new_account(_terms_of(content[:end]))
+    whole = content.rfind(b"\n") + 1
     entries, head, spent = [], account.head, Fraction(0)
-    for number, line in enumerate(lines[1:], start=2):
+    # One line at a time: a file of empty ones has 64 million, and is refused at the first.
+    for number, line in enumerate(_lines(content[end + 1 : whole]), start=2):
         entry = _entry_of(line, number, head)
         entries.append(entry)
         head, spent = entry.sha256, shortened(spent + entry.cost)
@@ -193,7 +195,16 @@ def read_account(content: bytes) -> LedgerAccount:
             raise FileFormatError(
                 f"line {number} spends more than the budget: the ledger was not written by this library"
             )
-    return LedgerAccount(account.terms, head, tuple(entries), spent, torn)
+    return LedgerAccount(account.terms, head, tuple(entries), spent, content[whole:])
+
+
+def _lines(content: bytes) -> Iterator[bytes]:
+    """The lines of bytes that end in a line feed, without it."""
+    start = 0
+    while start < len(content):
+        end = content.index(b"\n", start)
+        yield content[start:end]
+        start = end + 1
 
 
 def shortened(exact: Fraction) -> Fraction:

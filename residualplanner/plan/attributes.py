@@ -31,6 +31,16 @@ def workload_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumb
     return residual_numbers(bases, workload.kinds, workload.asked)
 
 
+def cost_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumbers:
+    """What each attribute contributes to cost alone, without the pass over n by n matrices that variances take.
+
+    Raises:
+        WorkloadError: a basis cannot answer a kind of query that is asked of its attribute.
+    """
+    require_all_spanned(workload, bases)
+    return residual_numbers(bases, workload.kinds, np.zeros(workload.asked.shape))
+
+
 def has_alike_cells(workload: Workload, bases: Sequence[Basis]) -> bool:
     """Whether all cells of each query have one variance, by symmetry: identity queries on subtraction bases."""
     pairs = np.argwhere(workload.asked).tolist()

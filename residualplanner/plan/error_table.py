@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: How the query of no attributes, the number of records, is called in tables.
 TOTAL = "(total)"
+#: Queries that matter less than this, beside others or at all, would make shares overflow.
+_LEAST = 1e-100
 
 
 def error_table(
@@ -66,8 +68,8 @@ def privacy_shares(workload: Workload, cost: FloatArray, pieces: Callable[[], It
     """The share of the privacy cost that each query accounts for, (q,); they add up to 1.
 
     The cost of each base mechanism is split over the queries that use it, in proportion to what they take of its noise,
-    summed over their cells and times their weight; if a query has weight 0, all weights are left out, since noise that
-    only such queries use would have nobody to be charged to.
+    summed over their cells and times their weight; if a query has weight 0, or next to none beside another, all weights
+    are left out, since noise that only such queries use would have nobody to be charged to.
 
     Args:
         workload: the queries.
@@ -75,7 +77,7 @@ def privacy_shares(workload: Workload, cost: FloatArray, pieces: Callable[[], It
         pieces: gives the queries and what an average cell takes of the noise of their sets.
     """
     importance = workload.weights * workload.cells
-    if not (importance > 0).all():
+    if not (importance > _LEAST * max(1.0, float(importance.max()))).all():
         importance = workload.cells
     per_use = cost / noise_weights(pieces(), importance, len(cost))
     shares = np.empty(len(workload))

@@ -19,7 +19,7 @@ from residualplanner.plan.by_set.arrays import are_by_set, by_set_from_arrays, b
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.target_arrays import TARGETS, targets_from_arrays, targets_to_arrays
 from residualplanner.privacy import Budget, Neighbors
-from residualplanner.queries import kind_from_json, kind_to_json
+from residualplanner.queries import Kind, kind_from_json, kind_to_json
 from residualplanner.workload import QueryBlock, Workload
 
 FORMAT_VERSION = 5
@@ -101,6 +101,7 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
         raise FileFormatError(f"a plan must have the fields {sorted(_FIELDS)}, got {sorted(map(str, header))[:20]}")
     domain = Domain.from_json(header["domain"])
     workload = _workload(domain, header, arrays)
+    _require_noise_for_all_sets(workload, arrays["noise_variance"])
     try:
         plan = Plan(
             workload=workload,
@@ -143,12 +144,34 @@ def _workload(domain: Domain, header: Mapping[str, Any], arrays: Mapping[str, ND
         raise FileFormatError(
             "a plan must have its noise, its bases, its targets and the queries of each order, and no other arrays"
         )
-    kinds = tuple(kind_from_json(kind) for kind in listed)
+    kinds = tuple(_kind(kind) for kind in listed)
     blocks = [_block(domain, len(kinds), arrays, order, stored=order in orders) for order in range(orders[-1] + 1)]
     try:
-        return Workload.from_blocks(domain, blocks, kinds)
+        # As many sets as there are noise variances, and no more work than these took to write.
+        return Workload.from_blocks(domain, blocks, kinds, set_limit=arrays["noise_variance"].size)
     except WorkloadError as error:
         raise FileFormatError(f"the plan's workload cannot be: {error}") from error
+
+
+def _kind(told: object) -> Kind:
+    """A kind of query, of which all is written out: what a few bytes stand for could take long to make."""
+    levels, values = (told.get("levels"), told.get("values")) if isinstance(told, Mapping) else (None, None)
+    if isinstance(levels, list) and (values is None or any(isinstance(level, int) for level in levels)):
+        raise FileFormatError("a hierarchy in a plan must have its values, and groups in place of widths of bands")
+    return kind_from_json(told)
+
+
+def _require_noise_for_all_sets(workload: Workload, noise: NDArray[Any]) -> None:
+    """Raise FileFormatError where the queries have more subsets than there are noise variances, before they are made.
+
+    A file of a few thousand bytes may name a query of 24 attributes, which has 16 million subsets.
+    """
+    try:
+        _ = workload.closure
+    except WorkloadError:
+        raise FileFormatError(
+            f"noise_variance has {noise.size:,} entries, fewer than the queries have subsets of attributes"
+        ) from None
 
 
 def _block(domain: Domain, kinds: int, arrays: Mapping[str, NDArray[Any]], order: int, *, stored: bool) -> QueryBlock:

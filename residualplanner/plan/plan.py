@@ -19,7 +19,7 @@ from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError, memory_for
 from residualplanner.plan.accuracy import Accuracy, OneBasisAccuracy, TableAccuracy
-from residualplanner.plan.attributes import checked_bases, require_all_spanned, workload_numbers
+from residualplanner.plan.attributes import checked_bases, cost_numbers, require_all_spanned
 from residualplanner.plan.by_set.accuracy import AccuracyBySet
 from residualplanner.plan.by_set.cost import cost_bound_by_set
 from residualplanner.plan.cost_estimate import CostEstimate, cost_estimate
@@ -149,7 +149,7 @@ class Plan:
         """
         if self.bases_by_set is not None:
             return cost_bound_by_set(self.bases_by_set, self.noise_array, self.neighbors)
-        numbers = workload_numbers(self.workload, self.basis_of_attribute)
+        numbers = cost_numbers(self.workload, self.basis_of_attribute)
         return cost_upper_bound(self.closure, numbers, self.noise_array, self.neighbors)
 
     @property

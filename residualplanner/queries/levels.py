@@ -154,7 +154,7 @@ def _groups(
     rows: list[Row] = []
     for number, (name, members) in enumerate(level):
         codes = np.concatenate([_codes_of(member, group_codes, code_of, name) for member in members])
-        again = codes[(group_of[codes] >= 0) | (np.bincount(codes, minlength=len(values))[codes] > 1)]
+        again = codes[(group_of[codes] >= 0) | _are_repeated(codes)]
         if len(again):
             other = group_of[again[0]]
             places = f"twice in {name!r}" if other < 0 else f"in {level[other][0]!r} and again in {name!r}"
@@ -166,6 +166,14 @@ def _groups(
         some = "" if (group_of < 0).sum() <= 5 else " and more"
         raise WorkloadError(f"{where}: the values {reprlib.repr(absent)[1:-1]}{some} are in no group; add them to one")
     return rows
+
+
+def _are_repeated(codes: _Codes) -> NDArray[np.bool_]:
+    """Which of these codes (m,) stand there more than once, (m,)."""
+    if len(codes) == 1:
+        return np.zeros(1, dtype=np.bool_)
+    number, counts = np.unique(codes, return_inverse=True, return_counts=True)[1:]
+    return counts[number] > 1
 
 
 def _codes_of(
@@ -189,9 +197,9 @@ def _require_nested(coarser: Sequence[Row], finer: Sequence[Row], size: int) -> 
     for number, row in enumerate(coarser):
         above[row.codes] = number
     for row in finer:
-        found = np.unique(above[row.codes])
-        if len(found) > 1:
-            first, second = (coarser[number].label for number in found[:2])
+        around = above[row.codes]
+        if (around != around[0]).any():
+            first, second = (coarser[number].label for number in np.unique(around)[:2])
             raise WorkloadError(
                 f"the group {row.label!r} lies partly in {first!r} and partly in {second!r}; it must lie inside one "
                 "group of the level above"

@@ -18,7 +18,7 @@ from residualplanner.plan import TOTAL, Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction import csvw
 from residualplanner.reconstruction.export_files import csv_bytes, parquet_bytes, require_format, write_new
-from residualplanner.reconstruction.export_manifest import manifest_bytes
+from residualplanner.reconstruction.export_manifest import PLAN_FILE, manifest_bytes
 from residualplanner.reconstruction.export_rows import TidyWriter
 from residualplanner.reconstruction.file_names import file_stem, parts_of_workload, table_name
 from residualplanner.reconstruction.profiles import level_of, profile_named, require_free_names
@@ -91,10 +91,10 @@ def _write_files(release: "Release", folder: Path, described: Description, progr
     if described.file_format == "csv":
         files[f"tables/{csvw.FILE}"] = csvw.csvw_pieces(described, _tables_of(index, plan))
     hashes = {name: write_new(folder / name, pieces) for name, pieces in files.items()}
+    plan.save(folder / PLAN_FILE)
+    hashes[PLAN_FILE] = hashlib.sha256((folder / PLAN_FILE).read_bytes()).hexdigest()
     if described.profile.name == "gls":
         hashes["noise.csv"] = write_new(folder / "noise.csv", [csv_bytes(_noise_table(plan))])
-        plan.save(folder / "release.plan")
-        hashes["release.plan"] = hashlib.sha256((folder / "release.plan").read_bytes()).hexdigest()
     return hashes
 
 

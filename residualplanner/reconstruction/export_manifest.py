@@ -20,7 +20,9 @@ from residualplanner.queries import kind_to_json
 if TYPE_CHECKING:
     from residualplanner.reconstruction.release import Release
 
-FORMAT, FORMAT_VERSION = "residualplanner/release", 4
+FORMAT, FORMAT_VERSION = "residualplanner/release", 5
+#: The plan, beside the manifest.
+PLAN_FILE = "release.plan"
 
 
 def manifest_bytes(
@@ -40,27 +42,32 @@ def manifest_bytes(
             "scipy": scipy.__version__,
             "pyarrow": pa.__version__,
         },
-        "plan": {
-            "sha256": plan_hash(plan),
-            "domain": plan.domain.to_json(),
-            "budget": plan.budget.to_json(),
-            "pcost": plan.pcost,
-            "neighbors": plan.neighbors.notion,
-            "records_per_person": plan.neighbors.records_per_person,
-            "protected_change": plan.neighbors.words,
-            "loss": plan.loss,
-            "loss_value": plan.loss_value,
-            "gap": plan.gap if math.isfinite(plan.gap) else None,
-            "status": plan.status,
-            "kinds": [kind_to_json(kind) for kind in plan.workload.kinds],
-            "bases": {name: _measured(plan, attribute) for attribute, name in enumerate(plan.domain.names)},
-        }
-        | ({} if plan.targets is None else {"target_level": plan.targets.level}),
+        "plan": about_plan(plan),
         "noise": {name: value for name, value in noise_to_json(noise, plan).items() if name != "seed"},
         "tables": {"count": len(release), "format": file_format, "profile": profile, "conf_level": level},
         "files": dict(hashes),
     }
     return json.dumps(manifest, allow_nan=False, indent=2).encode("ascii") + b"\n"
+
+
+def about_plan(plan: Plan) -> dict[str, Any]:
+    """What a manifest says of the plan: all of it follows from the plan, and is compared with it on reading."""
+    told = {
+        "sha256": plan_hash(plan),
+        "domain": plan.domain.to_json(),
+        "budget": plan.budget.to_json(),
+        "pcost": plan.pcost,
+        "neighbors": plan.neighbors.notion,
+        "records_per_person": plan.neighbors.records_per_person,
+        "protected_change": plan.neighbors.words,
+        "loss": plan.loss,
+        "loss_value": plan.loss_value,
+        "gap": plan.gap if math.isfinite(plan.gap) else None,
+        "status": plan.status,
+        "kinds": [kind_to_json(kind) for kind in plan.workload.kinds],
+        "bases": {name: _measured(plan, attribute) for attribute, name in enumerate(plan.domain.names)},
+    }
+    return told if plan.targets is None else told | {"target_level": plan.targets.level}
 
 
 def _measured(plan: Plan, attribute: int) -> dict[str, Any]:

@@ -60,14 +60,14 @@ class TidyWriter:
         key = (table.positions[axis], table.kinds[axis])
         if key not in self.labels:
             self.labels[key] = _label_array(self.plan.domain.attributes[key[0]], key[1])
-        labels, places = self.labels[key], _places(table.estimate.shape, axis)
+        labels, codes = self.labels[key], places(table.estimate.shape, axis)
         if isinstance(labels, np.ndarray):
-            return pa.array(labels[places])
-        return pa.DictionaryArray.from_arrays(places, labels)
+            return pa.array(labels[codes])
+        return pa.DictionaryArray.from_arrays(codes, labels)
 
 
 @lru_cache(maxsize=64)
-def _places(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
+def places(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
     """Which value of one axis each cell of a table in C order has, (cells,)."""
     places = np.arange(shape[axis], dtype=np.int32).reshape(-1, *(1,) * (len(shape) - axis - 1))
     return frozen(np.broadcast_to(places, shape).ravel())

@@ -4,30 +4,35 @@ Reads: a folder that somebody hands over.  Gives: SavedTables.  Nothing in it is
 """
 
 import hashlib
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from residualplanner._archive import HEADER_LIMIT
 from residualplanner._checks import require_path
 from residualplanner._json import parse_json
+from residualplanner._margins import require_level
 from residualplanner._whole import PathLike
-from residualplanner.domain import Domain
-from residualplanner.errors import DomainError, FileFormatError, WorkloadError
-from residualplanner.queries import Kind, kind_from_json
-from residualplanner.reconstruction.export_manifest import FORMAT, FORMAT_VERSION
-from residualplanner.reconstruction.file_names import TOTAL, NameParts, table_name
+from residualplanner.errors import DomainError, FileFormatError, ResidualPlannerError, WorkloadError
+from residualplanner.measurement import NoiseRecord
+from residualplanner.plan import Plan, load_plan
+from residualplanner.queries import Kind
+from residualplanner.reconstruction.claims import noise_of_manifest, require_true_metadata
+from residualplanner.reconstruction.export_files import FORMATS
+from residualplanner.reconstruction.export_manifest import FORMAT, FORMAT_VERSION, PLAN_FILE
+from residualplanner.reconstruction.file_names import TOTAL, NameParts, file_stem, parts_of_workload, table_name
 from residualplanner.reconstruction.profiles import PROFILES, QUERY
 from residualplanner.reconstruction.reading_files import csv_table, read_table
-from residualplanner.reconstruction.sidecar import NUMBER, TEXT, label_type
+from residualplanner.reconstruction.sidecar import NUMBER, TEXT, Description, label_type
 from residualplanner.reconstruction.transposing import transposed_frame
-from residualplanner.workload import QueryLike, WrittenQuery, query_of, written_query
+from residualplanner.workload import QueryLike, Workload, WrittenQuery, written_query
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FILE = re.compile(r"tables/[A-Za-z0-9_\-%.@~]{1,200}\.(parquet|csv|xlsx)", re.ASCII)
+Checked = TypeVar("Checked")
 _INDEX = {"query": TEXT, "kinds": TEXT, "cells": "integer", "name": TEXT, "file": TEXT, "sha256": TEXT}
 _AGAIN = "copy the folder again, or save the release again"
 
@@ -58,13 +63,16 @@ class SavedTables(Mapping[Any, "pd.DataFrame"]):
         manifest: how they were made, and what that cost: what is in ``manifest.json``.
         metadata: what their columns mean: what is in ``metadata.json``.
         files: by the name of a table, such as ``"age@prefix.sex"``, where it stands; attributes as they were written.
+        plan: what was measured.
+        noise: how the noise was drawn, as far as the plan can tell: the exact cost and the sentence follow from it.
     """
 
     folder: Path
     manifest: Mapping[str, Any] = field(repr=False)
     metadata: Mapping[str, Any] = field(repr=False)
     files: Mapping[str, SavedTable] = field(repr=False)
-    _domain: Domain = field(repr=False)
+    plan: Plan = field(repr=False)
+    noise: NoiseRecord = field(repr=False)
     _parts: NameParts = field(repr=False)
     _written: Mapping[str, str] = field(repr=False)
 
@@ -77,28 +85,25 @@ class SavedTables(Mapping[Any, "pd.DataFrame"]):
             FileFormatError: the table's file is absent, was altered, or is no such table; the message names it.
             MissingExtraError: it is a workbook, and openpyxl is not installed.
         """
-        wanted = written_query(self._domain, query)
+        domain, wanted = self.plan.domain, written_query(self.plan.domain, query)
         name = self._name(wanted)
         if name is None:
-            names = tuple(self._domain.names[position] for position in wanted.positions)
+            names = tuple(domain.names[position] for position in wanted.positions)
             raise WorkloadError(f"{self.folder} has no table for {names!r} in these kinds; load the measurement for it")
-        written = _written_of(name, {self._parts[asked]: asked for asked in zip(*wanted, strict=True)})
         saved = self.files[name]
-        if not _FILE.fullmatch(saved.file):
-            raise FileFormatError(f"{self.folder / 'index.csv'} names a file that is no table of the folder; {_AGAIN}")
-        if saved.cells != written.cells(self._domain):
-            raise FileFormatError(f"{self.folder / saved.file} is not the table that the index says it is; {_AGAIN}")
+        written = _written_of(name, {self._parts[pair]: pair for pair in zip(*wanted, strict=True)})
         content = _content(self.folder, saved.file, saved.sha256)
-        attributes = [self._domain.attributes[position] for position in written.positions]
-        types = {each.name: label_type(each, kind) for each, kind in zip(attributes, written.kinds, strict=True)}
+        columns = [(domain.attributes[position], kind) for position, kind in zip(*written, strict=True)]
+        types = {each.name: label_type(each, kind) for each, kind in columns}
         types |= {name: TEXT if name == QUERY else NUMBER for name in PROFILES[self.profile].value_names}
-        frame = read_table(content, self.folder / saved.file, types, saved.cells)
-        return transposed_frame(frame, self._domain, written, wanted)
+        labels = {each.name: kind.labels(each) for each, kind in columns}
+        frame = read_table(content, self.folder / saved.file, types, saved.cells, labels)
+        return transposed_frame(frame, domain, written, wanted)
 
     def __contains__(self, query: object) -> bool:
         """Whether the folder has a table for the query; the table is not read."""
         try:
-            return self._name(written_query(self._domain, query)) is not None  # type: ignore[arg-type]
+            return self._name(written_query(self.plan.domain, query)) is not None  # type: ignore[arg-type]
         except (DomainError, WorkloadError):
             return False
 
@@ -110,9 +115,7 @@ class SavedTables(Mapping[Any, "pd.DataFrame"]):
             return default
 
     def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
-        asked = {part: each for each, part in self._parts.items()}
-        for name in self.files:
-            yield query_of(self._domain, *_written_of(name, asked))
+        return iter(self.plan.workload)
 
     def __len__(self) -> int:
         return len(self.files)
@@ -123,7 +126,7 @@ class SavedTables(Mapping[Any, "pd.DataFrame"]):
     @property
     def errors(self) -> "pd.DataFrame":
         """The error table of the plan, from ``errors.csv``."""
-        content = _content(self.folder, "errors.csv", self.manifest["files"]["errors.csv"])
+        content = _content(self.folder, "errors.csv", self.manifest["files"].get("errors.csv"))
         types = {"query": TEXT, "kinds": TEXT}
         found: pd.DataFrame = csv_table(content, self.folder / "errors.csv", types).to_pandas()
         return found
@@ -158,41 +161,71 @@ def load_tables(folder: PathLike) -> SavedTables:
     """
     require_path("load_tables", folder, 'load_tables("release")')
     home = Path(folder)
-    if not (home / "manifest.json").is_file():
+    path = home / "manifest.json"
+    if not path.is_file():
         raise FileFormatError(f"{home} has no manifest.json; name the folder of a release")
-    manifest = _json(home / "manifest.json", (home / "manifest.json").read_bytes())
-    _require_version(manifest, home / "manifest.json")
+    manifest = _json(path, _limited(path))
+    _require_version(manifest, path)
     try:
         return _opened(home, manifest)
     except FileFormatError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError):  # values of other types than ours, in whatever place
-        raise FileFormatError(f"{home / 'manifest.json'} does not hold what a release's does; {_AGAIN}") from None
+        raise FileFormatError(f"{path} does not hold what a release's does; {_AGAIN}") from None
 
 
 def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables:
-    hashes = manifest["files"]
+    hashes, told = manifest["files"], manifest["tables"]
+    plan = _plan(home, hashes[PLAN_FILE])
+    noise = _true(home / "manifest.json", partial(noise_of_manifest, manifest, plan))
+    parts, file_format, level = parts_of_workload(plan.workload), told["format"], told["conf_level"]
+    if file_format not in FORMATS or told["profile"] not in PROFILES or not isinstance(level, float):
+        raise LookupError
+    require_level(level)
+    described = Description(plan, noise, file_format, PROFILES[told["profile"]], level, parts)
     metadata = _json(home / "metadata.json", _content(home, "metadata.json", hashes["metadata.json"]))
+    _true(home / "metadata.json", partial(require_true_metadata, metadata, described))
     index = csv_table(_content(home, "index.csv", hashes["index.csv"]), home / "index.csv", _INDEX)
-    domain = Domain.from_json(manifest["plan"]["domain"])
-    parts = _parts(domain, list(map(kind_from_json, manifest["plan"]["kinds"])), metadata)
     saved = map(SavedTable, *(index[name].to_pylist() for name in ("file", "sha256", "cells")))
     files = dict(zip(index["name"].to_pylist(), saved, strict=True))
-    if not {TOTAL, *parts.values()}.issuperset(part for name in files for part in name.split(".")):
-        raise FileFormatError(f"{home / 'index.csv'} names tables that metadata.json does not know; {_AGAIN}")
-    tables = SavedTables(home, manifest, metadata, files, domain, parts, _written_names(files, parts))
-    if tables.profile not in PROFILES:
-        raise LookupError(tables.profile)
-    return tables
+    if told["count"] != len(files) or not _are_of_workload(files, plan.workload, parts, file_format):
+        raise FileFormatError(f"{home / 'index.csv'} names other tables or files than {PLAN_FILE} asks for; {_AGAIN}")
+    return SavedTables(home, manifest, metadata, files, plan, noise, parts, _written_names(files, parts))
 
 
-def _parts(domain: Domain, kinds: list[Kind], metadata: Mapping[str, Any]) -> NameParts:
-    """What attributes and kinds contribute to names, as the metadata say."""
-    return {
-        (domain.positions((attribute["name"],))[0], kinds[asked["kind_number"]]): asked["in_names"]
-        for attribute in metadata["tables"]["attributes"]
-        for asked in attribute["asked"]
-    }
+def _plan(home: Path, digest: object) -> Plan:
+    """The plan of a release, which has been checked as `load_plan` does."""
+    _content(home, PLAN_FILE, digest)
+    try:
+        return load_plan(home / PLAN_FILE)
+    except ResidualPlannerError as error:
+        raise FileFormatError(f"{home / PLAN_FILE}: {error}") from None
+
+
+def _true(path: Path, check: Callable[[], Checked]) -> Checked:
+    """What a check of a file gives; its refusal names the file."""
+    try:
+        return check()
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}; {_AGAIN}") from None
+
+
+def _are_of_workload(files: Mapping[str, SavedTable], workload: Workload, parts: NameParts, ending: str) -> bool:
+    """Whether these are the tables of a workload, in its order, each of its cells in the file of its name."""
+    if len(files) != len(workload):
+        return False
+    rows = zip(files.items(), _names(workload, parts), workload.cells.tolist(), strict=True)
+    return all(
+        name == table_name(named) and saved.file == f"tables/{file_stem(named)}.{ending}" and saved.cells == cells
+        for (name, saved), named, cells in rows
+    )
+
+
+def _names(workload: Workload, parts: NameParts) -> Iterator[list[str]]:
+    """What the attributes of each query contribute to its name."""
+    for block in workload.blocks:
+        for positions, codes in zip(block.written_attributes.tolist(), block.written_kinds.tolist(), strict=True):
+            yield [parts[place, workload.kinds[code]] for place, code in zip(positions, codes, strict=True)]
 
 
 def _written_of(name: str, asked: Mapping[str, tuple[int, Kind]]) -> WrittenQuery:
@@ -216,6 +249,15 @@ def _content(folder: Path, name: str, digest: object) -> bytes:
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         raise FileFormatError(f"{path} was altered: its SHA-256 is not the one in the manifest or index; {_AGAIN}")
+    return content
+
+
+def _limited(path: Path) -> bytes:
+    """The bytes of a file that no hash protects, which is not to be longer than any that is written."""
+    with open(path, "rb") as file:
+        content = file.read(HEADER_LIMIT + 1)
+    if len(content) > HEADER_LIMIT:
+        raise FileFormatError(f"{path} is too large: the limit is {HEADER_LIMIT:,} bytes; {_AGAIN}")
     return content
 
 

@@ -166,9 +166,9 @@ class Release(Mapping[Any, Table]):
             progress: as in `tables`.
 
         The folder holds ``tables/``, one tidy file for each query (as `Table.to_frame`), ``index.csv`` (which file
-        answers which query), ``errors.csv`` (the plan's error table), ``metadata.json`` (what the columns mean) and
-        ``manifest.json`` (what the noise was, what it cost, and the hashes of all this); beside tables as CSV
-        ``tables/csv-metadata.json`` (the same as CSV on the Web), and with "gls" ``noise.csv`` and ``release.plan``.
+        answers which query), ``errors.csv`` (the plan's error table), ``release.plan`` (the plan), ``metadata.json``
+        (what the columns mean) and ``manifest.json`` (what the noise was, what it cost, and the hashes of all this);
+        beside tables as CSV ``tables/csv-metadata.json`` (the same as CSV on the Web), and with "gls" ``noise.csv``.
         `load_tables` reads it.
 
         Raises:

@@ -14,6 +14,7 @@ import numpy as np
 from residualplanner._margins import margin_factor
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
+from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.reconstruction import Release
@@ -136,12 +137,15 @@ def subject_of_release(release: Release, name: str, *, level: float) -> Subject:
     """A release, as reports tell of it."""
     from dataclasses import replace
 
-    record = release.measurement.noise
-    noise = NoiseTold(kind=record.kind, randomness=record.randomness, guarantee=record.guarantee, pcost=record.pcost)
-
     def read_table(row: int) -> ShownTable:
         (query,) = release.plan.workload.take([row])
         table = release[query]
         return shown_table(table.names, table.labels, table.estimate, table.std_err, level=level)
 
-    return replace(subject_of_plan(release.plan, name, level=level), noise=noise, read_table=read_table)
+    told = subject_of_plan(release.plan, name, level=level)
+    return replace(told, noise=noise_told(release.measurement.noise), read_table=read_table)
+
+
+def noise_told(record: NoiseRecord) -> NoiseTold:
+    """How noise was drawn, as reports tell of it."""
+    return NoiseTold(kind=record.kind, randomness=record.randomness, guarantee=record.guarantee, pcost=record.pcost)

@@ -183,10 +183,10 @@ def extensions(rows: PositionArray, attribute_count: int) -> PositionArray:
     return longer
 
 
-def require_set_count(count: int, *, what: str) -> None:
-    """Raise WorkloadError if ``count`` sets are more than this library plans for at once."""
-    if count > SET_LIMIT:
+def require_set_count(count: int, *, what: str, limit: int = SET_LIMIT) -> None:
+    """Raise WorkloadError if ``count`` sets are more than ``limit``: what this library plans for at once, or less."""
+    if count > min(limit, SET_LIMIT):
         raise WorkloadError(
-            f"too large: {count:,} {what}, the limit is {SET_LIMIT:,}; "
+            f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}; "
             "ask for a lower order, or only for small tables with max_cells="
         )

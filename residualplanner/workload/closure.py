@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import frozen
 from residualplanner.workload.attribute_sets import (
+    SET_LIMIT,
     AttributeSets,
     PositionArray,
     combinations,
@@ -83,11 +84,16 @@ class Closure(AttributeSets):
         return np.where(self.trivial[attributes], nodes, children)
 
 
-def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None) -> Closure:
+def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, set_limit: int = SET_LIMIT) -> Closure:
     """All subsets of the members of ``sets``, without the ``trivial`` (d,) attributes.
 
+    Args:
+        sets: what is asked.
+        trivial (d,): the attributes to leave out.
+        set_limit: how many sets there may be; the work grows with it, not with what the closure would be.
+
     Raises:
-        WorkloadError: the closure is larger than this library plans for.
+        WorkloadError: the closure is larger than that.
 
     Cost: a sort of the sets of each order; nothing loops over sets.
     """
@@ -96,13 +102,14 @@ def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None) -> C
     blocks = _without(sets.blocks, dropped)
     while len(blocks) > 1 and not len(blocks[-1]):
         blocks.pop()
-    require_set_count(2 ** (len(blocks) - 1), what="attribute sets in the downward closure, or more")
+    require_set_count(2 ** (len(blocks) - 1), what="attribute sets in the downward closure, or more", limit=set_limit)
     used = np.zeros(count, dtype=np.bool_)
     for block in blocks:
         used[block] = True
     for order in range(len(blocks) - 2, -1, -1):
         blocks[order] = _with_subsets(blocks[order], blocks[order + 1], np.flatnonzero(used))
-        require_set_count(sum(map(len, blocks)), what="attribute sets in the downward closure, or more")
+        found = sum(map(len, blocks))
+        require_set_count(found, what="attribute sets in the downward closure, or more", limit=set_limit)
     return Closure(tuple(blocks), count, dropped)
 
 

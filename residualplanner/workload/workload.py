@@ -4,7 +4,7 @@ Reads: a domain, kinds of query, weights.  Gives: Workload.  Never sees a record
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind
 from residualplanner.workload.asked import QueryLike, TiedKinds, query_of, read_tied, require_distinct
-from residualplanner.workload.attribute_sets import AttributeSets, PositionArray, unique_rows
+from residualplanner.workload.attribute_sets import SET_LIMIT, AttributeSets, PositionArray, unique_rows
 from residualplanner.workload.closure import Closure, downward_closure
 
 
@@ -102,6 +102,7 @@ class Workload:
     domain: Domain
     blocks: tuple[QueryBlock, ...]
     kinds: tuple[Kind, ...]
+    _set_limit: int = field(default=SET_LIMIT, init=False, repr=False)
 
     def __init__(self, domain: Domain, queries: Iterable[QueryLike], weights: ArrayLike | None = None) -> None:
         require_type("Workload", "domain", domain, Domain, "write Workload(domain, queries)")
@@ -122,14 +123,23 @@ class Workload:
         self._set(domain, tuple(blocks), kinds)
 
     @classmethod
-    def from_blocks(cls, domain: Domain, blocks: Iterable[QueryBlock], kinds: tuple[Kind, ...]) -> "Workload":
+    def from_blocks(
+        cls, domain: Domain, blocks: Iterable[QueryBlock], kinds: tuple[Kind, ...], *, set_limit: int = SET_LIMIT
+    ) -> "Workload":
         """Make a workload of arrays: block k holds queries of order k, without repetitions, as in `QueryBlock`.
+
+        Args:
+            domain: the schema.
+            blocks: the queries of order 0, 1, ...
+            kinds: the kinds of query that blocks number.
+            set_limit: how many sets its closure may have, where that is known: more are refused before they are made.
 
         Raises:
             WorkloadError: there are no queries, or a kind of query cannot be asked of an attribute it is asked of.
         """
         workload = cls.__new__(cls)
         workload._set(domain, tuple(blocks), kinds)
+        object.__setattr__(workload, "_set_limit", set_limit)
         return workload
 
     def _set(self, domain: Domain, blocks: tuple[QueryBlock, ...], kinds: tuple[Kind, ...]) -> None:
@@ -226,7 +236,8 @@ class Workload:
         """
         count = len(self.domain)
         sets = AttributeSets(tuple(unique_rows(block.attributes, count) for block in self.blocks), count)
-        return downward_closure(sets, np.array(self.domain.sizes, dtype=np.float64) == 1)
+        trivial = np.array(self.domain.sizes, dtype=np.float64) == 1
+        return downward_closure(sets, trivial, set_limit=self._set_limit)
 
 
 def require_workload(call: str, workload: object) -> None:
@@ -241,7 +252,7 @@ def _checked_weights(weights: ArrayLike | None, count: int) -> NDArray[np.float6
         return np.ones(count)
     try:
         array = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise WorkloadError("weights must be numbers, one for each query") from None
     if array.shape != (count,):
         raise WorkloadError(f"one weight for each query: got {count} queries and weights of shape {array.shape}")

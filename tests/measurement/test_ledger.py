@@ -8,6 +8,7 @@ import pickle
 import sys
 import threading
 import time
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, FileFormatError
 from residualplanner.measurement import Ledger, load_measurement, measure, require_measurable
-from residualplanner.measurement.ledger_lines import LONG_BITS, LedgerAccount, shortened
+from residualplanner.measurement.ledger_lines import LONG_BITS, LedgerAccount, read_account, shortened
 from residualplanner.plan import plan_hash, select
 from residualplanner.privacy import approx_dp, pcost, zcdp
 from residualplanner.reconstruction import reconstruct
@@ -673,3 +674,14 @@ def test_what_is_found_measurable_costs_what_is_charged(path):
     with pytest.raises(BudgetError, match="the ledger has pcost"):
         require_measurable(PLAN, ledger=ledger)
     assert require_measurable(PLAN) == cost
+
+
+def test_a_ledger_of_very_many_empty_lines_is_refused_at_the_first(path):
+    Ledger.create(path, budget=zcdp(1), data_set="people")
+    content = path.read_bytes() + b"\n" * 2**24
+    tracemalloc.start()
+    with pytest.raises(FileFormatError, match="line 2 is no line of a ledger"):
+        read_account(content)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**25

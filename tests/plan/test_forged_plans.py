@@ -2,6 +2,7 @@
 
 import json
 import math
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from fractions import Fraction
@@ -306,8 +307,68 @@ def test_a_query_with_a_closure_too_large_is_refused_before_it_is_made(tmp_path)
         "noise_variance": np.ones(1),
     }
     path = forge(tmp_path / "forged", plan, {**header, "domain": domain, "orders": [60]}, arrays)
-    with pytest.raises(FileFormatError, match="the plan's workload, bases or targets cannot be: too large"):
+    with pytest.raises(FileFormatError, match="noise_variance has 1 entries, fewer than the queries have subsets"):
         load_plan(path)
+
+
+def asking(tmp_path, sizes, queries, kinds, noise):
+    """A forged plan of these queries, as positions of attributes of these sizes, with subtraction bases."""
+    plan = small_plan()
+    order = len(queries[0])
+    domain = Domain({f"x{number}": size for number, size in enumerate(sizes)})
+    header, _ = plan_to_archive(plan)
+    header = {**header, "domain": domain.to_json(), "orders": [order], "kinds": kinds}
+    arrays = {
+        "noise_variance": np.full(noise, 1e6),
+        "bases/of_attribute": np.full(len(sizes), -1, dtype=np.int32),
+        f"queries/attributes_{order}": np.array(queries, dtype=np.int32),
+        f"queries/kinds_{order}": np.zeros((len(queries), order), dtype=np.int16),
+        f"queries/weights_{order}": np.ones(len(queries)),
+    }
+    return forge(tmp_path / "forged", plan, header, arrays)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "queries", "noise"),
+    [
+        ([2] * 24, [list(range(24))], 5),
+        ([2] * 24, [list(range(24))], 2**16),
+        ([2] * 200, [list(range(start, start + 10)) for start in range(190)], 2**11),
+    ],
+)
+def test_queries_with_more_subsets_than_there_is_noise_are_refused_before_these_are_made(
+    tmp_path, sizes, queries, noise
+):
+    path = asking(tmp_path, sizes, queries, [{"kind": "identity"}], noise)
+    small_plan().save(tmp_path / "plan")
+    load_plan(tmp_path / "plan")  # what is imported on first use is no memory that the queries take
+    tracemalloc.start()
+    with pytest.raises(FileFormatError, match=f"noise_variance has {noise:,} entries, fewer than the queries have sub"):
+        load_plan(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**24
+
+
+@pytest.mark.parametrize("kind", ["prefix", "range"])
+def test_the_cost_of_large_attributes_is_checked_without_matrices(tmp_path, kind):
+    path = asking(tmp_path, [10_000, 9_999], [[0], [1]], [{"kind": kind}], 3)
+    tracemalloc.start()
+    with pytest.raises(BudgetError, match="the plan states pcost"):
+        load_plan(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**24
+
+
+@pytest.mark.parametrize(
+    "told", [{"values": None}, {"levels": [2]}, {"levels": [[["low", [0, 1]], ["high", [2, 3]]], 1]}]
+)
+def test_hierarchies_of_a_plan_are_written_out(told):
+    kind = kind_to_json(Hierarchy([{"low": [0, 1], "high": [2, 3]}]).on(Attribute("values", 4)))
+    header, arrays = plan_to_archive(small_plan())
+    with pytest.raises(FileFormatError, match="must have its values, and groups in place of widths of bands"):
+        plan_from_archive({**header, "kinds": [{**kind, **told}]}, arrays)
 
 
 def test_a_file_cut_off_anywhere_is_refused(tmp_path):

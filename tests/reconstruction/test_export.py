@@ -115,7 +115,7 @@ def test_the_manifest_says_what_was_spent_on_what(saved):
     for name, digest in manifest["files"].items():
         assert hashlib.sha256((saved / name).read_bytes()).hexdigest() == digest
     beside = {name for name in manifest["files"] if "/" not in name}
-    assert beside == {"errors.csv", "index.csv", "metadata.json"}
+    assert beside == {"errors.csv", "index.csv", "metadata.json", "release.plan"}
     assert {path.name for path in saved.iterdir()} == {*beside, "manifest.json", "tables"}
 
 

@@ -193,15 +193,19 @@ def rehash(folder, name):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda m: m.update(version=5), "written by a newer version .format 5, this reads 4.; upgrade residualplanner"),
-        (lambda m: m.update(version=3), "format 3 is no longer read; save the release again"),
-        (lambda m: m.update(version="4"), "written by a newer version"),
+        (lambda m: m.update(version=6), "written by a newer version .format 6, this reads 5.; upgrade residualplanner"),
+        (lambda m: m.update(version=4), "format 4 is no longer read; save the release again"),
+        (lambda m: m.update(version="5"), "written by a newer version"),
         (lambda m: m.update(format="residualplanner/plan"), "is no manifest of a release"),
         (lambda m: m.pop("files"), "does not hold what a release's does"),
         (lambda m: m.update(files=[]), "does not hold what a release's does"),
-        (lambda m: m["plan"].pop("domain"), "does not hold what a release's does"),
-        (lambda m: m["plan"].update(domain={"attributes": [3]}), "does not hold what a release's does"),
-        (lambda m: m["plan"].update(kinds=[]), "does not hold what a release's does"),
+        (lambda m: m["plan"].pop("domain"), "it says of the plan's 'domain' something else than release.plan"),
+        (lambda m: m["plan"].update(domain={"attributes": [3]}), "it says of the plan's 'domain' something else"),
+        (lambda m: m["plan"].update(kinds=[]), "it says of the plan's 'kinds' something else than release.plan"),
+        (lambda m: m["plan"].update(more=1), "it says of the plan's 'more' something else than release.plan"),
+        (lambda m: m.update(plan=None), "it does not say what the plan is"),
+        (lambda m: m.update(noise=[]), "it does not say what the noise was"),
+        (lambda m: m["noise"].update(seed=1), "it does not say what the noise was"),
         (lambda m: m["tables"].update(profile="nobody's"), "does not hold what a release's does"),
         (lambda m: m["tables"].update(profile=["acs"]), "does not hold what a release's does"),
     ],
@@ -249,13 +253,13 @@ def test_no_path_leads_out_of_the_folder(folder, file):
     (folder.parent / "secret.csv").write_text("estimate\n1\n")
     digest = hashlib.sha256(b"estimate\n1\n").hexdigest()
     forge_index(folder, lambda rows: rows[0].update(file=file, sha256=digest))
-    with pytest.raises(FileFormatError, match=r"index\.csv names a file that is no table of the folder"):
-        load_tables(folder)[()]
+    with pytest.raises(FileFormatError, match=r"index\.csv names other tables or files than release\.plan asks for"):
+        load_tables(folder)
 
 
 def test_an_index_of_other_tables_or_columns_is_refused(folder):
     forge_index(folder, lambda rows: rows[0].update(name="nobody"))
-    with pytest.raises(FileFormatError, match=r"index\.csv names tables that metadata\.json does not know"):
+    with pytest.raises(FileFormatError, match=r"index\.csv names other tables or files than release\.plan asks for"):
         load_tables(folder)
     (folder / "index.csv").write_text("a\n1\n")
     rehash(folder, "index.csv")
@@ -264,11 +268,11 @@ def test_an_index_of_other_tables_or_columns_is_refused(folder):
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
-@pytest.mark.parametrize("damage", ["another table", "fewer rows", "noise", "nothing"])
+@pytest.mark.parametrize("damage", ["another table", "fewer rows", "more rows", "noise", "nothing"])
 def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(saved, tmp_path, file_format, damage):
     folder = Path(shutil.copytree(saved / f"{file_format}-gls", tmp_path / "copy"))
     path = folder / "tables" / f"b.{file_format}"
-    other = {"another table": "yes", "fewer rows": "b"}.get(damage)
+    other = {"another table": "yes", "fewer rows": "_total", "more rows": "a.b"}.get(damage)
     if other is not None:
         path.write_bytes((folder / "tables" / f"{other}.{file_format}").read_bytes())
     else:
@@ -277,11 +281,96 @@ def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(saved,
 
     def change(rows):
         (row,) = (row for row in rows if row["name"] == "b")
-        row.update(sha256=digest, cells="3" if damage == "fewer rows" else row["cells"])
+        row.update(sha256=digest)
 
     forge_index(folder, change)
     with pytest.raises(FileFormatError, match=rf"tables/b\.{file_format} is not the table that the index says it is"):
         load_tables(folder)["b"]
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_rows_in_another_order_are_refused_though_their_hash_is_right(saved, tmp_path, file_format):
+    import pyarrow as pa
+
+    from residualplanner.reconstruction.export_files import csv_bytes, parquet_bytes
+    from residualplanner.reconstruction.workbook import workbook_bytes
+
+    folder = Path(shutil.copytree(saved / f"{file_format}-default", tmp_path / "copy"))
+    turned = pa.Table.from_pandas(load_tables(folder)["b",].iloc[::-1], preserve_index=False)
+    write = {"parquet": parquet_bytes, "csv": csv_bytes, "xlsx": lambda table: workbook_bytes(table, [])}[file_format]
+    path = folder / "tables" / f"b.{file_format}"
+    path.write_bytes(write(turned))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    forge_index(folder, lambda rows: next(row for row in rows if row["name"] == "b").update(sha256=digest))
+    with pytest.raises(FileFormatError, match=rf"tables/b\.{file_format} is not the table that the index says it is"):
+        load_tables(folder)["b"]
+
+
+def test_a_folder_of_cells_in_another_number_is_refused(folder):
+    forge_index(folder, lambda rows: rows[1].update(cells="4"))
+    with pytest.raises(FileFormatError, match=r"index\.csv names other tables or files than release\.plan asks for"):
+        load_tables(folder)
+
+
+def test_the_plan_beside_the_tables_is_compared_and_checked(folder):
+    other = select(marginals(DOMAIN, up_to=2), budget=zcdp(0.5))
+    (folder / "release.plan").unlink()
+    with pytest.raises(FileFormatError, match=r"release\.plan is not there"):
+        load_tables(folder)
+    other.save(folder / "release.plan")
+    with pytest.raises(FileFormatError, match=r"release\.plan was altered"):
+        load_tables(folder)
+    rehash(folder, "release.plan")
+    with pytest.raises(
+        FileFormatError, match=r"it says of the plan's 'sha256' something else than release\.plan beside"
+    ):
+        load_tables(folder)
+    (folder / "release.plan").write_bytes(b"nothing")
+    rehash(folder, "release.plan")
+    with pytest.raises(FileFormatError, match=r"release\.plan: .*this is no residualplanner file"):
+        load_tables(folder)
+
+
+def test_a_parquet_file_of_very_many_rows_in_few_bytes_is_refused_before_it_is_read(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from residualplanner.reconstruction.reading_files import read_table
+
+    rows = 20_000_000
+    pq.write_table(pa.table({"x": pa.array(np.zeros(rows))}), tmp_path / "bomb.parquet", compression="SNAPPY")
+    content = (tmp_path / "bomb.parquet").read_bytes()
+    assert len(content) < 100_000
+    before = pa.total_allocated_bytes()
+    with pytest.raises(FileFormatError, match="is not the table that the index says it is"):
+        read_table(content, Path("bomb.parquet"), {"x": "double"}, rows)
+    assert pa.total_allocated_bytes() - before < 2**20
+
+
+def test_long_texts_that_repeat_in_a_parquet_file_are_refused_before_they_are_written_out():
+    import pyarrow as pa
+
+    from residualplanner.reconstruction.export_files import parquet_bytes
+    from residualplanner.reconstruction.reading_files import read_table
+
+    rows = 100_000
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array(["a" * 100_000]))
+    content = parquet_bytes(pa.table({"label": column, "x": pa.array(np.arange(float(rows)))})).to_pybytes()
+    with pytest.raises(FileFormatError, match="is not the table that the index says it is"):
+        read_table(content, Path("bomb.parquet"), {"label": "string", "x": "double"}, rows)
+
+
+def test_a_workbook_that_grows_a_thousandfold_is_refused_before_it_is_unpacked():
+    import io
+    import zipfile
+
+    from residualplanner.reconstruction.reading_files import read_table
+
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", b" " * 2**26)
+    with pytest.raises(FileFormatError, match="is not the table that the index says it is"):
+        read_table(stream.getvalue(), Path("bomb.xlsx"), {"x": "double"}, 1)
 
 
 def test_what_is_no_release_is_refused(tmp_path):

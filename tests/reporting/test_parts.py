@@ -17,7 +17,6 @@ from residualplanner.reporting.drawing import inline_svg, svg_of
 from residualplanner.reporting.estimates import rows_of_tables
 from residualplanner.reporting.fairness import fairness_of, spread
 from residualplanner.reporting.figures import figures_of
-from residualplanner.reporting.folder import workload_of_errors
 from residualplanner.reporting.plots import draw_shares, fairness_figure, log_ticks
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of
@@ -70,14 +69,11 @@ def test_weightings_are_left_out_where_they_cannot_be_planned():
     assert "not planned" in figure.caption
 
 
-def test_the_workload_of_a_folder_is_read_off_its_error_table_or_not_at_all(marginals_plan, plan):
-    found = workload_of_errors(marginals_plan.domain, marginals_plan.errors())
-    assert list(found) == list(marginals_plan.workload)
-    assert found.weights.tolist() == marginals_plan.workload.weights.tolist()
-    assert workload_of_errors(plan.domain, plan.errors()) is None
-    domain = rp.Domain({"a": 2, "a × b": 2, "b": 2})
-    ambiguous = rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1))
-    assert workload_of_errors(domain, ambiguous.errors()) is None
+def test_the_workload_of_a_folder_is_that_of_its_plan(plan, tmp_path):
+    any_release(plan).save(tmp_path / "tables")
+    found = subject_of(tmp_path / "tables", level=0.95).workload
+    assert list(found) == list(plan.workload)
+    assert found.weights.tolist() == plan.workload.weights.tolist()
 
 
 @pytest.fixture(scope="module")

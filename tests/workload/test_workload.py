@@ -259,3 +259,8 @@ def test_a_query_whose_closure_is_too_large_is_refused_when_it_is_asked_for(widt
     assert workload.cells.tolist() == [2.0**width]
     with pytest.raises(WorkloadError, match="too large"):
         _ = workload.closure
+
+
+def test_a_weight_that_no_float_can_hold_is_refused():
+    with pytest.raises(WorkloadError, match="weights must be numbers, one for each query"):
+        Workload(Domain({"a": 2}), [("a",)], weights=[10**400])

@@ -1,0 +1,58 @@
+"""What is changed at random is read or refused as the library refuses; `benchmarks.fuzz` does it 100,000 times."""
+
+from functools import cache
+
+import pytest
+
+from benchmarks.fuzz import Verdict, changed_files, counts_of, outcome_of, require_read
+from benchmarks.fuzz_readers import READERS
+
+CASES = 400
+
+
+@cache
+def good_files(reader):
+    return reader.make()
+
+
+@pytest.fixture(params=READERS, ids=lambda reader: reader.name)
+def reader(request):
+    return request.param
+
+
+def test_every_reader_reads_the_good_files_that_are_changed(reader):
+    for files in good_files(reader):
+        require_read(reader, files)
+
+
+def test_no_changed_file_makes_a_reader_raise_a_foreign_error(reader):
+    good, read = good_files(reader), 0
+    for number in range(counts_of(CASES)[reader.name]):
+        outcome = outcome_of(reader, changed_files(reader, good, number, seed=0), number)
+        assert outcome.verdict is not Verdict.FOREIGN, f"case {number} of seed 0: {outcome.words}"
+        read += outcome.verdict is Verdict.READ
+    assert read < number  # that files are changed so that some are refused
+
+
+def test_a_case_is_the_same_again_and_hashes_are_passed(reader):
+    good = good_files(reader)
+    cases = [changed_files(reader, good, number) for number in range(20)]
+    assert cases == [changed_files(reader, good, number) for number in range(20)]
+    assert any(case not in good for case in cases)
+
+
+def test_a_foreign_error_and_a_warning_are_seen(reader):
+    import warnings
+    from dataclasses import replace
+
+    def fail(path):
+        raise KeyError("foreign")
+
+    def warn(path):
+        warnings.warn("foreign", RuntimeWarning, stacklevel=1)
+
+    for read in (fail, warn):
+        (files, *_) = good_files(reader)
+        outcome = outcome_of(replace(reader, read=read), files, 0)
+        assert outcome.verdict is Verdict.FOREIGN
+        assert "foreign" in outcome.words
