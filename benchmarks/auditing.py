@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
 from residualplanner.bases import Basis, integer_basis
+from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits
 from residualplanner.domain import Domain
 from residualplanner.kron import tables_of_residuals
 from residualplanner.measurement import measure
 from residualplanner.measurement.answers import IntegerAnswers
 from residualplanner.measurement.discrete import integer_answers
-from residualplanner.measurement.discrete_gaussian import ByteSource, InsecureTestBits
 from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.precision import precision_of
@@ -40,7 +40,8 @@ from residualplanner.plan import Plan
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Prefix
 from residualplanner.reconstruction import reconstruct
-from residualplanner.workload import BasesBySet, ShapeGroups, Workload
+from residualplanner.strategy import BasesBySet, ShapeGroups
+from residualplanner.workload import Workload
 
 Scores = NDArray[np.float64]
 

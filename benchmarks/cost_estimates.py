@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import residualplanner as rp
+from residualplanner.losses.losses import Loss
 from residualplanner.plan import CostEstimate
-from residualplanner.plan.losses import Loss
 from residualplanner.queries import Kind
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)

@@ -23,8 +23,8 @@ from benchmarks.fuzz_files import (
     changed_table,
     changed_toml,
 )
-from residualplanner.cli.spec_file import read_spec
-from residualplanner.cli.spec_objects import budget_of_spec, domain_of_spec, targets_of_spec, workload_of_spec
+from residualplanner.cli.spec.file import read_spec
+from residualplanner.cli.spec.objects import budget_of_spec, domain_of_spec, targets_of_spec, workload_of_spec
 from residualplanner.errors import ResidualPlannerError
 from residualplanner.measurement import IntegerAnswers, Measurement, NoiseRecord
 from residualplanner.measurement.answers import residual_count

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner.measurement.discrete_gaussian import Scales, discrete_gaussian, discrete_gaussian_flat
+from residualplanner.discrete_gaussian import Scales, discrete_gaussian, discrete_gaussian_flat
 from tests.measurement.discrete_gaussian.sampler_oracles import canonne_kamath_steinke
 
 GAMMAS = (1, 10, 10**3, 10**6, 10**9)

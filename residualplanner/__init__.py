@@ -20,28 +20,27 @@ from residualplanner.errors import (
     UnforcedError,
     WorkloadError,
 )
-from residualplanner.measurement import CsvFile, Ledger, Measurement, load_measurement, measure
+from residualplanner.ledger import Ledger
+from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances, Targets
+from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
+from residualplanner.optimize import svd_bound
 from residualplanner.plan import (
     Comparison,
-    ConvexLoss,
     CostEstimate,
     CostOfMore,
-    MaxVariance,
     Plan,
-    SumOfVariances,
-    Targets,
     compare,
     cost_estimate,
     cost_of_more,
     load_plan,
     select,
-    svd_bound,
     sweep,
 )
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
-from residualplanner.workload import BasesBySet, Workload, marginals
+from residualplanner.strategy import BasesBySet
+from residualplanner.workload import Workload, marginals
 
 __all__ = [
     "ArgumentError",

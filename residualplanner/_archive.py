@@ -19,11 +19,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._atomic import PathLike, require_free_folder, write_whole, write_whole_folder
 from residualplanner._checks import frozen, require_path
 from residualplanner._file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner._json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
 from residualplanner._version import __version__
-from residualplanner._whole import PathLike, require_free_folder, write_whole, write_whole_folder
 from residualplanner.errors import FileFormatError
 
 Array = NDArray[Any]

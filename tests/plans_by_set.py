@@ -10,12 +10,13 @@ import dense
 from kinds import kinds_of
 from residualplanner.bases import Basis, integer_basis, subtraction_basis
 from residualplanner.domain import Domain
+from residualplanner.optimize.bases.asked_forms import asked_forms
 from residualplanner.plan import Plan
-from residualplanner.plan.asked_forms import asked_forms
-from residualplanner.plan.by_set.cost import cost_bound_by_set
 from residualplanner.privacy import Neighbors, pcost
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
-from residualplanner.workload import BasesBySet, Workload
+from residualplanner.strategy import BasesBySet
+from residualplanner.strategy.by_set.cost import cost_bound_by_set
+from residualplanner.workload import Workload
 from strategies import NAMES
 
 FAMILY = "optimal_by_set"

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from residualplanner.bases import Basis
+from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement import Measurement, measure
 from residualplanner.measurement import discrete as mechanism
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement.measure import measure_with_bits
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.plan import Plan

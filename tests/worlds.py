@@ -23,10 +23,11 @@ from dense import product, subtraction
 from mixed_bases import basis_of, random_kind, random_matrix
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.plan import Plan, select
-from residualplanner.plan.by_set.cost import cost_bound_by_set
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Prefix
-from residualplanner.workload import BasesBySet, Workload
+from residualplanner.strategy import BasesBySet
+from residualplanner.strategy.by_set.cost import cost_bound_by_set
+from residualplanner.workload import Workload
 
 Entry = tuple[Any, int | None]
 Record = tuple[Entry, ...]

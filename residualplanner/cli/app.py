@@ -12,14 +12,15 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from residualplanner._atomic import write_whole
 from residualplanner._version import __version__
-from residualplanner._whole import write_whole
-from residualplanner.cli.failures import (
+from residualplanner.cli.messages.failures import (
     reported_failures,
     require_free_file,
     require_new_folder,
     telling_outputs,
 )
+from residualplanner.cli.messages.output import Output
 from residualplanner.cli.options import (
     AtMost,
     BudgetText,
@@ -39,7 +40,6 @@ from residualplanner.cli.options import (
     SpecLevel,
     SpecProfile,
 )
-from residualplanner.cli.output import Output
 from residualplanner.cli.wanted import MEASUREMENT, PLAN, SOURCE, SPEC, require_file, require_records
 
 
@@ -139,7 +139,7 @@ def init(
     require_file(source, "init", SOURCE)
     path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
     require_free_file(path)
-    from residualplanner.cli.starting_spec import say_start, starting_spec
+    from residualplanner.cli.starting.starting_spec import say_start, starting_spec
 
     start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
     with telling_outputs(path):
@@ -172,10 +172,10 @@ def plan(  # noqa: PLR0913
 
     What the spec says of budget, loss and level can be typed here instead, to compare, without editing it.
     """
-    from residualplanner.cli.overrides import Typed, overridden
     from residualplanner.cli.replacing import require_place_for_plan
     from residualplanner.cli.runs import run_plan
-    from residualplanner.cli.spec_file import read_spec
+    from residualplanner.cli.spec.file import read_spec
+    from residualplanner.cli.spec.overrides import Typed, overridden
 
     require_file(spec, "plan", SPEC)
     path = spec.with_suffix(".plan") if path is None else path
@@ -227,10 +227,10 @@ def reconstruct(
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
     require_file(path, "reconstruct", MEASUREMENT)
     require_new_folder(folder)
-    from residualplanner.cli.overrides import require_level
     from residualplanner.cli.rehearsal import rehearse_reconstruct
     from residualplanner.cli.runs import run_reconstruct
-    from residualplanner.cli.spec_file import OutputTable
+    from residualplanner.cli.spec.file import OutputTable
+    from residualplanner.cli.spec.overrides import require_level
 
     asked = OutputTable(format=format, profile=profile, level=None if level is None else require_level(level))
     run = rehearse_reconstruct if dry_run else run_reconstruct
@@ -271,11 +271,11 @@ def release(  # noqa: PLR0913
     require_new_folder(folder)
     if kept is not None:
         require_free_file(kept)
-    from residualplanner.cli.overrides import Typed, overridden
     from residualplanner.cli.paid import measurement_beside, require_no_measurement
     from residualplanner.cli.rehearsal import rehearse_release
     from residualplanner.cli.runs import run_release
-    from residualplanner.cli.spec_file import read_spec
+    from residualplanner.cli.spec.file import read_spec
+    from residualplanner.cli.spec.overrides import Typed, overridden
 
     if kept is None:
         require_no_measurement(measurement_beside(folder), folder)
@@ -373,6 +373,6 @@ def show_ledger(  # noqa: PLR0913
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a spec, for editors that complete and check TOML."""
-    from residualplanner.cli.spec_file import spec_schema
+    from residualplanner.cli.spec.file import spec_schema
 
     typer.echo(json.dumps(spec_schema(), indent=2))

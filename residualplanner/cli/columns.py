@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from residualplanner._words import separators
-from residualplanner.cli.spec_file import SIZE_LIMIT
+from residualplanner.cli.spec.file import SIZE_LIMIT
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError, FileFormatError
 

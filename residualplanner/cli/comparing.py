@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner._whole import write_whole
+from residualplanner._atomic import write_whole
 from residualplanner._words import number_text, rounded_up, table_text
-from residualplanner.cli.failures import telling_outputs
-from residualplanner.cli.output import Output
-from residualplanner.cli.summary import write_errors
+from residualplanner.cli.messages.failures import telling_outputs
+from residualplanner.cli.messages.output import Output
+from residualplanner.cli.messages.summary import write_errors
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Comparison, Plan, compare, load_plan
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner._words import decimal_text_down, decimal_text_up
-from residualplanner.cli.output import Output, command_text
-from residualplanner.cli.typed_budget import budget_of_text
+from residualplanner.cli.messages.output import Output, command_text
+from residualplanner.cli.spec.typed_budget import budget_of_text
 from residualplanner.cli.wanted import LEDGER, require_file
 from residualplanner.errors import BudgetError
-from residualplanner.measurement import Ledger
+from residualplanner.ledger import Ledger
 from residualplanner.privacy import Neighbors, claim_of_budget
 
 _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")

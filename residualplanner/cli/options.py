@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from residualplanner.cli.typed_budget import LossName, complete_budget
+from residualplanner.cli.spec.typed_budget import LossName, complete_budget
 
 Spec = Annotated[Path, typer.Argument(help="A spec, as init writes it.", metavar="SPEC")]
 Data = Annotated[

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from residualplanner._whole import write_whole, write_whole_folder
-from residualplanner.cli.failures import notes_of
-from residualplanner.cli.output import command_text
+from residualplanner._atomic import write_whole, write_whole_folder
+from residualplanner.cli.messages.failures import notes_of
+from residualplanner.cli.messages.output import command_text
 from residualplanner.errors import ResidualPlannerError
-from residualplanner.measurement import Ledger
+from residualplanner.ledger import Ledger
 from residualplanner.plan import Plan, bytes_text, plan_to_archive
 from residualplanner.workload import Workload
 

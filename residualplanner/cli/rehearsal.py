@@ -10,16 +10,17 @@ from pathlib import Path
 from residualplanner._words import decimal_text_up, listed
 from residualplanner.cli import steps
 from residualplanner.cli.columns import require_columns
-from residualplanner.cli.failures import naming
 from residualplanner.cli.ledgers import left_text, open_ledger
-from residualplanner.cli.output import Output
+from residualplanner.cli.messages.failures import naming
+from residualplanner.cli.messages.output import Output
+from residualplanner.cli.messages.sizes import require_writable
+from residualplanner.cli.messages.summary import say_workload
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
-from residualplanner.cli.sizes import require_writable
-from residualplanner.cli.spec_file import OutputTable, SpecFile
-from residualplanner.cli.summary import say_workload
-from residualplanner.cli.typed_budget import require_drawable_budget
+from residualplanner.cli.spec.file import OutputTable, SpecFile
+from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.domain import Domain
-from residualplanner.measurement import Ledger, load_measurement, require_measurable
+from residualplanner.ledger import Ledger
+from residualplanner.measurement import load_measurement, require_measurable
 from residualplanner.plan import Plan, bytes_text, cost_estimate, seconds_text
 from residualplanner.reconstruction import require_exportable
 from residualplanner.workload import Workload

@@ -6,7 +6,7 @@ Reads: paths, and the beginnings of files.  Gives: refusals before any work.
 from collections.abc import Callable
 from pathlib import Path
 
-from residualplanner.cli.failures import require_folder_around, require_free_file
+from residualplanner.cli.messages.failures import require_folder_around, require_free_file
 from residualplanner.cli.steps import errors_path
 from residualplanner.errors import ResidualPlannerError
 from residualplanner.plan import load_plan

@@ -5,8 +5,8 @@ Reads: a plan, or a release folder.  Gives: an HTML page, a folder of figures, m
 
 from pathlib import Path
 
-from residualplanner.cli.failures import require_folder_around, telling_outputs
-from residualplanner.cli.output import Output
+from residualplanner.cli.messages.failures import require_folder_around, telling_outputs
+from residualplanner.cli.messages.output import Output
 from residualplanner.cli.wanted import REPORTED, require_file
 from residualplanner.reporting import figures_folder, require_free_report, write_report
 

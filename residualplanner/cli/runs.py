@@ -10,9 +10,10 @@ from pathlib import Path
 
 from residualplanner.cli import steps
 from residualplanner.cli.columns import require_columns
-from residualplanner.cli.failures import naming, telling_outputs
 from residualplanner.cli.ledgers import open_ledger, say_charge
-from residualplanner.cli.output import Output, command_text
+from residualplanner.cli.messages.failures import naming, telling_outputs
+from residualplanner.cli.messages.output import Output, command_text
+from residualplanner.cli.messages.summary import say_release, say_spending, say_workload
 from residualplanner.cli.paid import (
     measurement_beside,
     measurement_bytes,
@@ -23,10 +24,10 @@ from residualplanner.cli.paid import (
     telling_measurement,
 )
 from residualplanner.cli.rehearsal import require_tables
-from residualplanner.cli.spec_file import OutputTable, SpecFile
-from residualplanner.cli.summary import say_release, say_spending, say_workload
-from residualplanner.cli.typed_budget import require_drawable_budget
-from residualplanner.measurement import Ledger, Measurement, load_measurement
+from residualplanner.cli.spec.file import OutputTable, SpecFile
+from residualplanner.cli.spec.typed_budget import require_drawable_budget
+from residualplanner.ledger import Ledger
+from residualplanner.measurement import Measurement, load_measurement
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import Release, reconstruct
 

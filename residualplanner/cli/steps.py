@@ -5,13 +5,14 @@ Reads: checked specs, plans, measurements; in `measure_records` alone, records. 
 
 from pathlib import Path
 
-from residualplanner._whole import write_whole
-from residualplanner.cli.output import Output
-from residualplanner.cli.sizes import require_writable, say_search
-from residualplanner.cli.spec_file import SpecFile
-from residualplanner.cli.spec_objects import domain_of_spec, plan_of_spec, workload_of_spec
-from residualplanner.cli.summary import say_errors, say_plan, say_workload, write_errors
-from residualplanner.measurement import CsvFile, Ledger, Measurement, measure
+from residualplanner._atomic import write_whole
+from residualplanner.cli.messages.output import Output
+from residualplanner.cli.messages.sizes import require_writable, say_search
+from residualplanner.cli.messages.summary import say_errors, say_plan, say_workload, write_errors
+from residualplanner.cli.spec.file import SpecFile
+from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
+from residualplanner.ledger import Ledger
+from residualplanner.measurement import CsvFile, Measurement, measure
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import FormatName, ProfileName, Release, require_exportable
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from residualplanner import _file_kinds as kinds
 from residualplanner._file_kinds import FileKind, kind_of_path
-from residualplanner.cli.failures import require_readable
+from residualplanner.cli.messages.failures import require_readable
 from residualplanner.errors import FileFormatError
 
 

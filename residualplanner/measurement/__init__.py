@@ -2,8 +2,6 @@
 
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
 from residualplanner.measurement.files import load_measurement, noise_from_json, noise_to_json
-from residualplanner.measurement.ledger import Ledger
-from residualplanner.measurement.ledger_lines import LedgerEntry
 from residualplanner.measurement.measure import BATCH_CELLS, measure, require_measurable
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.noise_record import NoiseRecord
@@ -13,8 +11,6 @@ __all__ = [
     "BATCH_CELLS",
     "CsvFile",
     "IntegerAnswers",
-    "Ledger",
-    "LedgerEntry",
     "Measurement",
     "NoiseRecord",
     "Progress",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.errors import FileFormatError
-from residualplanner.workload import ShapeGroups
+from residualplanner.strategy import ShapeGroups
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import TypedDict
 
 from residualplanner.errors import BudgetError
-from residualplanner.measurement.ledger import Ledger
-from residualplanner.measurement.ledger_lines import LedgerEntry, Notion
+from residualplanner.ledger import Ledger, LedgerEntry, Notion
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.privacy import claim_of_budget
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray, frozen
 from residualplanner.errors import WorkloadError
 from residualplanner.sources import Progress, Source
-from residualplanner.workload import AttributeSets, Closure, ShapeGroups
+from residualplanner.strategy import ShapeGroups
+from residualplanner.workload import AttributeSets, Closure
 
 #: How many counts may be held at once.
 CELL_LIMIT = 2**31

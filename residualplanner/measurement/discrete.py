@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner.discrete_gaussian import ByteSource, Scales, draw_arrays, draw_flat
 from residualplanner.kron import Scratch
 from residualplanner.measurement.answers import IntegerAnswers, residual_count
 from residualplanner.measurement.counting import NOTHING
-from residualplanner.measurement.discrete_gaussian import ByteSource, Scales
-from residualplanner.measurement.discrete_gaussian.drawing import draw_arrays, draw_flat
 from residualplanner.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
 from residualplanner.measurement.precision import gamma2_ratio
 from residualplanner.sources import Progress
-from residualplanner.workload import ShapeGroups
+from residualplanner.strategy import ShapeGroups
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache, and for how many noise is drawn.
 BATCH_CELLS = 2**15

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from residualplanner._archive import content_hash, read_archive, write_archive
+from residualplanner._atomic import PathLike
 from residualplanner._checks import IntArray
-from residualplanner._whole import PathLike
 from residualplanner._words import fraction_text
+from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.errors import BudgetError, FileFormatError, memory_for
+from residualplanner.ledger import TEXT_LIMIT
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.measurement.lattice import lattice_divisors
-from residualplanner.measurement.ledger_lines import TEXT_LIMIT
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord, package_versions
 from residualplanner.measurement.precision import (

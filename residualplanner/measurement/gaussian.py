@@ -10,8 +10,8 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.bases import Basis
+from residualplanner.discrete_gaussian import NoiseError
 from residualplanner.kron import ProductMap, Scratch, keeping, matrix_map, residuals_of_tables, subtracting
-from residualplanner.measurement.discrete_gaussian import NoiseError
 
 #: What answers for a stack of tables with the same bases (k,): reads these, counts (b, n_1, .., n_k) and noise
 #: variances (b,), and writes the residual answers (b, m_1, .., m_k).

@@ -11,7 +11,7 @@ from residualplanner._checks import FloatArray
 from residualplanner._margins import NOISE_SCALE
 from residualplanner.measurement.precision import gamma2_ratio
 from residualplanner.privacy import Neighbors
-from residualplanner.workload import ShapeGroups
+from residualplanner.strategy import ShapeGroups
 
 #: From this precision on a public total keeps its step of 1: the noise is 0, but for a chance below exp(-500).
 _NO_NOISE = 2**10

@@ -14,35 +14,24 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, frozen, type_refusal, value_text
 from residualplanner._words import suggestion
+from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError
+from residualplanner.ledger import Ledger, charged_text
 from residualplanner.measurement.answers import ResidualAnswers, residual_count
 from residualplanner.measurement.charging import charge_plan, require_room_for_plan
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
 from residualplanner.measurement.discrete import integer_answers
-from residualplanner.measurement.discrete_gaussian import ByteSource, OperatingSystemBits
-from residualplanner.measurement.gaussian import (
-    Mechanism,
-    gaussian_mechanism,
-    generator_of_entropy,
-    release_generator,
-)
+from residualplanner.measurement.gaussian import Mechanism, gaussian_mechanism, generator_of_entropy, release_generator
 from residualplanner.measurement.lattice import lattice_divisors
-from residualplanner.measurement.ledger import Ledger
-from residualplanner.measurement.ledger_statements import charged_text
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
-from residualplanner.measurement.precision import (
-    measured_cost,
-    precision_of,
-    require_affordable,
-    require_drawable,
-)
+from residualplanner.measurement.precision import measured_cost, precision_of, require_affordable, require_drawable
 from residualplanner.measurement.resources import require_memory
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
 from residualplanner.privacy import require_discrete
 from residualplanner.sources import Progress, Source, open_source, require_result_room
-from residualplanner.workload import ShapeGroups
+from residualplanner.strategy import ShapeGroups
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache.
 BATCH_CELLS = 2**16

@@ -5,11 +5,11 @@ Nothing here knows how many records there were, where they came from, or when.
 
 from dataclasses import dataclass
 
-from residualplanner._whole import PathLike
+from residualplanner._atomic import PathLike
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.plan import Plan
-from residualplanner.workload import ShapeGroups, shape_groups, shape_groups_by_set
+from residualplanner.strategy import ShapeGroups, shape_groups, shape_groups_by_set
 
 
 @dataclass(frozen=True, eq=False)

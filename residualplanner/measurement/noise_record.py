@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from residualplanner._version import __version__
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits, OperatingSystemBits
+from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.privacy import PrivacyClaim
 
 Kind = Literal["discrete", "gaussian"]

@@ -17,7 +17,7 @@ from residualplanner._checks import FloatArray, IntArray
 from residualplanner.bases import Basis
 from residualplanner.kron import Scratch, differences_of_tables, integer_products, joined, near_enough, products_modulo
 from residualplanner.measurement.precision import gamma2_ratio
-from residualplanner.workload import ShapeGroups
+from residualplanner.strategy import ShapeGroups
 
 #: Below this many records the width that numbers are computed with depends on the plan alone.
 RECORDS = 2**33

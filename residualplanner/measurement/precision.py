@@ -10,8 +10,8 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.errors import BudgetError
-from residualplanner.plan import Plan, exact_cost_by_set
-from residualplanner.workload import shape_groups
+from residualplanner.plan import Plan
+from residualplanner.strategy import exact_cost_by_set, shape_groups
 
 _NOISE_RULE = (
     "w = nextafter(1 / noise_variance, 0) in float64, read as an exact fraction; "

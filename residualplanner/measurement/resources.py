@@ -12,7 +12,7 @@ from pathlib import Path
 
 from residualplanner.errors import ResourceError
 from residualplanner.plan import bytes_text
-from residualplanner.workload import ShapeGroups
+from residualplanner.strategy import ShapeGroups
 
 #: Bytes for a count, and for an answer.
 _NUMBER = 8

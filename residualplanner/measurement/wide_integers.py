@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, frozen
 from residualplanner.errors import FileFormatError
-from residualplanner.workload import ShapeGroups
+from residualplanner.strategy import ShapeGroups
 
 _WORD = 64
 

@@ -4,7 +4,6 @@ pandas' and PyArrow's home in this layer; both are imported when the table is as
 """
 
 import math
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +11,7 @@ import numpy as np
 from residualplanner._checks import FloatArray
 from residualplanner._margins import margin_factor
 from residualplanner._words import JOIN
-from residualplanner.plan.targets import Targets
-from residualplanner.plan.variances import Piece, noise_weights
+from residualplanner.losses import Targets
 from residualplanner.workload import Workload, row_numbers
 
 if TYPE_CHECKING:
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 
 #: How the query of no attributes, the number of records, is called in tables.
 TOTAL = "(total)"
-#: Queries that matter less than this, beside others or at all, would make shares overflow.
-_LEAST = 1e-100
 
 
 def error_table(
@@ -62,29 +58,6 @@ def error_table(
         is_met = pd.Series(targets.are_met(workload, max_variance), dtype="boolean")
         table["meets_target"] = is_met.mask(table["target"].isna())
     return table
-
-
-def privacy_shares(workload: Workload, cost: FloatArray, pieces: Callable[[], Iterable[Piece]]) -> FloatArray:
-    """The share of the privacy cost that each query accounts for, (q,); they add up to 1.
-
-    The cost of each base mechanism is split over the queries that use it, in proportion to what they take of its noise,
-    summed over their cells and times their weight; if a query has weight 0, or next to none beside another, all weights
-    are left out, since noise that only such queries use would have nobody to be charged to.
-
-    Args:
-        workload: the queries.
-        cost (m,): of every set of the closure.
-        pieces: gives the queries and what an average cell takes of the noise of their sets.
-    """
-    importance = workload.weights * workload.cells
-    if not (importance > _LEAST * max(1.0, float(importance.max()))).all():
-        importance = workload.cells
-    per_use = cost / noise_weights(pieces(), importance, len(cost))
-    shares = np.empty(len(workload))
-    for queries, positions, taken in pieces():
-        shares[queries] = importance[queries] * np.einsum("qs,qs->q", taken, per_use[positions])
-    total: FloatArray = shares / shares.sum()
-    return total
 
 
 def _query_names(workload: Workload) -> Any:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._archive import content_hash, read_archive, write_archive
-from residualplanner._whole import PathLike
+from residualplanner._atomic import PathLike
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
 from residualplanner.plan.basis_arrays import BASES, bases_from_arrays, bases_to_arrays
-from residualplanner.plan.by_set.arrays import are_by_set, by_set_from_arrays, by_set_to_arrays
+from residualplanner.plan.by_set_arrays import are_by_set, by_set_from_arrays, by_set_to_arrays
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.target_arrays import TARGETS, targets_from_arrays, targets_to_arrays
 from residualplanner.privacy import Budget, Neighbors

@@ -13,26 +13,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, require_numbers
-from residualplanner._whole import PathLike
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError, memory_for
-from residualplanner.plan.accuracy import Accuracy, OneBasisAccuracy, TableAccuracy
-from residualplanner.plan.attributes import checked_bases, cost_numbers, require_all_spanned
-from residualplanner.plan.by_set.accuracy import AccuracyBySet
-from residualplanner.plan.by_set.cost import cost_bound_by_set
-from residualplanner.plan.cost_estimate import CostEstimate, cost_estimate
-from residualplanner.plan.costs import cost_upper_bound, require_public_total
+from residualplanner.losses import Loss, MaxVariance, SumOfVariances, Targets, importance_of, read_loss
+from residualplanner.optimize import svd_bound
 from residualplanner.plan.error_table import error_table
-from residualplanner.plan.losses import Loss, MaxVariance, SumOfVariances, importance_of, read_loss
-from residualplanner.plan.max_abs_error import mean_max_bound
-from residualplanner.plan.noise_variances import NoiseVariances
-from residualplanner.plan.svd_bound import svd_bound
-from residualplanner.plan.targets import Targets
-from residualplanner.plan.transposed import TransposedTable
+from residualplanner.plan.questions.cost_estimate import CostEstimate, cost_estimate
 from residualplanner.privacy import Budget, Neighbors
-from residualplanner.workload import BasesBySet, Closure, QueryLike, Workload, written_query
+from residualplanner.strategy import (
+    Accuracy,
+    AccuracyBySet,
+    BasesBySet,
+    NoiseVariances,
+    OneBasisAccuracy,
+    TableAccuracy,
+    TransposedTable,
+    checked_bases,
+    cost_bound_by_set,
+    cost_numbers,
+    cost_upper_bound,
+    mean_max_bound,
+    require_all_spanned,
+    require_public_total,
+)
+from residualplanner.workload import Closure, QueryLike, Workload, written_query
 
 if TYPE_CHECKING:
     import pandas as pd

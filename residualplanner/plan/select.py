@@ -12,31 +12,44 @@ from residualplanner._checks import FloatArray, require_positive, value_text
 from residualplanner._words import suggestion
 from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.errors import BudgetError, WorkloadError, memory_for
-from residualplanner.plan.attributes import workload_numbers
-from residualplanner.plan.bases_asked import BY_SET, Bases, bases_for
-from residualplanner.plan.basis_choice import stopped_words
-from residualplanner.plan.by_set.choice import ChoiceBySet, choose_by_set, spending
-from residualplanner.plan.by_set.cost import cost_bound_by_set
-from residualplanner.plan.by_set.problem import by_set_problem
-from residualplanner.plan.convex_noise import least_convex, least_cost
-from residualplanner.plan.costs import cost_upper_bound, require_public_total
-from residualplanner.plan.losses import (
+from residualplanner.losses import (
     ConvexLoss,
     Loss,
     LossObject,
     MaxVariance,
     SumOfVariances,
+    Targets,
+    basis_importance,
     describe_loss,
     importance_of,
     read_loss,
 )
+from residualplanner.optimize import (
+    BY_SET,
+    Bases,
+    ChoiceBySet,
+    NoiseChoice,
+    bases_for,
+    by_set_problem,
+    choose_by_set,
+    least_convex,
+    least_cost,
+    least_largest_ratio,
+    least_maximum,
+    least_sum,
+    spending,
+    stopped_words,
+)
 from residualplanner.plan.plan import Plan
-from residualplanner.plan.target_noise import least_largest_ratio
-from residualplanner.plan.targets import Targets, basis_importance
-from residualplanner.plan.unit_noise import least_maximum, least_sum
 from residualplanner.privacy import Budget, Neighbors, Notion, pcost
-from residualplanner.selection import NoiseChoice
-from residualplanner.workload import BasesBySet, Workload, require_workload
+from residualplanner.strategy import (
+    BasesBySet,
+    cost_bound_by_set,
+    cost_upper_bound,
+    require_public_total,
+    workload_numbers,
+)
+from residualplanner.workload import Workload, require_workload
 
 #: What may be meant by a word for a budget, and how it is written.
 _BUDGETS = {

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.errors import BudgetError, FileFormatError
-from residualplanner.plan.targets import Targets
+from residualplanner.losses import Targets
 
 #: The array of margins, one for each query, 0 where there is none.
 TARGETS = "targets"

@@ -21,7 +21,7 @@ from residualplanner.bases import Basis, basis_codes
 from residualplanner.kron import ProductMap, keeping, matrix_map
 from residualplanner.measurement import BATCH_CELLS, IntegerAnswers, Measurement, ResidualAnswers
 from residualplanner.plan import Plan
-from residualplanner.workload import ShapeGroups, shape_groups
+from residualplanner.strategy import ShapeGroups, shape_groups
 
 
 def reference_answers(measurement: Measurement) -> IntegerAnswers | ResidualAnswers:

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, require_path, require_type
-from residualplanner._whole import PathLike
 from residualplanner.bases import spans_kind
 from residualplanner.errors import DomainError, WorkloadError, memory_for
 from residualplanner.kron import Scratch
 from residualplanner.measurement import BATCH_CELLS, Measurement, Progress
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
-from residualplanner.reconstruction.export_files import FormatName
+from residualplanner.reconstruction.files.export_files import FormatName
 from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.stacks import Rebuilder, Stack
 from residualplanner.reconstruction.table import Table
@@ -179,7 +179,7 @@ class Release(Mapping[Any, Table]):
             MissingExtraError: workbooks are asked for, and XlsxWriter is not installed.
             OSError: the folder cannot be written.
         """
-        from residualplanner.reconstruction.export import save_release
+        from residualplanner.reconstruction.files.export import save_release
 
         require_path("release.save", folder, 'release.save("release")')
         save_release(self, folder, format, profile=profile, level=level, progress=progress)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner.errors import ResidualPlannerError
-from residualplanner.plan import Plan, SumOfVariances, select
+from residualplanner.losses import SumOfVariances
+from residualplanner.plan import Plan, select
 from residualplanner.reporting.subject import Subject
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from residualplanner._whole import PathLike, require_free_folder, write_whole, write_whole_folder
+from residualplanner._atomic import PathLike, require_free_folder, write_whole, write_whole_folder
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan, load_plan
 from residualplanner.reconstruction import Release

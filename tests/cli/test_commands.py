@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import residualplanner
-from residualplanner.cli import output as output_module
-from residualplanner.cli.output import Output
+from residualplanner.cli.messages import output as output_module
+from residualplanner.cli.messages.output import Output
 from residualplanner.domain import Bins, Domain
 from residualplanner.measurement import load_measurement
 from residualplanner.plan import load_plan, select
@@ -180,8 +180,8 @@ def test_short_work_shows_no_bar(monkeypatch, capsys):
 
 
 def test_a_large_plan_says_first_what_it_takes(run, folder, monkeypatch):
-    monkeypatch.setattr("residualplanner.cli.sizes.LARGE_SETS", 2)
-    monkeypatch.setattr("residualplanner.cli.sizes.LARGE_CELLS", 100)
+    monkeypatch.setattr("residualplanner.cli.messages.sizes.LARGE_SETS", 2)
+    monkeypatch.setattr("residualplanner.cli.messages.sizes.LARGE_CELLS", 100)
     (folder / "domain.json").write_text(json.dumps({"a": 30, "b": 40}))
     run("init", "domain.json")
     told = run("plan", "domain.toml").stdout

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner.cli import sizes
-from residualplanner.cli.sizes import require_writable
-from residualplanner.cli.spec_file import read_spec, spec_schema
-from residualplanner.cli.starting_spec import spec_text
+from residualplanner.cli.messages import sizes
+from residualplanner.cli.messages.sizes import require_writable
+from residualplanner.cli.spec.file import read_spec, spec_schema
+from residualplanner.cli.starting.starting_spec import spec_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import load_measurement

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from residualplanner.cli.spec_file import read_spec
-from residualplanner.cli.spec_objects import domain_of_spec, workload_of_spec
+from residualplanner.cli.spec.file import read_spec
+from residualplanner.cli.spec.objects import domain_of_spec, workload_of_spec
 from residualplanner.datasets import adult
 from residualplanner.plan import load_plan
 from residualplanner.workload import marginals

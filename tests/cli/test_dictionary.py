@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.cli.declared import of_values
-from residualplanner.cli.dictionary import HEADERS, is_dictionary_header, read_dictionary
-from residualplanner.cli.spec_file import read_spec
-from residualplanner.cli.spec_objects import domain_of_spec
-from residualplanner.cli.starting_spec import starting_spec
+from residualplanner.cli.spec.file import read_spec
+from residualplanner.cli.spec.objects import domain_of_spec
+from residualplanner.cli.starting.declared import of_values
+from residualplanner.cli.starting.dictionary import HEADERS, is_dictionary_header, read_dictionary
+from residualplanner.cli.starting.starting_spec import starting_spec
 from residualplanner.domain import Bins, Domain, codes_of_values
 from residualplanner.errors import DomainError, FileFormatError
 

@@ -9,7 +9,7 @@ import pytest
 
 from residualplanner.cli import steps
 from residualplanner.cli.paid import measurement_bytes
-from residualplanner.measurement import Ledger
+from residualplanner.ledger import Ledger
 from residualplanner.plan import load_plan
 
 COMMANDS = {

@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from residualplanner.cli import events
-from residualplanner.cli.output import Output
-from residualplanner.measurement import Ledger
+from residualplanner.cli.messages import events
+from residualplanner.cli.messages.output import Output
+from residualplanner.ledger import Ledger
 from residualplanner.plan import load_plan
 
 CANARY = "canary-90ab"

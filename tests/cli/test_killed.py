@@ -17,7 +17,8 @@ import pytest
 
 from residualplanner.cli.paid import measurement_beside
 from residualplanner.datasets import adult
-from residualplanner.measurement import Ledger, load_measurement
+from residualplanner.ledger import Ledger
+from residualplanner.measurement import load_measurement
 from residualplanner.plan import plan_hash
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
@@ -87,7 +88,7 @@ def prepare(folder, text, records):
 EXACT = """
 import os, signal, sys
 import pandas, pyarrow.csv, pyarrow.parquet  # as much as can be before the fork
-import residualplanner.cli.app, residualplanner.cli.overrides, residualplanner.cli.rehearsal, residualplanner.cli.runs
+import residualplanner.cli.app, residualplanner.cli.spec.overrides, residualplanner.cli.rehearsal, residualplanner.cli.runs
 from residualplanner.cli import main
 
 gate = sys.modules["residualplanner.measurement.measure"]

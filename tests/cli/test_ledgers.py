@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from residualplanner.cli import steps
-from residualplanner.measurement import Ledger
+from residualplanner.ledger import Ledger
 from residualplanner.plan import load_plan, plan_hash
 from residualplanner.privacy import approx_dp, pcost, zcdp
 

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner.plan import MaxVariance, SumOfVariances, load_plan, select
+from residualplanner.losses import MaxVariance, SumOfVariances
+from residualplanner.plan import load_plan, select
 from residualplanner.privacy import approx_dp, pcost, zcdp
 from residualplanner.workload import marginals
 

@@ -14,7 +14,8 @@ import pytest
 from residualplanner import reconstruction
 from residualplanner.cli import paid, steps
 from residualplanner.domain import Domain
-from residualplanner.measurement import Ledger, Measurement, load_measurement, measure
+from residualplanner.ledger import Ledger
+from residualplanner.measurement import Measurement, load_measurement, measure
 from residualplanner.plan import load_plan, select
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Prefix

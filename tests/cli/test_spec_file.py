@@ -5,11 +5,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from residualplanner.cli.spec_file import SIZE_LIMIT, read_spec, spec_schema
-from residualplanner.cli.spec_objects import budget_of_spec, domain_of_spec, plan_of_spec, workload_of_spec
+from residualplanner.cli.spec.file import SIZE_LIMIT, read_spec, spec_schema
+from residualplanner.cli.spec.objects import budget_of_spec, domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.domain import Attribute, Bins, Domain, Into
 from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError
-from residualplanner.plan import MaxVariance, SumOfVariances, Targets, select
+from residualplanner.losses import MaxVariance, SumOfVariances, Targets
+from residualplanner.plan import select
 from residualplanner.privacy import approx_dp, pcost, zcdp
 from residualplanner.queries import Identity, Prefix
 from residualplanner.workload import Workload, marginals

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from residualplanner.cli.spec_file import read_spec, spec_schema
-from residualplanner.cli.spec_objects import domain_of_spec, workload_of_spec
-from residualplanner.cli.starting_spec import spec_text
+from residualplanner.cli.spec.file import read_spec, spec_schema
+from residualplanner.cli.spec.objects import domain_of_spec, workload_of_spec
+from residualplanner.cli.starting.starting_spec import spec_text
 from residualplanner.domain import Domain
 from residualplanner.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from residualplanner.cli.columns import require_columns
-from residualplanner.cli.spec_file import read_spec
-from residualplanner.cli.spec_objects import budget_of_spec, domain_of_spec
-from residualplanner.cli.starting_spec import spec_text, starting_spec
+from residualplanner.cli.spec.file import read_spec
+from residualplanner.cli.spec.objects import budget_of_spec, domain_of_spec
+from residualplanner.cli.starting.starting_spec import spec_text, starting_spec
 from residualplanner.domain import Attribute, Bins, Domain, Into
 from residualplanner.errors import DomainError, FileFormatError
 from residualplanner.privacy import zcdp

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from exact_privacy import exact_delta
-from residualplanner.measurement import Ledger
-from residualplanner.measurement.ledger_lines import LedgerTerms, first_line
+from residualplanner.ledger import Ledger
+from residualplanner.ledger.lines import LedgerTerms, first_line
 from residualplanner.plan import load_plan, select
 from residualplanner.privacy import approx_dp, gdp
 

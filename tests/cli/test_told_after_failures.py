@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from residualplanner.cli import runs
-from residualplanner.measurement import Ledger, ledger_file, load_measurement
+from residualplanner.ledger import Ledger
+from residualplanner.ledger import file as ledger_file
+from residualplanner.measurement import load_measurement
 
 CALLS = {
     "measure": ["open", "write", "fsync", "replace", "stat", "close", "flock", "lstat"],

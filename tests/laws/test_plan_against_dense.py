@@ -12,7 +12,8 @@ from scipy.stats import norm
 
 import dense
 from residualplanner.domain import Domain
-from residualplanner.plan import MaxVariance, Plan, SumOfVariances, select
+from residualplanner.losses import MaxVariance, SumOfVariances
+from residualplanner.plan import Plan, select
 from residualplanner.privacy import gdp, pcost, zcdp
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload, marginals

@@ -9,7 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from residualplanner.domain import Domain
-from residualplanner.plan import SumOfVariances, select
+from residualplanner.losses import SumOfVariances
+from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.workload import Workload, marginals
 from strategies import NAMES, cases, names_of

@@ -20,9 +20,9 @@ from mixed_bases import (
     random_matrix,
 )
 from replayed_measuring import drawn_scales, integers_of, noise_frozen, refinements, replay
+from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement import measure
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement.gaussian import gaussian_mechanism
 from residualplanner.measurement.measure import measure_with_bits, residual_values
 from residualplanner.measurement.measurement import groups_of_plan

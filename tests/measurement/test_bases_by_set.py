@@ -14,9 +14,9 @@ import dense
 from plans_by_set import measured, plan_by_set, plans_by_set, sample_workload, strategy
 from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_frozen, refinements, replay
 from residualplanner._archive import content_hash, read_archive, write_archive
+from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.measurement import discrete, load_measurement, measure, require_measurable
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement.gaussian import gaussian_mechanism
 from residualplanner.measurement.measure import measure_with_bits, residual_values
 from residualplanner.measurement.measurement import groups_of_plan

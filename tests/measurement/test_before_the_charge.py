@@ -10,7 +10,8 @@ import pytest
 
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import BudgetError, DataError
-from residualplanner.measurement import CsvFile, Ledger, measure
+from residualplanner.ledger import Ledger
+from residualplanner.measurement import CsvFile, measure
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.workload import marginals

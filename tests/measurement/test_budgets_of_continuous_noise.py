@@ -8,8 +8,9 @@ import pytest
 
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
-from residualplanner.measurement import Ledger, load_measurement, measure, require_measurable
-from residualplanner.measurement.ledger_lines import LedgerTerms, first_line
+from residualplanner.ledger import Ledger
+from residualplanner.ledger.lines import LedgerTerms, first_line
+from residualplanner.measurement import load_measurement, measure, require_measurable
 from residualplanner.plan import load_plan, select
 from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
 from residualplanner.workload import marginals

@@ -7,7 +7,8 @@ import pytest
 
 import dense
 from residualplanner.domain import Domain
-from residualplanner.measurement import Ledger, measure
+from residualplanner.ledger import Ledger
+from residualplanner.measurement import measure
 from residualplanner.measurement.precision import measured_cost, precision_of
 from residualplanner.plan import select
 from residualplanner.privacy import zcdp

@@ -9,7 +9,8 @@ import dense
 from residualplanner.domain import Domain
 from residualplanner.measurement.counting import count_tables, parents, require_cells
 from residualplanner.sources import open_source
-from residualplanner.workload import marginals, shape_groups
+from residualplanner.strategy import shape_groups
+from residualplanner.workload import marginals
 from strategies import Case, bases_of, cases
 
 

@@ -27,7 +27,8 @@ from residualplanner.privacy import Neighbors, zcdp
 from residualplanner.queries import Prefix
 from residualplanner.reconstruction import Release, reconstruct
 from residualplanner.reporting.shown_table import with_margins
-from residualplanner.workload import marginals, shape_groups
+from residualplanner.strategy import shape_groups
+from residualplanner.workload import marginals
 from strategies import bases_of
 
 RHOS = ["1e-6", "0.001", "0.1", "0.3", "0.5", "1", "2", "3.3", "7", "20", "41", "100", "1e4", "1e8"]

@@ -13,12 +13,12 @@ from scipy.stats import chi2
 
 import dense
 from replayed_measuring import divisors_of, integers_of, noise_frozen, refinements
+from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError
 from residualplanner.measurement import IntegerAnswers, load_measurement, measure
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement import noisy_answers as arithmetic
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement.measure import measure_with_bits
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.noisy_answers import Width, fits_int64_path, noisy_answers, widths
@@ -26,7 +26,8 @@ from residualplanner.measurement.precision import gamma2_ratio, precision_of
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
 from residualplanner.reconstruction import reconstruct
-from residualplanner.workload import Workload, marginals, shape_groups
+from residualplanner.strategy import shape_groups
+from residualplanner.workload import Workload, marginals
 from strategies import bases_of, cases, names_of
 
 SIZES = (3, 1, 2, 4, 3)

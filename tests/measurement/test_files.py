@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 
 from residualplanner._archive import read_archive, write_archive
 from residualplanner._version import __version__
+from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError, ResidualPlannerError
 from residualplanner.measurement import load_measurement, measure
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.measurement.measure import measure_with_bits
 from residualplanner.measurement.wide_integers import wide_from_words, wide_to_words
 from residualplanner.plan import Plan, load_plan, plan_hash, plan_to_archive, select
 from residualplanner.privacy import zcdp
-from residualplanner.workload import marginals, shape_groups
+from residualplanner.strategy import shape_groups
+from residualplanner.workload import marginals
 from strategies import bases_of
 
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"]})

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, FileFormatError
-from residualplanner.measurement import Ledger, load_measurement, measure, require_measurable
-from residualplanner.measurement.ledger_lines import LONG_BITS, LedgerAccount, read_account, shortened
+from residualplanner.ledger import Ledger
+from residualplanner.ledger.lines import LONG_BITS, LedgerAccount, read_account, shortened
+from residualplanner.measurement import load_measurement, measure, require_measurable
 from residualplanner.plan import plan_hash, select
 from residualplanner.privacy import approx_dp, pcost, zcdp
 from residualplanner.reconstruction import reconstruct

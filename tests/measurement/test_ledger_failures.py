@@ -15,7 +15,9 @@ import pytest
 from residualplanner import _whole
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError
-from residualplanner.measurement import Ledger, ledger_file, measure
+from residualplanner.ledger import Ledger
+from residualplanner.ledger import file as ledger_file
+from residualplanner.measurement import measure
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.workload import marginals
@@ -29,7 +31,7 @@ gate = sys.modules[measure.__module__]
 KILLED = """
 import os, random, signal, sys, time
 from fractions import Fraction
-from residualplanner.measurement import Ledger, ledger_file
+from residualplanner.ledger import Ledger, file as ledger_file
 from residualplanner.privacy import pcost
 
 class Bits:
@@ -374,7 +376,7 @@ def test_a_file_that_is_replaced_while_its_lock_is_waited_for_is_not_written_to(
 LIMITED = """
 import resource, signal, sys
 from fractions import Fraction
-from residualplanner.measurement import Ledger
+from residualplanner.ledger import Ledger
 ledger = Ledger.open(sys.argv[1])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 size = len(open(sys.argv[1], "rb").read())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from residualplanner.errors import BudgetError, FileFormatError
-from residualplanner.measurement import Ledger
+from residualplanner.ledger import Ledger
 from residualplanner.privacy import pcost
 
 HASH = "0" * 64
@@ -113,7 +113,7 @@ WORKER = """
 import sys, time
 from fractions import Fraction
 from residualplanner.errors import BudgetError
-from residualplanner.measurement import Ledger, ledger_file
+from residualplanner.ledger import Ledger, file as ledger_file
 
 if sys.argv[1] == "unlocked":
     import fcntl

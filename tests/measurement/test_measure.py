@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import dense
+from residualplanner.discrete_gaussian import InsecureTestBits, NoiseError
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, WorkloadError
 from residualplanner.kron import tables_of_residuals
 from residualplanner.measurement import ResidualAnswers, measure
 from residualplanner.measurement.counting import count_tables, parents
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits, NoiseError
 from residualplanner.measurement.gaussian import gaussian_mechanism, generator_of_entropy, release_generator
 from residualplanner.measurement.measure import measure_with_bits, residual_values
 from residualplanner.measurement.measurement import groups_of_plan

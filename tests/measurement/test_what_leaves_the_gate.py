@@ -19,7 +19,8 @@ import residualplanner
 from leaks import DIGITS, TEXT, leaks_of_error
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import BudgetError, DataError, ResourceError, UnexpectedError
-from residualplanner.measurement import Ledger, measure
+from residualplanner.ledger import Ledger
+from residualplanner.measurement import measure
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.workload import marginals

@@ -28,11 +28,11 @@ from residualplanner import (
     pcost,
 )
 from residualplanner.bases import integer_basis, subtraction_basis
-from residualplanner.plan.by_set import accuracy, table_groups, table_shares
-from residualplanner.plan.by_set.accuracy import AccuracyBySet
-from residualplanner.plan.by_set.cost_parts import cost_parts
-from residualplanner.plan.max_abs_error import mean_max_bound
-from residualplanner.workload import BasesBySet
+from residualplanner.strategy import BasesBySet
+from residualplanner.strategy.by_set import accuracy, table_groups, table_shares
+from residualplanner.strategy.by_set.accuracy import AccuracyBySet
+from residualplanner.strategy.by_set.cost_parts import cost_parts
+from residualplanner.strategy.max_abs_error import mean_max_bound
 
 seeds = st.integers(0, 10**6)
 SAMPLE = plan_by_set(sample_workload(), 1)

@@ -12,11 +12,11 @@ import residualplanner as rp
 from benchmarks.dense_optimum import gram_matrix, least_loss, workload
 from plans_by_set import mechanism, query_rows
 from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.plan import exact_cost_by_set
-from residualplanner.plan.answered import plan_of_part, scaled_plan
-from residualplanner.plan.by_set.choice import choose_by_set
-from residualplanner.plan.by_set.problem import by_set_problem
+from residualplanner.optimize.by_set.choice import choose_by_set
+from residualplanner.optimize.by_set.problem import by_set_problem
+from residualplanner.plan.questions.answered import plan_of_part, scaled_plan
 from residualplanner.privacy import Neighbors
+from residualplanner.strategy import exact_cost_by_set
 from workloads_by_set import ALIKE, EXCHANGED, IDENTITY, ODD, PREFIX, RING, THREE, TINY
 
 BY_SET = "optimal_by_set"

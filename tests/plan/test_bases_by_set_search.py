@@ -13,12 +13,12 @@ import residualplanner as rp
 from benchmarks.dense_optimum import workload
 from plans_by_set import query_rows, workloads_in_kinds
 from residualplanner.errors import WorkloadError
-from residualplanner.plan.by_set.basis import GroupBasis, Numbers
-from residualplanner.plan.by_set.cost_slopes import Maxima
-from residualplanner.plan.by_set.problem import by_set_problem
-from residualplanner.plan.by_set.search import Family, Member, search
-from residualplanner.plan.by_set.size import SearchSize
-from residualplanner.plan.losses import importance_of
+from residualplanner.losses.losses import importance_of
+from residualplanner.optimize.by_set.basis import GroupBasis, Numbers
+from residualplanner.optimize.by_set.cost_slopes import Maxima
+from residualplanner.optimize.by_set.problem import by_set_problem
+from residualplanner.optimize.by_set.search import Family, Member, search
+from residualplanner.optimize.by_set.size import SearchSize
 from workloads_by_set import ALIKE, IDENTITY, ODD, PREFIX, RANGE, THREE, TINY
 
 

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from residualplanner.bases import integer_basis, rounded_matrix
 from residualplanner.domain import Domain
-from residualplanner.plan import MaxVariance, load_plan, select
-from residualplanner.plan import asked_forms as forms
-from residualplanner.plan import basis_choice as choice
-from residualplanner.plan import joint_choice as joint
+from residualplanner.losses import MaxVariance
+from residualplanner.optimize.bases import asked_forms as forms
+from residualplanner.optimize.bases import basis_choice as choice
+from residualplanner.optimize.bases import joint_choice as joint
+from residualplanner.plan import load_plan, select
 from residualplanner.privacy import pcost
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.workload import Workload, marginals

@@ -15,7 +15,8 @@ from residualplanner.errors import BudgetError, DomainError, FileFormatError, Wo
 from residualplanner.plan import Plan, load_plan, plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Prefix
-from residualplanner.workload import BasesBySet, Workload
+from residualplanner.strategy import BasesBySet
+from residualplanner.workload import Workload
 from saved_plans import changes, forge, placed, require_equal, require_refused_arrays, through_a_file
 
 REFUSALS = (FileFormatError, BudgetError, DomainError, WorkloadError)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from residualplanner.bases import integer_basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.plan import MaxVariance, SumOfVariances, Targets, compare, select, sweep
-from residualplanner.plan.answered import answered_queries, plan_of_part, scaled_plan
+from residualplanner.losses import MaxVariance, SumOfVariances, Targets
+from residualplanner.plan import compare, select, sweep
+from residualplanner.plan.questions.answered import answered_queries, plan_of_part, scaled_plan
 from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Identity, Prefix, Range
 from residualplanner.workload import Workload, marginals

@@ -15,12 +15,12 @@ import dense
 from plans_by_set import bases_by_set, measured, plan_by_set, plans_by_set
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.domain import Domain
-from residualplanner.plan import exact_cost_by_set
-from residualplanner.plan.by_set import cost
-from residualplanner.plan.by_set.cost import cost_bound_by_set
 from residualplanner.privacy import Neighbors
 from residualplanner.queries import Prefix
-from residualplanner.workload import AttributeSets, BasesBySet, Workload, downward_closure
+from residualplanner.strategy import BasesBySet, exact_cost_by_set
+from residualplanner.strategy.by_set import cost
+from residualplanner.strategy.by_set.cost import cost_bound_by_set
+from residualplanner.workload import AttributeSets, Workload, downward_closure
 
 #: Messages from none to such that all other numbers vanish beside them.
 SCALES = (0.0, 5e-324, 1e-300, 1e-9, 1.0, 1e9, 1e300)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from residualplanner.domain import Domain
 from residualplanner.errors import ArgumentError, DataError
+from residualplanner.losses import Targets
 from residualplanner.measurement import measure
-from residualplanner.plan import Targets, cost_estimate, select
-from residualplanner.plan.cost_estimate import CostEstimate
+from residualplanner.plan import cost_estimate, select
+from residualplanner.plan.questions.cost_estimate import CostEstimate
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Prefix, Range
 from residualplanner.reconstruction import reconstruct

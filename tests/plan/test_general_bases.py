@@ -82,7 +82,7 @@ def test_summaries_are_those_of_all_cells_of_the_least_squares_tables(case, seed
 
 @pytest.mark.parametrize("limit", [1, 10**9])
 def test_means_over_too_many_cells_are_bounded_by_the_average(monkeypatch, limit):
-    monkeypatch.setattr("residualplanner.plan.accuracy.MEAN_LIMIT", limit)
+    monkeypatch.setattr("residualplanner.strategy.accuracy.MEAN_LIMIT", limit)
     workload = Workload(Domain({"a": 3}), [{"a": kind_of([[1, 0, 0], [1, 1, 0], [1, 1, 1]])}])
     table = select(workload, budget=pcost(1), bases={"a": [[1.0, 0, 0], [0, 1, 0]]}).errors()
     of_average = math.sqrt(2 / math.pi) * table["std_err"]

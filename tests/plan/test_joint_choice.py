@@ -6,8 +6,9 @@ import pytest
 
 from residualplanner.bases import rounded_matrix
 from residualplanner.domain import Domain
-from residualplanner.plan import MaxVariance, select
-from residualplanner.plan import joint_choice as joint
+from residualplanner.losses import MaxVariance
+from residualplanner.optimize.bases import joint_choice as joint
+from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.queries import Hierarchy, Identity, Prefix, Range
 from residualplanner.workload import Workload, marginals

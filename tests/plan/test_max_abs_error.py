@@ -23,8 +23,8 @@ from residualplanner import (
     select,
     zcdp,
 )
-from residualplanner.plan import accuracy, max_abs_error
-from residualplanner.plan.max_abs_error import independent_mean_max, mean_max_bound
+from residualplanner.strategy import accuracy, max_abs_error
+from residualplanner.strategy.max_abs_error import independent_mean_max, mean_max_bound
 
 KINDS = Workload(
     Domain({"a": 5, "b": 6, "c": 3}),

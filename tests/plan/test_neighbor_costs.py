@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import dense
 from residualplanner.bases import subtraction_numbers
 from residualplanner.domain import Domain
-from residualplanner.plan.costs import cost_upper_bound, is_enumerated
-from residualplanner.plan.neighbor_costs import corner_costs, corner_rows, occurring, safe_row, with_token_cost
 from residualplanner.privacy import Neighbors
+from residualplanner.strategy.costs import cost_upper_bound, is_enumerated
+from residualplanner.strategy.neighbor_costs import corner_costs, corner_rows, occurring, safe_row, with_token_cost
 from residualplanner.workload import Workload, marginals
 from strategies import Case, cases
 

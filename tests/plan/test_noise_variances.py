@@ -4,7 +4,8 @@ import pytest
 
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.plan import SumOfVariances, select
+from residualplanner.losses import SumOfVariances
+from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.workload import Workload, marginals
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DomainError, WorkloadError
-from residualplanner.plan import MaxVariance, SumOfVariances, Targets, cost_of_more, select
+from residualplanner.losses import MaxVariance, SumOfVariances, Targets
+from residualplanner.plan import cost_of_more, select
 from residualplanner.privacy import pcost, zcdp
 from residualplanner.queries import Prefix, Range
 from residualplanner.workload import Workload, marginals
@@ -60,8 +61,8 @@ def test_the_same_budget_and_the_same_accuracy_are_what_planning_anew_says(probl
 
 def least_cost(plan, whole, added, moe) -> float:
     """By a convex solver: the least cost at which no query is worse than now, and the added ones are as asked."""
-    from residualplanner.plan.attributes import workload_numbers
-    from residualplanner.plan.variances import variance_matrix
+    from residualplanner.strategy.attributes import workload_numbers
+    from residualplanner.strategy.variances import variance_matrix
 
     closure = whole.closure
     numbers = workload_numbers(whole, select(whole, budget=pcost(1)).basis_of_attribute)

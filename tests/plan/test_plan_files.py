@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from residualplanner.domain import Attribute, Domain
-from residualplanner.plan import MaxVariance, SumOfVariances, load_plan, plan_hash, select
+from residualplanner.losses import MaxVariance, SumOfVariances
+from residualplanner.plan import load_plan, plan_hash, select
 from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
 from residualplanner.workload import Workload, marginals
 from saved_plans import DOMAIN, require_equal, small_plan

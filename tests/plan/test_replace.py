@@ -14,10 +14,11 @@ from scipy import sparse
 import dense
 from residualplanner.domain import Attribute, Domain, Into
 from residualplanner.errors import BudgetError, FileFormatError
-from residualplanner.plan import ConvexLoss, MaxVariance, Plan, SumOfVariances, load_plan, select
+from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances
+from residualplanner.optimize import minimize_maximum_variance
+from residualplanner.plan import Plan, load_plan, select
 from residualplanner.plan.files import plan_to_archive
 from residualplanner.privacy import Neighbors, pcost
-from residualplanner.selection import minimize_maximum_variance
 from residualplanner.workload import Workload, marginals
 from saved_plans import DOMAIN, forge, require_equal
 from strategies import Case, cases, noise_of

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import dense
 from residualplanner.domain import Domain
 from residualplanner.errors import ArgumentError, BudgetError, SolverError, WorkloadError
-from residualplanner.plan import ConvexLoss, MaxVariance, SumOfVariances, select
+from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances
+from residualplanner.plan import select
 from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
 from residualplanner.workload import Workload, marginals
 from strategies import Case, cases, names_of, noise_of

@@ -14,7 +14,9 @@ import dense
 from general_cases import general_cases
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError
-from residualplanner.plan import MaxVariance, Targets, load_plan, plan_from_archive, plan_to_archive, select, svd_bound
+from residualplanner.losses import MaxVariance, Targets
+from residualplanner.optimize import svd_bound
+from residualplanner.plan import load_plan, plan_from_archive, plan_to_archive, select
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Prefix, Range
 from residualplanner.workload import Workload, marginals

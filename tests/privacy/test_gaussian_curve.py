@@ -10,13 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from residualplanner.errors import BudgetError
-from residualplanner.privacy import (
-    delta_of_gdp,
-    delta_of_zcdp,
-    epsilon_of_gdp,
-    epsilon_of_zcdp,
-    mu_of_approx_dp,
-)
+from residualplanner.privacy import delta_of_gdp, delta_of_zcdp, epsilon_of_gdp, epsilon_of_zcdp, mu_of_approx_dp
 from residualplanner.privacy._exact import working_digits
 from residualplanner.privacy.gaussian_curve import _PI, mills_ratio
 

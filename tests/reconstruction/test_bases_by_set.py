@@ -27,7 +27,8 @@ from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.queries import Identity, Prefix
 from residualplanner.reconstruction import reconstruct, reference_answers
 from residualplanner.reconstruction.reference_answers import reference_answers as rebased
-from residualplanner.workload import BasesBySet, Workload
+from residualplanner.strategy import BasesBySet
+from residualplanner.workload import Workload
 
 
 def exact_release(plan, data):

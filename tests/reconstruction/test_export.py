@@ -27,8 +27,9 @@ from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.measurement import load_measurement, measure
 from residualplanner.plan import plan_hash, select
 from residualplanner.privacy import zcdp
-from residualplanner.reconstruction import export_files, reconstruct
-from residualplanner.reconstruction.file_names import encoded_names, file_stem
+from residualplanner.reconstruction import reconstruct
+from residualplanner.reconstruction.files import export_files
+from residualplanner.reconstruction.files.file_names import encoded_names, file_stem
 from residualplanner.workload import Workload, marginals
 
 DOMAIN = Domain(

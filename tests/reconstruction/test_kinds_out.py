@@ -19,7 +19,7 @@ from replayed_measuring import integers_of, noise_frozen
 from residualplanner.measurement import load_measurement, measure
 from residualplanner.queries import Custom, Hierarchy, Prefix, kind_from_json
 from residualplanner.reconstruction import reconstruct
-from residualplanner.reconstruction.file_names import parts_of_kinds
+from residualplanner.reconstruction.files.file_names import parts_of_kinds
 
 COLUMNS = ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
 
@@ -111,7 +111,7 @@ def test_the_manifest_says_what_was_asked_and_measured(saved):
 
 @given(names=st.lists(st.sampled_from(["a", "a@prefix", "prefix", "a%40", "a@custom1"]), min_size=1, unique=True))
 def test_names_that_look_like_kinds_do_not_collide_with_them(names):
-    from residualplanner.reconstruction.file_names import encoded_names
+    from residualplanner.reconstruction.files.file_names import encoded_names
 
     kinds = [IDENTITY, Prefix(), FIRST, SECOND]
     parts = [part for name in encoded_names(names) for part in parts_of_kinds(name, kinds)]

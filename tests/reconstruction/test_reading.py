@@ -130,8 +130,8 @@ def test_any_text_and_any_number_survive_every_format(name, labels, seed):
 def test_numbers_of_any_size_keep_every_bit_in_a_workbook(scale, seed):
     import pyarrow as pa
 
-    from residualplanner.reconstruction.reading_files import read_table
-    from residualplanner.reconstruction.workbook import workbook_bytes
+    from residualplanner.reconstruction.files.reading_files import read_table
+    from residualplanner.reconstruction.files.workbook import workbook_bytes
 
     values = np.random.default_rng(seed).normal(size=5) * 10.0**scale
     found = read_table(workbook_bytes(pa.table({"x": values}), []), Path("x.xlsx"), {"x": "double"}, 5)
@@ -292,8 +292,8 @@ def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(saved,
 def test_rows_in_another_order_are_refused_though_their_hash_is_right(saved, tmp_path, file_format):
     import pyarrow as pa
 
-    from residualplanner.reconstruction.export_files import csv_bytes, parquet_bytes
-    from residualplanner.reconstruction.workbook import workbook_bytes
+    from residualplanner.reconstruction.files.export_files import csv_bytes, parquet_bytes
+    from residualplanner.reconstruction.files.workbook import workbook_bytes
 
     folder = Path(shutil.copytree(saved / f"{file_format}-default", tmp_path / "copy"))
     turned = pa.Table.from_pandas(load_tables(folder)["b",].iloc[::-1], preserve_index=False)
@@ -335,7 +335,7 @@ def test_a_parquet_file_of_very_many_rows_in_few_bytes_is_refused_before_it_is_r
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from residualplanner.reconstruction.reading_files import read_table
+    from residualplanner.reconstruction.files.reading_files import read_table
 
     rows = 20_000_000
     pq.write_table(pa.table({"x": pa.array(np.zeros(rows))}), tmp_path / "bomb.parquet", compression="SNAPPY")
@@ -350,8 +350,8 @@ def test_a_parquet_file_of_very_many_rows_in_few_bytes_is_refused_before_it_is_r
 def test_long_texts_that_repeat_in_a_parquet_file_are_refused_before_they_are_written_out():
     import pyarrow as pa
 
-    from residualplanner.reconstruction.export_files import parquet_bytes
-    from residualplanner.reconstruction.reading_files import read_table
+    from residualplanner.reconstruction.files.export_files import parquet_bytes
+    from residualplanner.reconstruction.files.reading_files import read_table
 
     rows = 100_000
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array(["a" * 100_000]))
@@ -364,7 +364,7 @@ def test_a_workbook_that_grows_a_thousandfold_is_refused_before_it_is_unpacked()
     import io
     import zipfile
 
-    from residualplanner.reconstruction.reading_files import read_table
+    from residualplanner.reconstruction.files.reading_files import read_table
 
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:

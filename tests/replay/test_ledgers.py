@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif("ledger" not in inspect.signature(measure).param
 
 @pytest.mark.parametrize("in_file", [False, True])
 def test_a_ledger_is_charged_the_same_whatever_the_records(in_file, tmp_path):
-    from residualplanner.measurement import Ledger
+    from residualplanner.ledger import Ledger
 
     spent, files, bad = [], [], 0
     for number, records in enumerate(RECORDS):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from replayed_measuring import refinements
-from residualplanner.measurement.discrete_gaussian import OperatingSystemBits
+from residualplanner.discrete_gaussian import OperatingSystemBits
 from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.noisy_answers import Width, widths

@@ -9,7 +9,7 @@ from html_pages import read_page
 from made_releases import any_release
 from plans_by_set import plan_by_set, sample_workload
 from residualplanner import Identity, Range
-from residualplanner.cli.summary import bases_text
+from residualplanner.cli.messages.summary import bases_text
 from residualplanner.reconstruction import load_tables
 from residualplanner.reporting import write_report
 from residualplanner.reporting.fairness import fairness_of

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from noise_problems import problems
 from residualplanner.errors import BudgetError, SolverError, WorkloadError
-from residualplanner.selection import (
+from residualplanner.optimize import (
     minimize_convex_loss,
     minimize_maximum_variance,
     minimize_privacy_cost,

@@ -9,7 +9,8 @@ import pytest
 
 from residualplanner.domain import Domain
 from residualplanner.errors import SolverError
-from residualplanner.plan import ConvexLoss, select
+from residualplanner.losses import ConvexLoss
+from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.workload import marginals
 

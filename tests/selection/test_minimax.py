@@ -12,9 +12,9 @@ from scipy import sparse
 import dense
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
+from residualplanner.optimize import NoiseChoice, minimize_maximum_variance
 from residualplanner.plan import select
 from residualplanner.privacy import pcost as budget_of
-from residualplanner.selection import NoiseChoice, minimize_maximum_variance
 from residualplanner.workload import Workload, marginals
 from strategies import cases, positions_of
 
@@ -291,7 +291,7 @@ def test_so_they_are_where_costs_compete_too(seed):
 
 def test_newton_steps_are_what_reaches_that_gap(monkeypatch):
     p, M = crowded_problem(5, answers=8)
-    monkeypatch.setattr("residualplanner.selection.minimax._PATIENCE", -1)
+    monkeypatch.setattr("residualplanner.optimize.noise.minimax._PATIENCE", -1)
     slow = minimize_maximum_variance(p, M, pcost=1.0, gap=1e-8, steps=200)
     assert slow.gap > 1e-6
     assert slow.status == "stopped after 200 steps"
@@ -309,7 +309,7 @@ def test_newton_steps_are_what_reaches_that_gap(monkeypatch):
 def test_newton_steps_that_lead_nowhere_are_judged_and_the_search_goes_on(monkeypatch, proposals):
     p, M = crowded_problem(1, answers=3)
     fine = minimize_maximum_variance(p, M, pcost=1.0, gap=1e-9)
-    monkeypatch.setattr("residualplanner.selection.minimax.interior_weights", proposals)
+    monkeypatch.setattr("residualplanner.optimize.noise.minimax.interior_weights", proposals)
     choice = minimize_maximum_variance(p, M, pcost=1.0, gap=1e-5)
     assert choice.bound <= fine.loss * (1 + 1e-12)
     assert choice.loss >= fine.bound * (1 - 1e-12)

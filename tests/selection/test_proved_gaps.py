@@ -11,7 +11,7 @@ from scipy import optimize, sparse
 
 from noise_problems import problems
 from residualplanner.errors import BudgetError, MissingExtraError, SolverError, WorkloadError
-from residualplanner.selection import minimize_convex_loss, minimize_privacy_cost
+from residualplanner.optimize import minimize_convex_loss, minimize_privacy_cost
 
 WEIGHTS = np.array([0.3, 2.0, 1.0, 0.1, 5.0])
 P, M = np.array([1.0, 0.5]), sparse.csr_array([[1.0, 0.0], [0.3, 0.5]])

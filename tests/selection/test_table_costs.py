@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.selection import Table, minimize_over_tables
-from residualplanner.selection.table_bound import least_loss, weights_with_margins
-from residualplanner.selection.table_costs import cost_of
+from residualplanner.optimize import Table, minimize_over_tables
+from residualplanner.optimize.noise.table_bound import least_loss, weights_with_margins
+from residualplanner.optimize.noise.table_costs import cost_of
 
 SIZES = (3, 2, 4)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from residualplanner.errors import BudgetError
-from residualplanner.selection import minimize_weighted_variance
+from residualplanner.optimize import minimize_weighted_variance
 
 entries = st.floats(1e-3, 1e3)
 

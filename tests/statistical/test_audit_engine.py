@@ -24,8 +24,8 @@ from benchmarks.auditing import (
     gaussian_epsilon,
     plan_by_set,
 )
+from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.domain import Domain
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits
 from residualplanner.plan import select
 from residualplanner.privacy import gdp, zcdp
 from residualplanner.workload import Workload, marginals

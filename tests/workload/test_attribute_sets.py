@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import dense
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.errors import WorkloadError
-from residualplanner.workload import AttributeSets, downward_closure, row_numbers, shape_groups, subset_products
+from residualplanner.strategy import shape_groups
+from residualplanner.workload import AttributeSets, downward_closure, row_numbers, subset_products
 
 counts = st.sampled_from([4, 9, 2**16])
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sampler_oracles import Script, decode, exp_interval, name_of, probability_interval, sized, slow_attempt
 
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits, Scales, attempts, batches
-from residualplanner.measurement.discrete_gaussian.batches import Batch
-from residualplanner.measurement.discrete_gaussian.bits import CheckedBits
-from residualplanner.measurement.discrete_gaussian.drawing import draw_flat
-from residualplanner.measurement.discrete_gaussian.envelope import envelope
-from residualplanner.measurement.discrete_gaussian.large import LargeScale
+from residualplanner.discrete_gaussian import InsecureTestBits, Scales, attempts, batches
+from residualplanner.discrete_gaussian.batches import Batch
+from residualplanner.discrete_gaussian.bits import CheckedBits
+from residualplanner.discrete_gaussian.drawing import draw_flat
+from residualplanner.discrete_gaussian.envelope import envelope
+from residualplanner.discrete_gaussian.large import LargeScale
 
 INT64_SCALES = [
     Fraction(1, 2**60),

@@ -11,8 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from residualplanner.errors import ResidualPlannerError
-from residualplanner.measurement.discrete_gaussian import (
+from residualplanner.discrete_gaussian import (
     InsecureTestBits,
     NoiseError,
     OperatingSystemBits,
@@ -20,9 +19,10 @@ from residualplanner.measurement.discrete_gaussian import (
     discrete_gaussian,
     discrete_gaussian_flat,
 )
-from residualplanner.measurement.discrete_gaussian.bits import CheckedBits
-from residualplanner.measurement.discrete_gaussian.drawing import draw_flat
-from residualplanner.measurement.discrete_gaussian.envelope import envelope, shelf
+from residualplanner.discrete_gaussian.bits import CheckedBits
+from residualplanner.discrete_gaussian.drawing import draw_flat
+from residualplanner.discrete_gaussian.envelope import envelope, shelf
+from residualplanner.errors import ResidualPlannerError
 
 SCALES = [Fraction(5), Fraction(10**20, 3), Fraction(2**120)]
 TRUE_URANDOM = os.urandom
@@ -148,7 +148,7 @@ def test_forked_processes_draw_different_noise():
     program = (
         "import os\n"
         "from fractions import Fraction\n"
-        "from residualplanner.measurement.discrete_gaussian import discrete_gaussian_flat\n"
+        "from residualplanner.discrete_gaussian import discrete_gaussian_flat\n"
         "draw = lambda: print(*discrete_gaussian_flat([Fraction(10**30)], [4]), flush=True)\n"
         "draw()\n"
         "for _ in range(8):\n"

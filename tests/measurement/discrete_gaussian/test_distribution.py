@@ -13,9 +13,9 @@ import pytest
 from sampler_oracles import Law, Tally, canonne_kamath_steinke, name_of, sized, two_sample_p_value
 from scipy.stats import kstest, spearmanr
 
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits, Scales, discrete_gaussian
-from residualplanner.measurement.discrete_gaussian.batches import REQUEST, VECTOR
-from residualplanner.measurement.discrete_gaussian.drawing import draw_arrays, draw_flat
+from residualplanner.discrete_gaussian import InsecureTestBits, Scales, discrete_gaussian
+from residualplanner.discrete_gaussian.batches import REQUEST, VECTOR
+from residualplanner.discrete_gaussian.drawing import draw_arrays, draw_flat
 
 P_VALUE = 1e-6
 SCORE = 4.9

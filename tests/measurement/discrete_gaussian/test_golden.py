@@ -7,14 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from residualplanner.measurement.discrete_gaussian import (
-    InsecureTestBits,
-    NoiseError,
-    Scales,
-    discrete_gaussian,
-    selftest,
-)
-from residualplanner.measurement.discrete_gaussian.drawing import draw_arrays, draw_flat
+from residualplanner.discrete_gaussian import InsecureTestBits, NoiseError, Scales, discrete_gaussian, selftest
+from residualplanner.discrete_gaussian.drawing import draw_arrays, draw_flat
 
 SCALES = {
     "one": Fraction(1),

@@ -11,21 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sampler_oracles import sized
 
+from residualplanner.discrete_gaussian import Scales, attempts, discrete_gaussian, discrete_gaussian_flat, fits_int64
+from residualplanner.discrete_gaussian.batches import Batch
+from residualplanner.discrete_gaussian.bits import CheckedBits
+from residualplanner.discrete_gaussian.drawing import draw_flat
+from residualplanner.discrete_gaussian.envelope import envelope, radius_of_table
+from residualplanner.discrete_gaussian.large import LargeScale
+from residualplanner.discrete_gaussian.scales import level_of_ratio
+from residualplanner.discrete_gaussian.selftest import require_sound_platform
 from residualplanner.errors import BudgetError
-from residualplanner.measurement.discrete_gaussian import (
-    Scales,
-    attempts,
-    discrete_gaussian,
-    discrete_gaussian_flat,
-    fits_int64,
-)
-from residualplanner.measurement.discrete_gaussian.batches import Batch
-from residualplanner.measurement.discrete_gaussian.bits import CheckedBits
-from residualplanner.measurement.discrete_gaussian.drawing import draw_flat
-from residualplanner.measurement.discrete_gaussian.envelope import envelope, radius_of_table
-from residualplanner.measurement.discrete_gaussian.large import LargeScale
-from residualplanner.measurement.discrete_gaussian.scales import level_of_ratio
-from residualplanner.measurement.discrete_gaussian.selftest import require_sound_platform
 
 #: All squares of radius * 2**m that a scale can be rounded up to, in ascending order.
 LADDER = [Fraction(1, 16)]

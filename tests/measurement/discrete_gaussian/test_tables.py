@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from sampler_oracles import exp_interval
 
-from residualplanner.measurement.discrete_gaussian import alias
-from residualplanner.measurement.discrete_gaussian.alias import alias_table
-from residualplanner.measurement.discrete_gaussian.attempts import HEAD_BITS, PLACE_BITS
-from residualplanner.measurement.discrete_gaussian.envelope import TABLES, envelope, shelf
+from residualplanner.discrete_gaussian import alias
+from residualplanner.discrete_gaussian.alias import alias_table
+from residualplanner.discrete_gaussian.attempts import HEAD_BITS, PLACE_BITS
+from residualplanner.discrete_gaussian.envelope import TABLES, envelope, shelf
 
 BLOCK_TABLES = range(57, 65)
 ENVELOPES = [envelope(table) for table in range(TABLES)]

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from sampler_oracles import Law, Tally, exp_interval, name_of, sized
 
-from residualplanner.measurement.discrete_gaussian import InsecureTestBits, Scales, attempts
-from residualplanner.measurement.discrete_gaussian import envelope as envelopes
-from residualplanner.measurement.discrete_gaussian.bits import CheckedBits
-from residualplanner.measurement.discrete_gaussian.drawing import draw_flat
-from residualplanner.measurement.discrete_gaussian.exact import exp_bounds, is_below, tail_distance
-from residualplanner.measurement.discrete_gaussian.large import LargeScale
-from residualplanner.measurement.discrete_gaussian.selftest import require_sound_platform
+from residualplanner.discrete_gaussian import InsecureTestBits, Scales, attempts
+from residualplanner.discrete_gaussian import envelope as envelopes
+from residualplanner.discrete_gaussian.bits import CheckedBits
+from residualplanner.discrete_gaussian.drawing import draw_flat
+from residualplanner.discrete_gaussian.exact import exp_bounds, is_below, tail_distance
+from residualplanner.discrete_gaussian.large import LargeScale
+from residualplanner.discrete_gaussian.selftest import require_sound_platform
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""What the command line says: progress, summaries, sizes, and what went wrong."""

@@ -1,0 +1,100 @@
+"""What a workload will take, in time, memory and on disk, said before it is taken.
+
+Reads: Workload.  Gives: lines for people, and a refusal of tables that no file can hold.
+"""
+
+import numpy as np
+
+from residualplanner._words import number_text
+from residualplanner.cli.messages.output import Output
+from residualplanner.errors import WorkloadError
+from residualplanner.plan import bytes_text, cost_estimate, seconds_text
+from residualplanner.queries import Identity
+from residualplanner.workload import Workload
+
+#: From how many sets of attributes, or cells, a plan says what it will take before it takes it.
+LARGE_SETS, LARGE_CELLS = 100_000, 10_000_000
+#: From how many values on choosing the basis of an attribute takes long.
+LARGE_SIZE = 800
+#: From how many seconds on a search for bases by set takes long.
+LONG_SEARCH = 5.0
+#: From how many cells in one table on, and up to how many: a table is made and written as a whole.
+LARGE_TABLE, TABLE_LIMIT = 20_000_000, 2**28
+
+
+def say_sizes(workload: Workload, output: Output) -> None:
+    """Say what a workload will take where that is much."""
+    estimate = cost_estimate(workload)
+    cells, largest = estimate.cells, estimate.largest_table
+    if estimate.residual_sets > LARGE_SETS:
+        taking = f"{seconds_text(estimate.planning_seconds)} and {bytes_text(estimate.planning_bytes)} of memory"
+        text = f"{estimate.residual_sets:,} sets of attributes; planning takes {taking}"
+        output.fact("Size", text, sets=estimate.residual_sets, bytes=estimate.planning_bytes)
+    basis_text = _bases_text(workload)
+    if basis_text:
+        output.fact("Size", basis_text)
+    if estimate.counts > LARGE_CELLS:
+        taking = f"{seconds_text(estimate.measuring_seconds)} and {bytes_text(estimate.measuring_bytes)} of memory"
+        text = f"{number_text(estimate.counts)} counts; measuring takes {taking}, besides the counting"
+        output.fact("Size", text, counts=estimate.counts, bytes=estimate.measuring_bytes)
+    if largest > TABLE_LIMIT:
+        output.fact("Size", _refusal(workload))
+    elif max(cells / LARGE_CELLS, largest / LARGE_TABLE) > 1:
+        output.fact(
+            "Size",
+            f"writing takes {seconds_text(estimate.writing_seconds)}, {bytes_text(estimate.writing_bytes)} of memory "
+            f"and {bytes_text(estimate.disk_bytes)} of disk as Parquet",
+            bytes=estimate.writing_bytes,
+            disk_bytes=estimate.disk_bytes,
+        )
+
+
+def say_search(workload: Workload, output: Output) -> None:
+    """Say how long the search for bases by set takes where that is long.
+
+    Raises:
+        WorkloadError: it would take too long.
+    """
+    seconds = cost_estimate(workload, by_set=True).planning_seconds
+    if seconds > LONG_SEARCH:
+        output.fact("Size", f"looking for bases by set takes {seconds_text(seconds)}", seconds=seconds)
+
+
+def require_writable(workload: Workload) -> None:
+    """Refuse a workload with a table too large to be written, before anything is spent on it.
+
+    Raises:
+        WorkloadError: a table has more than `TABLE_LIMIT` cells.
+    """
+    if workload.cells.max() > TABLE_LIMIT:
+        raise WorkloadError(_refusal(workload))
+
+
+def _refusal(workload: Workload) -> str:
+    number = int(workload.cells.argmax())
+    asked = list(next(iter(workload.take(np.array([number])))))
+    return (
+        f"the table of {', '.join(asked)} has {number_text(float(workload.cells[number]))} cells; no more than "
+        f"{TABLE_LIMIT:,} can be written; ask for coarser bins, or for prefixes in place of ranges"
+    )
+
+
+def _bases_text(workload: Workload) -> str:
+    """How long the choice of bases takes, where that is long: mostly a step in the cube of the number of values.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.queries import Prefix
+        >>> domain = Domain({"age": 100, "income": 2000, "county": 3200})
+        >>> _bases_text(Workload(domain, [{"age": Prefix()}, {"income": Prefix()}, ("county",)]))
+        'choosing bases for income (2,000 values) takes some 100 seconds or, with loss = "max", some 6 minutes'
+    """
+    is_other = np.array([kind != Identity() for kind in workload.kinds])
+    own = [workload.domain.attributes[place] for place in np.flatnonzero(workload.asked[:, is_other].any(axis=1))]
+    large = [attribute for attribute in own if attribute.size >= LARGE_SIZE]
+    if not large:
+        return ""
+    names = ", ".join(f"{each.name} ({each.size:,} values)" for each in large)
+    seconds = cost_estimate(workload, loss="sum").planning_seconds
+    largest = cost_estimate(workload, loss="max").planning_seconds
+    return f'choosing bases for {names} takes {seconds_text(seconds)} or, with loss = "max", {seconds_text(largest)}'

@@ -1,0 +1,228 @@
+"""A plan in words: what it answers, what it costs, what that means, how accurate it is.
+
+Reads: Plan, Budget.  Gives: lines and tables for people, and the error table as a file.
+"""
+
+import math
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from residualplanner._words import family_text, listed, number_text, rounded_up, table_text
+from residualplanner.cli.messages.output import Output, command_text
+from residualplanner.cli.messages.sizes import say_sizes
+from residualplanner.measurement import Measurement
+from residualplanner.plan import Plan
+from residualplanner.privacy import PrivacyClaim, claim_of_budget
+from residualplanner.reconstruction import Release
+from residualplanner.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How many attributes of each family of bases are named.
+_NAMED = 5
+
+
+def say_workload(workload: Workload, output: Output) -> None:
+    """Say what is asked, and what it will take where that is much."""
+    cells = number_text(float(workload.cells.sum()))
+    asked = f"{_count(len(workload), 'table')} with {cells} cells in all"
+    output.fact("Asked", asked, tables=len(workload), cells=float(workload.cells.sum()))
+    say_sizes(workload, output)
+
+
+def say_plan(plan: Plan, output: Output) -> None:
+    """Say what a plan costs, what that promises, what is measured, and how accurate its tables will be."""
+    claim = claim_of_budget(plan.budget, plan.neighbors)
+    output.fact("Budget", claim.summary, claim.promise, **_privacy_facts(plan, claim))
+    cost, limit = rounded_up(plan.pcost), rounded_up(plan.budget.pcost)
+    output.fact(
+        "Cost", f"pcost {cost} of {limit}, spent when measured", pcost=plan.pcost, budget_pcost=plan.budget.pcost
+    )
+    has_own_bases = set(plan.basis_summary) != {"subtraction"}
+    if has_own_bases:
+        output.fact("Bases", bases_text(plan), *by_set_hint(plan))
+    rmse, worst = plan.rmse, math.sqrt(plan.max_variance)
+    output.fact(
+        "Accuracy",
+        f"typical error (rmse) {number_text(rmse)} counts, worst cell {number_text(worst)} counts",
+        rmse=rmse,
+        max_std_err=worst,
+    )
+    if plan.targets is not None:
+        output.fact("Targets", targets_text(plan))
+    loss_value, gap = number_text(plan.loss_value), _gap_text(plan.gap, has_own_bases=has_own_bases)
+    unit = " counts squared" if plan.targets is None else ""
+    output.fact(
+        "Minimized",
+        f"{plan.loss}: {loss_value}{unit} ({plan.status}); {gap}",
+        loss=plan.loss,
+        loss_value=plan.loss_value,
+        gap=plan.gap,
+    )
+
+
+def say_spending(measurement: Measurement, output: Output) -> None:
+    """Say what has been spent, and what the noise is worth."""
+    plan = measurement.plan
+    claim = claim_of_budget(plan.budget, plan.neighbors)
+    output.fact("Spent", f"{claim.summary}; measuring again spends it again", **_privacy_facts(plan, claim))
+    output.fact("Guarantee", measurement.noise.guarantee)
+
+
+def say_release(release: Release, folder: Path, output: Output) -> None:
+    """Say what has been written to a folder of tables."""
+    output.wrote(
+        folder,
+        f": {_count(len(release), 'table')}; index.csv says which file is which,\n"
+        "            errors.csv how accurate each is, manifest.json how they were made and at what cost",
+    )
+    output.next((command_text("report", folder), "a page to look at and hand on"))
+
+
+def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> None:
+    """Print some rows of an error table: the first ones, and, of kinds other than the identity, at least a few."""
+    head = _rows_to_show(errors, rows)
+    level = f"{head['conf_level'].iloc[0]:.0%}"
+    first = "first " if head.index[-1] == len(head) - 1 else ""
+    shown = f"{first}{len(head)} of {len(errors):,} tables" if len(errors) > len(head) else "all tables"
+    output.say(f"\nAccuracy of a cell, known before any data are read ({shown}):")
+    margin = f"margin of error ({level})"
+    columns = {
+        "table": [table_text(*names) for names in zip(head["query"], head["kinds"], strict=True)],
+        "cells": [number_text(cells) for cells in head["cells"]],
+        "standard error": [number_text(std_err) for std_err in head["std_err"]],
+        margin: [f"± {number_text(moe)}" for moe in head["moe"]],
+    }
+    if "target" in head:
+        columns["target"] = ["" if math.isnan(target) else f"± {number_text(target)}" for target in head["target"]]
+    if (head["max_std_err"] > head["std_err"] * (1 + 1e-4)).any():
+        worst = head["moe"] * head["max_std_err"] / head["std_err"]
+        columns["of the worst cell"] = [f"± {number_text(moe)}" for moe in worst]
+    told = ["query", "kinds", "cells", "std_err", "max_std_err", "moe", "conf_level"]
+    facts = [{name: row[name] for name in told} for _, row in head.iterrows()]
+    output.table(list(columns), list(zip(*columns.values(), strict=True)), event="accuracy-of-table", facts=facts)
+
+
+def targets_text(plan: Plan) -> str:
+    """Whether a plan's targets are met, and if not, which budget meets them.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.losses import Targets
+        >>> from residualplanner.plan import select
+        >>> from residualplanner.privacy import zcdp
+        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("age",), ("sex",)])
+        >>> targets_text(select(workload, loss=Targets({("sex",): 5}, level=0.9)))
+        'met by the table that has one, at level 0.9'
+        >>> targets_text(select(workload, loss=Targets(5), budget=zcdp("0.05")))
+        'missed by 2 of the 2 tables that have one, at level 0.95, by a factor of up to 1.551; rho 0.1203 would do'
+    """
+    assert plan.targets is not None
+    ratios = plan.targets.ratios(plan.workload, plan.max_variances)
+    ratios = ratios[~np.isnan(ratios)]
+    level, worst, missed = f"at level {plan.targets.level:.15g}", float(ratios.max()), int((ratios > 1).sum())
+    tables = "the table that has one" if len(ratios) == 1 else f"the {len(ratios):,} tables that have one"
+    if not missed:
+        return f"met by {tables}, {level}"
+    tables = tables if len(ratios) == 1 else f"{missed:,} of {tables}"
+    needed = rounded_up(plan.pcost * worst**2 / 2)
+    return f"missed by {tables}, {level}, by a factor of up to {number_text(worst)}; rho {needed} would do"
+
+
+def bases_text(plan: Plan) -> str:
+    """Which family of bases each attribute of the plan's queries is measured by.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.plan import select
+        >>> from residualplanner.privacy import zcdp
+        >>> from residualplanner.queries import Prefix
+        >>> domain = Domain({"age": 3, "sex": 2, "left-out": 5})
+        >>> bases_text(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
+        'optimal for age; subtraction for sex'
+    """
+    families: dict[str, list[str]] = {}
+    for position in np.flatnonzero(plan.workload.asked.any(axis=1)).tolist():
+        families.setdefault(plan.basis_of_attribute[position].family, []).append(plan.domain.names[position])
+    return "; ".join(f"{family_text(family)} for {listed(names, _NAMED)}" for family, names in sorted(families.items()))
+
+
+def by_set_hint(plan: Plan) -> list[str]:
+    """A line on bases by set, where they may be worth a try: one attribute is asked in several kinds in large tables.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.plan import select
+        >>> from residualplanner.privacy import zcdp
+        >>> from residualplanner.queries import Prefix
+        >>> domain = Domain({"age": 3, "sex": 2})
+        >>> by_set_hint(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
+        ['age: asked in several kinds; bases = "optimal_by_set" may be more accurate, and takes longer']
+    """
+    is_for_it = plan.bases_by_set is None and plan.neighbors.notion == "add-remove" and plan.loss.startswith("sum")
+    if not is_for_it or "optimal" not in plan.basis_summary or len(plan.closure.blocks) <= 2:
+        return []
+    in_pairs = np.unique(plan.closure.blocks[2])
+    several = [plan.domain.names[i] for i in in_pairs.tolist() if plan.workload.asked[i].sum() > 1]
+    if not several:
+        return []
+    names = listed(several, _NAMED)
+    return [f'{names}: asked in several kinds; bases = "optimal_by_set" may be more accurate, and takes longer']
+
+
+def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
+    """Write an error table as CSV."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    table = pa.Table.from_pandas(errors, preserve_index=False)
+    kinds = table.schema.get_field_index("kinds")
+    pyarrow.csv.write_csv(table.set_column(kinds, "kinds", table["kinds"].cast(pa.string())), file)
+
+
+def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:
+    """What may be said of a plan's privacy, as numbers rounded up, and what it is about."""
+    return claim.facts | {
+        "neighbors": plan.neighbors.notion,
+        "records_per_person": plan.neighbors.records_per_person,
+    }
+
+
+def _gap_text(gap: float, *, has_own_bases: bool = False) -> str:
+    """What has been proved about the distance to the best noise, for the bases at hand.
+
+    Example:
+        >>> _gap_text(0.0), _gap_text(2.5e-7), _gap_text(math.inf)
+        ('no noise of this cost does better', 'proved to be within 2.5e-07 (relative) of the best', 'no bound is known')
+        >>> _gap_text(0.0, has_own_bases=True)
+        'no noise of this cost does better with these bases'
+    """
+    for_these = " with these bases" if has_own_bases else ""
+    if gap == 0:
+        return f"no noise of this cost does better{for_these}"
+    if not math.isfinite(gap):
+        return "no bound is known"
+    return f"proved to be within {gap:.1e} (relative) of the best{for_these}"
+
+
+def _rows_to_show(errors: "pd.DataFrame", rows: int) -> "pd.DataFrame":
+    """At most so many rows, in their order: half of them of other kinds than the identity where there are that many."""
+    if len(errors) <= rows:
+        return errors
+    kinds = errors["kinds"].cat
+    is_plain = np.array([_is_plain(words) for words in kinds.categories])[kinds.codes]
+    plain, others = np.flatnonzero(is_plain), np.flatnonzero(~is_plain)
+    others = others[: max(rows // 2, rows - len(plain))]
+    return errors.iloc[np.sort(np.concatenate([plain[: rows - len(others)], others]))]
+
+
+def _is_plain(words: str) -> bool:
+    """Whether the kinds of a query, as the error table names them, are the identity on every attribute."""
+    return all(word in ("", "identity") for word in words.split(" × "))
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")

@@ -1,0 +1,248 @@
+"""The spec file: a TOML text that says what to publish, how accurately, at what privacy budget.
+
+Reads: a TOML file.  Gives: SpecFile, or FileFormatError with one line for each thing that is wrong.
+pydantic's home.  Here values are checked one by one; what they mean together is for `spec_objects`.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from residualplanner.cli.spec.kinds import Kind, Query
+from residualplanner.cli.spec.messages import messages_of
+from residualplanner.cli.spec.table import SpecTable
+from residualplanner.cli.spec.typed_budget import toml_text
+from residualplanner.cli.spec.values import AnyLabel, Exact, Level, Loss, Real, Rule, Share, checked
+from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.losses import SumOfVariances
+from residualplanner.privacy import gdp, require_discrete
+from residualplanner.reconstruction import level_of
+
+#: The longest spec, in bytes.
+SIZE_LIMIT = 2**20
+#: How many dots may stand between two of TOML's other signs: the parser takes long for names of very many parts.
+DOT_LIMIT = 100
+#: What `init` writes for an attribute whose values are to be declared by hand.
+UNDECLARED = "?"
+
+
+class AttributeTable(SpecTable):
+    """One column: exactly one of a size, labels, or bins (which may have labels)."""
+
+    size: int | None = Field(None, ge=1, description="The records hold codes 0 .. size-1.")
+    labels: list[AnyLabel] | None = Field(None, min_length=1, description="The values themselves, or names of bins.")
+    bins: list[Real] | None = Field(None, min_length=2, description="Edges of intervals, strictly increasing.")
+    unknown: Rule = Field("error", description="For values that are none of these: error, drop, or one of the values.")
+    missing: Rule = Field("error", description="For records without a value: error, drop, or one of the values.")
+
+    @model_validator(mode="after")
+    def _has_values(self) -> "AttributeTable":
+        if (self.size is None) == (self.labels is None and self.bins is None):
+            raise PydanticCustomError("expected", "give exactly one of size, labels and bins (bins may have labels)")
+        return self
+
+
+def _attribute(value: Any) -> Any:
+    """The short forms of an attribute written out."""
+    if isinstance(value, bool) or not isinstance(value, int | list | dict | str):
+        raise PydanticCustomError("expected", "expected a size, a list of labels, or a table such as { bins = [0, 9] }")
+    if isinstance(value, str):
+        checked(lambda text: text == UNDECLARED, "expected a size, a list of labels, or a table")(value)
+        return None
+    if isinstance(value, int):
+        return {"size": value}
+    return {"labels": value} if isinstance(value, list) else value
+
+
+Attribute = Annotated[
+    AttributeTable | None,
+    BeforeValidator(_attribute, json_schema_input_type=int | list[AnyLabel] | Literal["?"] | AttributeTable),
+]
+
+
+class QueriesTable(SpecTable):
+    """Tables to publish: a family by number of attributes or cells, or a list; ``weight`` says how much they matter."""
+
+    order: int | None = Field(None, ge=0, description="All tables of exactly this many attributes.")
+    up_to: int | None = Field(None, ge=0, description="All tables of at most this many attributes.")
+    max_cells: int | None = Field(None, ge=1, description="Leave out tables with more cells than this.")
+    queries: list[Query] | None = Field(
+        None, min_length=1, description="The tables one by one: names, or a kind of query for each name."
+    )
+    kinds: dict[str, Kind] = Field({}, description="What is asked of some attributes instead of one count per value.")
+    weight: Real = Field(1.0, description="How much each of them matters, at least 0.")
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> "QueriesTable":
+        family = [self.order, self.up_to, self.max_cells]
+        if (self.queries is None) == (family == [None, None, None]):
+            raise PydanticCustomError("expected", "give queries = [[...]], or one of order, up_to and max_cells")
+        if self.order is not None and self.up_to is not None:
+            raise PydanticCustomError("expected", "give order or up_to, not both")
+        return self
+
+
+class TargetTable(SpecTable):
+    """The margin of error, at the level of [output], that no cell of some tables is to exceed."""
+
+    queries: list[Query] = Field(min_length=1, description="Which of the tables of [[workload]]: as they stand there.")
+    moe: Real = Field(description="The margin of error, in counts.")
+
+
+class ApproxTable(SpecTable):
+    """(epsilon, delta)-differential privacy."""
+
+    epsilon: Exact
+    delta: Exact
+
+
+class BudgetTable(SpecTable):
+    """What may be spent, in one notion of privacy."""
+
+    zcdp: Exact | None = None
+    pcost: Exact | None = None
+    approx_dp: ApproxTable | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _holds_for_discrete_noise(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "gdp" in value:
+            try:
+                require_discrete(gdp(value["gdp"]), spelled=toml_text)
+            except BudgetError as error:
+                raise PydanticCustomError("expected", "{message}", {"message": str(error)}) from None
+        return value
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "BudgetTable":
+        if len(self.model_dump(exclude_none=True)) != 1:
+            raise PydanticCustomError("expected", "give exactly one of zcdp, approx_dp and pcost")
+        return self
+
+
+class OutputTable(SpecTable):
+    """What the published tables look like."""
+
+    format: Literal["parquet", "csv", "xlsx"] = Field(
+        default="parquet", description="The files' type; xlsx: workbooks."
+    )
+    profile: Literal["default", "acs", "gls"] = Field(
+        default="default",
+        description="Estimates with 95% margins and intervals; or with 90% margins, as E and M; or with standard "
+        "deviations, for generalized least squares.",
+    )
+    level: Level | None = Field(
+        default=None, description="Confidence level of margins of error; the profile's if not given."
+    )
+
+    @property
+    def chosen_level(self) -> float:
+        """The confidence level, given or the profile's."""
+        return level_of(self.profile, self.level)
+
+
+class SpecFile(SpecTable):
+    """A release: its schema, its tables, its budget."""
+
+    budget: BudgetTable | None = Field(None, description="What may be spent; give this or at_most.")
+    at_most: Real | None = Field(None, description="The largest loss allowed; the least budget for it is found.")
+    loss: Loss = Field(SumOfVariances(), description="What is made as small as possible.")
+    targets: list[TargetTable] = Field(
+        [],
+        max_length=1000,
+        description="Margins of error to reach, in place of a loss; without a budget, the least one for them is found.",
+    )
+    others: Share = Field(
+        0.01, description="With targets: the share of the cost for tables that would be left without a limit."
+    )
+    gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
+    bases: Literal["optimal", "optimal_by_set", "orthogonal"] = Field(
+        "optimal",
+        description="What is measured of attributes with kinds of query: what suits them best; the same, which may be "
+        "something else in other sets of attributes; or the best of what is orthogonal to the total.",
+    )
+    neighbors: Literal["add-remove", "replace"] = Field(
+        "add-remove",
+        description="Neighbors: a record more or less; or a record with other values, their number public.",
+    )
+    records_per_person: int = Field(1, ge=1, le=10**6, description="The most records of one person: a promise.")
+    noise: Literal["discrete"] = Field("discrete", description="The kind of noise: exact discrete Gaussian.")
+    domain: dict[str, Attribute] = Field(description="The columns and the values each can take.")
+    workload: list[QueriesTable] = Field(min_length=1, max_length=1000, description="The tables to publish.")
+    output: OutputTable = Field(OutputTable(), description="What the published tables look like.")
+
+    @model_validator(mode="after")
+    def _has_one_limit(self) -> "SpecFile":
+        if self.targets:
+            for name in {"loss", "at_most"} & self.model_fields_set:
+                message = f"{name} and [[targets]] both say what to reach; leave one of them out"
+                raise PydanticCustomError("expected", "{message}", {"message": message})
+            return self
+        if "others" in self.model_fields_set:
+            raise PydanticCustomError("expected", "others = ... belongs to [[targets]]; there are none")
+        if (self.budget is None) == (self.at_most is None):
+            message = 'give exactly one of budget = { zcdp = "0.5" } and at_most = 25.0, or [[targets]]'
+            raise PydanticCustomError("expected", "{message}", {"message": message})
+        return self
+
+
+def read_spec(path: Path) -> SpecFile:
+    """Read and check a spec.
+
+    Raises:
+        FileFormatError: it is too long, no TOML, or has fields or values it cannot have; a line for each says where.
+        OSError: the file cannot be opened.
+    """
+    value = read_toml(path)
+    try:
+        return SpecFile.model_validate(value)
+    except ValidationError as error:
+        raise FileFormatError("\n".join(f"{path}: {message}" for message in messages_of(error, SpecFile))) from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file of at most `SIZE_LIMIT` bytes.
+
+    Raises:
+        FileFormatError: it is too long, or no TOML.
+        OSError: the file cannot be opened.
+    """
+    text = read_limited(path)
+    if max(piece.count(".") for piece in re.split(r"[=,{}\[\]\n]", text)) > DOT_LIMIT:
+        raise FileFormatError(f"{path} has a name or text with more than {DOT_LIMIT} dots; write it shorter")
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long, or it is too deep"
+        message = f"{path} is not TOML: {reason}; texts need quotes, lists [brackets], tables {{ braces }}"
+        raise FileFormatError(message) from None
+
+
+def read_limited(path: Path) -> str:
+    """The text of a file of at most `SIZE_LIMIT` bytes.
+
+    Raises:
+        FileFormatError: it is longer, or not UTF-8.
+        OSError: the file cannot be opened.
+    """
+    with open(path, "rb") as file:
+        content = file.read(SIZE_LIMIT + 1)
+    if len(content) > SIZE_LIMIT:
+        raise FileFormatError(f"{path} is too large: the limit is {SIZE_LIMIT:,} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} is not UTF-8 text; save it with that encoding") from None
+
+
+def spec_schema() -> dict[str, Any]:
+    """The JSON Schema of the spec file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **SpecFile.model_json_schema(mode="validation"),
+        "title": "residualplanner spec",
+    }

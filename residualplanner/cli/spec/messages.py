@@ -1,0 +1,114 @@
+"""What is wrong with a spec, in sentences that name the place and what to write instead.
+
+Reads: pydantic's errors.  Gives: one line for each.
+"""
+
+import reprlib
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from residualplanner._words import suggestion
+from residualplanner.cli.spec.kinds import KINDS, NAMES
+
+_LIMIT = 20
+
+_EXPECTED = {
+    "int_type": "expected a whole number without quotes",
+    "int_from_float": "expected a whole number",
+    "float_type": "expected a number without quotes",
+    "string_type": "expected a text in quotes",
+    "bool_type": "expected true or false",
+    "list_type": "expected a list in [brackets]",
+    "dict_type": "expected a table",
+    "model_type": "expected a table",
+    "model_attributes_type": "expected a table",
+    "too_short": "the list is too short",
+    "too_long": "the list is too long",
+}
+
+
+def messages_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
+    """One line for each error: where in the file, what was expected, what was found.
+
+    Args:
+        error: what pydantic raised.
+        model: of the whole file; it knows which fields there are.
+    """
+    details = error.errors(include_url=False, include_context=True)
+    messages = list(dict.fromkeys(_message(dict(detail), model) for detail in details))
+    return messages if len(messages) <= _LIMIT else [*messages[:_LIMIT], f"and {len(messages) - _LIMIT} more"]
+
+
+def _message(detail: dict[str, Any], model: type[BaseModel]) -> str:
+    kind, place, found = detail["type"], detail["loc"], detail["input"]
+    if kind == "extra_forbidden":
+        return f"{_at(place[:-1])}unknown field {place[-1]!r}{_suggestion(str(place[-1]), _fields(model, place[:-1]))}"
+    if kind == "missing":
+        return f"{_at(place[:-1])}{_field_text(place)} is missing{_example(place)}"
+    if kind == "expected":
+        return f"{_at(place)}{detail['msg']}"
+    if kind == "literal_error":
+        return f"{_at(place)}expected {detail['ctx']['expected']}, got {reprlib.repr(found)}"
+    if kind == "greater_than_equal":
+        return f"{_at(place)}expected a number that is at least {detail['ctx']['ge']}, got {reprlib.repr(found)}"
+    return f"{_at(place)}{_EXPECTED.get(kind, detail['msg'])}, got {reprlib.repr(found)}"
+
+
+def _at(place: Sequence[str | int]) -> str:
+    """Where in the file, as its author sees it.
+
+    Example:
+        >>> _at(("workload", 1, "up_to")), _at(("domain", "age", "bins", 0)), _at(())
+        ('[[workload]] number 2, up_to: ', '[domain] age, bins, entry 1: ', '')
+    """
+    rest = list(place)
+    parts: list[str] = []
+    if len(rest) > 1 and rest[0] in ("workload", "targets"):
+        parts.append(f"[[{rest[0]}]] number {int(rest[1]) + 1}")
+        rest = rest[2:]
+    elif len(rest) > 1 and rest[0] in ("domain", "output"):
+        parts.append(f"[{rest[0]}] {rest[1]}")
+        rest = rest[2:]
+    parts += [f"entry {part + 1}" if isinstance(part, int) else str(part) for part in rest if not _is_branch(part)]
+    return f"{', '.join(parts)}: " if parts else ""
+
+
+def _is_branch(part: str | int) -> bool:
+    """Whether pydantic added this part for itself: the name of a type among several."""
+    return isinstance(part, str) and (part.endswith("Table") or part.startswith("literal[") or part in (NAMES, KINDS))
+
+
+def _field_text(place: Sequence[str | int]) -> str:
+    return {"domain": "the table [domain]", "workload": "a table [[workload]]"}.get(str(place[-1]), repr(place[-1]))
+
+
+def _example(place: Sequence[str | int]) -> str:
+    examples = {
+        "domain": '; it names each column and its values, such as sex = ["F", "M"]',
+        "workload": "; it names the tables to publish, such as up_to = 2",
+    }
+    return examples.get(str(place[-1]), "") if len(place) == 1 else ""
+
+
+def _suggestion(name: str, fields: list[str]) -> str:
+    return suggestion(name, fields) or f"; the fields here are {', '.join(fields)}"
+
+
+def _fields(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
+    """The fields of the table that stands at ``place``."""
+    if place and place[0] == "domain" and len(place) > 1:
+        place = (place[0], *place[2:])
+    for part in place:
+        field = model.model_fields.get(part) if isinstance(part, str) else None
+        tables = [] if field is None else _tables(field.annotation)
+        model = tables[0] if tables else model
+    return list(model.model_fields)
+
+
+def _tables(annotation: Any) -> list[type[BaseModel]]:
+    """The models that occur in a type."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [table for part in get_args(annotation) for table in _tables(part)]

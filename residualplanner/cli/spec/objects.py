@@ -1,0 +1,161 @@
+"""What a spec means: the library's own nouns, made of a checked file.
+
+Reads: SpecFile.  Gives: Domain, Workload, Budget, Plan.  Never sees a record.
+"""
+
+from dataclasses import replace
+from typing import Any, cast
+
+from residualplanner._words import listed
+from residualplanner.cli.spec.file import AttributeTable, BudgetTable, QueriesTable, SpecFile
+from residualplanner.cli.spec.kinds import KindTable
+from residualplanner.domain import Attribute, Bins, Domain
+from residualplanner.errors import DomainError, WorkloadError
+from residualplanner.losses import Targets
+from residualplanner.plan import Plan, select
+from residualplanner.privacy import Budget, approx_dp, pcost, zcdp
+from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Prefix, Range
+from residualplanner.workload import QueryLike, Workload, marginals
+
+
+def domain_of_spec(spec: SpecFile) -> Domain:
+    """The schema.
+
+    Raises:
+        DomainError: attributes whose values have not been declared yet, labels or bins that cannot be.
+    """
+    undeclared = [name for name, table in spec.domain.items() if table is None]
+    if undeclared:
+        message = (
+            f"[domain] the values of these attributes are still to be declared: {listed(undeclared, 20)}; write, in "
+            'place of "?", a number of codes, a list of labels, or { bins = [...] }, from what is publicly known'
+        )
+        raise DomainError(message, attributes=undeclared)
+    return Domain({name: _attribute(name, table) for name, table in spec.domain.items() if table is not None})
+
+
+def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
+    """The tables to publish, with their weights.
+
+    Raises:
+        DomainError: a query or a kind of query names an attribute that is not in the domain.
+        WorkloadError: there are no tables, too many, their weights cannot be, or a kind of query cannot be asked of its
+            attribute.
+    """
+    parts = [_queries(table, domain, f"[[workload]] number {number}") for number, table in enumerate(spec.workload, 1)]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole + part
+    return whole
+
+
+def budget_of_spec(spec: SpecFile) -> Budget | None:
+    """What may be spent, or None where the spec states a loss to reach.
+
+    Raises:
+        BudgetError: a number is out of range.
+    """
+    return None if spec.budget is None else _budget(spec.budget)
+
+
+def targets_of_spec(spec: SpecFile) -> Targets | None:
+    """The margins of error to reach, at the level of the output, or None where there are none.
+
+    Raises:
+        WorkloadError: a kind of query has levels, a matrix or labels that cannot be.
+    """
+    margins = [
+        (_query(query, {}, f"[[targets]] number {number}, queries, entry {entry}"), table.moe)
+        for number, table in enumerate(spec.targets, 1)
+        for entry, query in enumerate(table.queries, 1)
+    ]
+    return Targets(margins, spec.output.chosen_level, spec.others) if margins else None
+
+
+def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
+    """The best noise for the spec's workload.
+
+    Raises:
+        BudgetError: a number is out of range, or no noise reaches ``at_most``.
+        WorkloadError: the workload is too large, or a target is for a table that is not in it.
+    """
+    return select(
+        workload,
+        budget=budget_of_spec(spec),
+        at_most=spec.at_most,
+        loss=targets_of_spec(spec) or spec.loss,
+        gap=spec.gap,
+        bases=spec.bases,
+        neighbors=spec.neighbors,
+        records_per_person=spec.records_per_person,
+    )
+
+
+def _attribute(name: str, table: AttributeTable) -> Attribute:
+    values: dict[str, Any] = {"labels": table.labels}
+    if table.bins is not None:
+        try:
+            values = {"bins": Bins(table.bins, cast("list[str] | None", table.labels))}
+        except DomainError as error:
+            raise DomainError(f"[domain] {name}: {error}", attributes=[name]) from None
+    return Attribute(name, table.size, **values, unknown=table.unknown, missing=table.missing)
+
+
+def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
+    kinds = {name: kind_of_table(kind, f"{where}, kinds, {name}") for name, kind in table.kinds.items()}
+    if table.queries is not None:
+        queries = [_query(query, kinds, f"{where}, queries, entry {i}") for i, query in enumerate(table.queries, 1)]
+        unused = sorted(set(kinds).difference(*table.queries))
+        if unused:
+            raise WorkloadError(f"{where}, kinds: no query of this table names {unused}; name them, or leave them out")
+        return Workload(domain, queries, weights=[table.weight] * len(queries))
+    family = marginals(domain, order=table.order, up_to=table.up_to, max_cells=table.max_cells, kinds=kinds)
+    unused = [name for name in kinds if not family.asked[domain.positions((name,))].any()]
+    if unused:
+        raise WorkloadError(
+            f"{where}, kinds: no table of this entry has {unused}: with these kinds they all have more than "
+            f"max_cells cells; raise max_cells, or write those that you want as queries = [...]"
+            if table.max_cells
+            else f"{where}, kinds: no table of this entry has {unused}; ask for more attributes, or leave them out"
+        )
+    if table.weight == 1:
+        return family
+    # Workload() checks the weight, and refuses it where it cannot be.
+    Workload(domain, [()], weights=[table.weight])
+    blocks = [replace(block, weights=block.weights * table.weight) for block in family.blocks]
+    return Workload.from_blocks(domain, blocks, family.kinds)
+
+
+def _query(query: list[str] | dict[str, KindTable], kinds: dict[str, Kind], where: str) -> QueryLike:
+    """A query with the kinds that it states itself, or those that are stated for the whole table."""
+    if isinstance(query, dict):
+        return {name: kind_of_table(kind, f"{where}, {name}") for name, kind in query.items()}
+    if len(set(query)) < len(query) or not kinds:
+        return query  # a name that comes twice is refused with the others' words
+    return {name: kinds.get(name, Identity()) for name in query}
+
+
+def kind_of_table(table: KindTable, where: str) -> Kind:
+    """The kind of query that a spec describes at ``where``.
+
+    Raises:
+        WorkloadError: levels, a matrix or labels that cannot be.
+    """
+    try:
+        if table.kind == "hierarchy":
+            return Hierarchy(table.levels or [], total=table.total, leaves=table.leaves)
+        if table.kind == "custom":
+            return Custom(table.matrix, table.labels)
+    except WorkloadError as error:
+        raise WorkloadError(f"{where}: {error}") from None
+    plain: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
+    return plain[table.kind]
+
+
+def _budget(table: BudgetTable) -> Budget:
+    if table.approx_dp is not None:
+        return approx_dp(table.approx_dp.epsilon, table.approx_dp.delta)
+    if table.zcdp is not None:
+        return zcdp(table.zcdp)
+    assert table.pcost is not None  # the file has exactly one of the three
+    return pcost(table.pcost)

@@ -1,0 +1,122 @@
+"""What is typed in place of what a spec says: another budget, another loss, another level.
+
+Reads: SpecFile, options.  Gives: SpecFile.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from residualplanner.cli.messages.output import Output
+from residualplanner.cli.spec.file import ApproxTable, BudgetTable, SpecFile
+from residualplanner.cli.spec.typed_budget import LossName, budget_of_text
+from residualplanner.errors import BudgetError
+from residualplanner.losses import MaxVariance, SumOfVariances
+from residualplanner.reconstruction import FormatName, ProfileName
+
+_LOSSES: Mapping[LossName, SumOfVariances | MaxVariance] = {
+    "sum": SumOfVariances(),
+    "max": MaxVariance(),
+    "sqrt": SumOfVariances("sqrt"),
+    "equal": SumOfVariances("equal"),
+}
+
+
+class Typed(NamedTuple):
+    """What was typed in place of what the spec says; None where it stays.
+
+    Attributes:
+        budget: such as "zcdp=0.5"; the spec's ``at_most`` goes.
+        at_most: the largest loss allowed, in counts squared; the spec's budget goes.
+        loss: what is made small: "sum" of all cell variances, "max", or a sum of tables' variances with weights "sqrt"
+            or "equal"; the spec's targets go.
+        level: of confidence.
+        format: of the tables' files.
+        profile: what stands beside the labels.
+    """
+
+    budget: str | None = None
+    at_most: float | None = None
+    loss: LossName | None = None
+    level: float | None = None
+    format: FormatName | None = None
+    profile: ProfileName | None = None
+
+
+def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> SpecFile:
+    """The spec with what was typed in its place, which is said.
+
+    Args:
+        spec: as it stands in its file.
+        path: the file.
+        typed: in place of some of it.
+        output: where to say what is different.
+
+    Raises:
+        BudgetError: they do not go together, or a number is out of range.
+    """
+    _require_one_limit(spec, path, typed)
+    changes: dict[str, Any] = {}
+    if typed.budget is not None:
+        changes |= {"budget": _budget_table(typed.budget), "at_most": None}
+    if typed.at_most is not None:
+        changes |= {"budget": None, "at_most": _limit(typed.at_most)}
+    if typed.loss is not None:
+        changes |= {"loss": _LOSSES[typed.loss], "targets": []}
+    if typed.level is not None:
+        require_level(typed.level)
+    written = {name: value for name in ("level", "format", "profile") if (value := getattr(typed, name)) is not None}
+    if written:
+        changes["output"] = spec.output.model_copy(update=written)
+    if changes:
+        given = {name: value for name, value in typed._asdict().items() if value is not None}
+        words = ", ".join(f"{name} {value}" for name, value in given.items())
+        output.say(f"{'Changed':<11} {words}; all else as in {path}", event="changed", **given)
+    return spec.model_copy(update=changes)
+
+
+def _require_one_limit(spec: SpecFile, path: Path, typed: Typed) -> None:
+    if typed.budget is not None and typed.at_most is not None:
+        raise BudgetError(
+            "--budget and --at-most exclude each other: --budget zcdp=0.5 limits what is spent, and --at-most 25 the "
+            "loss that is left; give one of them"
+        )
+    if spec.targets and typed.at_most is not None and typed.loss is None:
+        raise BudgetError(f"{path} has [[targets]] in place of a loss; say with --loss what --at-most is to limit")
+    if spec.targets and typed.loss is not None and (typed.budget or spec.budget or typed.at_most) is None:
+        raise BudgetError(f"{path} has [[targets]] in place of a budget; add --budget or --at-most to --loss")
+    if typed.loss is not None and typed.budget is None and typed.at_most is None and spec.at_most is not None:
+        raise BudgetError(
+            f"{path} limits its own loss by at_most, which means nothing for --loss {typed.loss}; add --at-most with a "
+            "limit for that loss, in counts squared, or a --budget"
+        )
+
+
+def require_level(level: float) -> float:
+    """The level, if it is one.
+
+    Raises:
+        BudgetError: it is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
+    return level
+
+
+def _limit(at_most: float) -> float:
+    if not 0 < at_most < math.inf:
+        raise BudgetError(f"--at-most: the largest loss allowed is a number above 0, in counts squared; got {at_most}")
+    return at_most
+
+
+def _budget_table(text: str) -> BudgetTable:
+    """A budget that was typed as the table that stands in a spec."""
+    try:
+        budget = budget_of_text(text)
+    except BudgetError as error:
+        raise BudgetError(f"--budget: {error}") from None
+    if budget.notion == "approx_dp":
+        epsilon, delta = budget.given
+        return BudgetTable(approx_dp=ApproxTable(epsilon=epsilon, delta=delta))
+    return BudgetTable.model_validate({budget.notion: budget.given[0]})

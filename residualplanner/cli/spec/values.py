@@ -1,0 +1,106 @@
+"""The values that stand in a spec file: what is accepted, and what is said of anything else.
+
+Reads: values as TOML's reader gives them.  Gives: the same, or the library's own nouns.
+"""
+
+import reprlib
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from residualplanner.domain import Into, Label
+from residualplanner.losses import MaxVariance, SumOfVariances
+
+
+def checked(is_right: Callable[[Any], bool], expected: str) -> Callable[[Any], Any]:
+    """A validator that passes what is right as it is, and says what was expected otherwise."""
+
+    def check(value: Any) -> Any:
+        if not is_right(value):
+            raise PydanticCustomError("expected", "{message}", {"message": f"{expected}, got {reprlib.repr(value)}"})
+        return value
+
+    return check
+
+
+def is_label(value: object) -> bool:
+    """Whether a value may be the label of an attribute's value."""
+    return isinstance(value, str | int | bool)
+
+
+def _is_exact(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+LABEL_SCHEMA = {"type": ["string", "integer", "boolean"]}
+_EXACT_SCHEMA = {"type": ["string", "number"], "examples": ["0.5"]}
+
+AnyLabel = Annotated[
+    Label,
+    PlainValidator(checked(is_label, "expected a text, a whole number or a truth value")),
+    WithJsonSchema(LABEL_SCHEMA),
+]
+Exact = Annotated[
+    str | int | float,
+    PlainValidator(checked(_is_exact, 'expected a number, or a number in quotes such as "0.5"')),
+    WithJsonSchema(_EXACT_SCHEMA),
+]
+Real = Annotated[
+    float, PlainValidator(checked(_is_number, "expected a number without quotes")), WithJsonSchema({"type": "number"})
+]
+Level = Annotated[
+    float,
+    PlainValidator(checked(lambda value: _is_number(value) and 0 < value < 1, "expected a number between 0 and 1")),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
+]
+Share = Level
+
+
+def _rule(value: Any) -> Any:
+    """What becomes of a record; ``{ into = label }`` is for labels that are called "error" or "drop"."""
+    if isinstance(value, dict) and set(value) == {"into"} and is_label(value["into"]):
+        return Into(value["into"])
+    return checked(is_label, 'expected "error", "drop" or one of the attribute\'s values')(value)
+
+
+Rule = Annotated[
+    Label | Into,
+    PlainValidator(_rule),
+    WithJsonSchema({"anyOf": [{"enum": ["error", "drop"]}, LABEL_SCHEMA, {"type": "object", "required": ["into"]}]}),
+]
+
+
+def _loss(value: Any) -> SumOfVariances | MaxVariance:
+    """A loss by its name, or a sum with other weights than the number of cells."""
+    if isinstance(value, str) and value in ("sum", "max"):
+        return SumOfVariances() if value == "sum" else MaxVariance()
+    if isinstance(value, dict) and set(value) == {"sum"} and value["sum"] in _WEIGHTS:
+        return SumOfVariances(value["sum"])
+    message = f'expected "sum", "max" or {{ sum = "equal" }} (or "cells" or "sqrt"), got {reprlib.repr(value)}'
+    raise PydanticCustomError("expected", "{message}", {"message": message})
+
+
+_WEIGHTS = ["cells", "equal", "sqrt"]
+Loss = Annotated[
+    SumOfVariances | MaxVariance,
+    PlainValidator(_loss),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": ["sum", "max"]},
+                {
+                    "type": "object",
+                    "properties": {"sum": {"enum": _WEIGHTS}},
+                    "required": ["sum"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]

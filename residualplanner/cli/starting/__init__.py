@@ -1,0 +1,1 @@
+"""The first spec, made from a header, a data dictionary or a public schema."""

@@ -1,0 +1,132 @@
+"""What a dictionary or a public schema declares of columns, and how a starting spec says it.
+
+Reads: values as they are declared.  Gives: Declared: an attribute, or what is still to be said by hand.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from residualplanner.cli.spec.file import UNDECLARED
+from residualplanner.cli.starting.toml_text import attribute_text, key_text
+from residualplanner.domain import Attribute, Bins, Label
+
+#: The most values that are made of a smallest and a largest whole number.
+RANGE_LIMIT = 1000
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_TRUTH = {"true": True, "false": False}
+_WIDTH = 110
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One column, as far as it is declared.
+
+    Attributes:
+        name: of the column.
+        attribute: its values; None where they are still to be declared.
+        note: what is known besides: meanings of values, or what is known in place of them.
+    """
+
+    name: str
+    attribute: Attribute | None
+    note: str = ""
+
+    def lines(self) -> list[str]:
+        """The column's entry in a spec, below a comment with the note.
+
+        Example:
+            >>> Declared("sex", Attribute("sex", labels=["1", "2"]), "1 female, 2 male").lines()
+            ['# 1 female, 2 male', 'sex = ["1", "2"]']
+        """
+        value = f'"{UNDECLARED}"' if self.attribute is None else attribute_text(self.attribute)
+        return [*_comment(self.note), f"{key_text(self.name)} = {value}"]
+
+
+def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) -> Declared:
+    """A column whose values are listed.
+
+    Values that are all the usual spelling of whole numbers are taken for those, and 0, 1, .. for codes; "true" and
+    "false" for truth values; all else for texts, which is how CSV files are matched.
+
+    Args:
+        name: of the column.
+        values: in their order; values that come again are left out.
+        meanings: what each means, for people; empty where it is not said.
+
+    Raises:
+        DomainError: they cannot be the values of a column.
+
+    Example:
+        >>> of_values("sex", ["F", "M"]).attribute
+        Attribute('sex', labels=['F', 'M'])
+        >>> of_values("grade", ["0", "1", "2"]).attribute, of_values("region", ["01", "2"]).attribute
+        (Attribute('grade', size=3), Attribute('region', labels=['01', '2']))
+    """
+    said = dict(zip(values, meanings, strict=False))
+    labels = _labels(list(dict.fromkeys(values)))
+    note = ", ".join(f"{value} {meaning}" for value, meaning in said.items() if meaning and meaning != str(value))
+    is_code = labels == list(range(len(labels))) and not any(isinstance(label, bool) for label in labels)
+    attribute = Attribute(name, len(labels)) if is_code else Attribute(name, labels=labels)
+    return Declared(name, attribute, note)
+
+
+def of_range(name: str, smallest: float | None, largest: float | None, *, is_whole: bool) -> Declared:
+    """A column of numbers between two limits: their values if they are few whole numbers, else bins by hand.
+
+    Example:
+        >>> of_range("age", 0, 99, is_whole=True).attribute
+        Attribute('age', size=100)
+        >>> of_range("income", 0, 1e6, is_whole=False).note
+        'numbers from 0 to 1000000: write { bins = [0, ..., 1000000] }'
+    """
+    if smallest is None or largest is None:
+        limits = "".join(
+            f" {word} {_number(limit)}" for word, limit in (("from", smallest), ("to", largest)) if limit is not None
+        )
+        kind = "whole numbers" if is_whole else "numbers"
+        return Declared(name, None, f"{kind}{limits}: write {{ bins = [...] }}, or a number of codes 0, 1, ..")
+    if is_whole and 0 <= largest - smallest < RANGE_LIMIT:
+        first, last = math.ceil(smallest), math.floor(largest)
+        attribute = Attribute(name, last + 1) if first == 0 else Attribute(name, labels=range(first, last + 1))
+        return Declared(name, attribute)
+    low, high = _number(smallest), _number(largest)
+    kind = "whole numbers" if is_whole else "numbers"
+    return Declared(name, None, f"{kind} from {low} to {high}: write {{ bins = [{low}, ..., {high}] }}")
+
+
+def of_edges(name: str, edges: Sequence[float], labels: Sequence[str] = ()) -> Declared:
+    """A column of numbers in bins.
+
+    Raises:
+        DomainError: the edges do not increase, or are too few.
+    """
+    return Declared(name, Attribute(name, bins=Bins(edges, list(labels) or None)))
+
+
+def _labels(values: list[Label]) -> list[Label]:
+    """The values as texts, whole numbers or truth values, whichever they all are."""
+    texts = [str(value) for value in values]
+    if all(isinstance(value, bool) for value in values) or {text.lower() for text in texts} == set(_TRUTH):
+        return [_TRUTH[text.lower()] for text in texts]
+    if all(isinstance(value, int) or _INTEGER.fullmatch(value) for value in values):
+        return [int(value) for value in values]
+    return list(texts)
+
+
+def _number(number: float) -> str:
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    return str(int(number)) if float(number).is_integer() and abs(number) < 2**53 else repr(float(number))
+
+
+def _comment(note: str) -> list[str]:
+    """A note as lines of a comment, without what would end one."""
+    lines, line = [], ""
+    for word in re.sub(r"[\x00-\x1f\x7f]", " ", note).split():
+        if line and len(line) + len(word) > _WIDTH:
+            lines.append(f"#{line}")
+            line = ""
+        line += f" {word}"
+    return [*lines, f"#{line}"] if line else lines

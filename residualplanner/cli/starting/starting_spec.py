@@ -1,0 +1,246 @@
+"""A commented spec to start from.
+
+Reads: a schema, a data dictionary, or the names of a data file's columns, and nothing else of it.  Gives: the text of a
+spec.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from residualplanner._json import parse_json
+from residualplanner._words import listed
+from residualplanner.cli.columns import csv_names, is_csv, is_parquet, parquet_types
+from residualplanner.cli.messages.output import Output, command_text
+from residualplanner.cli.spec.file import UNDECLARED, read_limited, read_spec
+from residualplanner.cli.spec.objects import domain_of_spec
+from residualplanner.cli.starting.declared import Declared
+from residualplanner.cli.starting.dictionary import is_dictionary_header, read_dictionary
+from residualplanner.cli.starting.public_schema import columns_of_schema
+from residualplanner.cli.starting.toml_text import attribute_text, key_text
+from residualplanner.domain import Domain
+from residualplanner.errors import DomainError, FileFormatError
+
+_HEAD = """\
+# What to publish, and at what privacy budget.  Lines that start with # are comments.
+# "residualplanner schema" prints every field there is.
+
+# The privacy budget, once for all tables together.  One of:
+#   { zcdp = "0.5" }      { approx_dp = { epsilon = "1", delta = "1e-9" } }      { pcost = "1" }
+# Smaller numbers mean more privacy and more noise.
+budget = { zcdp = "0.5" }
+
+# Instead of a budget: the largest loss allowed, in counts squared; the least budget that reaches it is found.
+# at_most = 25.0
+# Or instead of a loss: margins of error that some tables must keep, as entries below the workload:
+#   [[targets]]
+#   queries = [["age", "sex"]]
+#   moe = 50
+
+# What is made as small as possible: "sum" of all cells' variances, the "max"imum variance of any cell, or
+# { sum = "equal" } to let every table count the same however many cells it has ("sqrt" is between the two).
+loss = "sum"
+
+# Of attributes with kinds of query (see below) sums are measured that suit what is asked best.  Sums that may be others
+# in other tables can be more accurate where tables ask an attribute in different kinds; to plan them takes longer:
+# bases = "optimal_by_set"
+# For comparison:
+# bases = "orthogonal"
+
+# One record more or less must not show ("replace": a record with other values, the number of records being public).
+# If a person has up to k records, write records_per_person = k; else each record is protected, not the person.
+neighbors = "add-remove"
+
+# Discrete Gaussian noise, exact in distribution, from the operating system's random bits.
+noise = "discrete"
+
+# The tables to publish.  Write [[workload]] again for more, each with weights of its own if some matter more:
+#   order = 2                                    all tables of exactly two attributes
+#   up_to = 2                                    all tables of at most two attributes, and the total
+#   max_cells = 100000                           no table of more cells than this; may stand beside the other two
+#   queries = [["age", "sex"], ["region"]]       tables one by one
+#   weight = 2.0
+# Of some attributes more may be asked than one count per value: "prefix" (up to a value), every "range", or groups:
+#   kinds = { age = "prefix", income = "range", county = { kind = "hierarchy", levels = [{ South = ["Kern"] }] } }
+#   queries = [["sex"], { age = "prefix", sex = "identity" }]
+# Long kinds are easier to read below the entry, as a table [workload.kinds.county] with a line for each field.
+[[workload]]
+up_to = 2
+
+[output]
+format = "parquet"        # or "csv", or "xlsx" for Excel
+profile = "default"       # 95% margins and intervals; "acs": 90% margins, as E and M; "gls": standard deviations
+# level = 0.99            # of confidence, for margins of error, in place of the profile's
+
+"""
+
+_DOMAIN = """\
+# The columns and the values each can take, as publicly known: never take them from the records themselves.
+#   age = 85                                     codes 0 .. 84
+#   region = ["01", "02", "NO"]                  the values themselves
+#   income = { bins = [0, 10000, 50000, inf] }   intervals: 0 up to but not including 10000, and so on
+# A record with another value, or none, is an error, unless the column says otherwise:
+#   sex = { labels = ["F", "M", "?"], unknown = "?", missing = "drop" }
+#     "drop" leaves the record out of every table, a value counts it there
+[domain]
+"""
+
+_TO_FILL_IN = """\
+# Write what values each can take in place of "?", and remove the columns that are not to be published.
+"""
+
+_BY_HAND = """\
+# Only the names of the columns were read from the data file.  Write what values each can take in place of "?", and
+# remove the columns that are not to be published.
+"""
+
+
+class Start(NamedTuple):
+    """A spec to start from.
+
+    Attributes:
+        text: of the spec.
+        undeclared: the attributes whose values are still to be declared by hand.
+        source: what was read.
+    """
+
+    text: str
+    undeclared: tuple[str, ...]
+    source: Literal["schema", "dictionary", "records", "records like a dictionary"]
+
+
+def starting_spec(
+    path: Path, *, is_dictionary: bool = False, has_header: bool = False, table: str | None = None
+) -> Start:
+    """A spec for what ``path`` describes.
+
+    Args:
+        path: a schema as JSON (a domain such as {"age": 85}, a Frictionless schema or package, a JSON Schema, metadata
+            of CSV on the Web), another spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet).
+        is_dictionary: whether the file describes columns; else, of a CSV file nothing but the first line is read.
+        has_header: whether the first line of a CSV file of records holds names, and is no record; nobody can tell that
+            from the line itself.
+        table: which table of a schema of several.
+
+    Raises:
+        FileFormatError: the file is of another type, or not what its name says, or CSV of which nobody says that it has
+            a header.
+        DomainError: its schema cannot be.
+        OSError: the file cannot be opened.
+    """
+    kind = path.suffix.lower()
+    if is_dictionary:
+        if kind != ".csv":
+            raise FileFormatError(f"{path}: a data dictionary is a .csv file; leave --dictionary out for others")
+        return _declared_start(read_dictionary(path), "dictionary")
+    if kind == ".json":
+        return _start_of_json(path, table)
+    if table is not None:
+        raise FileFormatError(f"{path}: --table chooses a table of a schema (.json); leave it out")
+    if kind == ".toml":
+        return Start(spec_text(domain_of_spec(read_spec(path))), (), "schema")
+    if is_csv(path):
+        names = csv_names(path)
+        is_alike = is_dictionary_header(names)
+        if not (has_header or is_alike):
+            raise FileFormatError(
+                f"{path}: the names in its first line would stand in the spec, which is public. If they are the names "
+                "of columns, and not the first record, add --header; if there is no such line, write one first"
+            )
+        return _start_of_names(dict.fromkeys(names), is_alike=is_alike)
+    if is_parquet(path):
+        return _start_of_names(parquet_types(path))
+    raise FileFormatError(f"{path}: a schema (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
+
+
+def say_start(start: Start, source: Path, path: Path, output: Output) -> None:
+    """Say what was written, what of it is still to be filled in, and what comes next."""
+    output.wrote(path, ": a spec with a comment for each choice.")
+    if start.source == "records like a dictionary":
+        command = command_text("init", source, "--dictionary", "-o", path)
+        output.say(
+            f"The columns of {source} are called like those of a data dictionary.  If it is one, and holds no records, "
+            f"remove {path}, and run  {command}",
+            event="hint",
+            command=command,
+        )
+    if start.source.startswith("records"):
+        output.say('Only the names of the columns were read.  Write what values each can take in place of "?".')
+    elif start.undeclared:
+        shown = listed(start.undeclared, 8)
+        output.say(f'Not declared in {source}: {shown}.  Write what values each can take in place of "?".')
+    output.say(
+        f"Next: look through it, then run  {command_text('plan', path)}",
+        event="next",
+        command=command_text("plan", path),
+        undeclared=start.undeclared,
+    )
+
+
+def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -> str:
+    """A spec with this domain, and everything else as a beginner might want it.
+
+    Args:
+        domain: the schema.
+        up_to: ask for all tables of at most this many attributes.
+        max_cells: leave out tables with more cells; None to leave out none.
+
+    Example:
+        >>> print(spec_text(Domain({"sex": ["F", "M"], "age": 85})).split("[domain]")[1].strip())
+        sex = ["F", "M"]
+        age = 85
+    """
+    lines = [f"{key_text(name)} = {attribute_text(domain[name])}" for name in domain]
+    asked = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
+    head = _HEAD.replace("\nup_to = 2\n", f"\n{asked}")
+    return head + _DOMAIN + "\n".join(lines) + "\n"
+
+
+def _start_of_names(types: Mapping[str, str | None], *, is_alike: bool = False) -> Start:
+    lines = [
+        f'{key_text(name)} = "{UNDECLARED}"' + ("" if kind is None else f"    # {kind} in the file")
+        for name, kind in types.items()
+    ]
+    text = _HEAD + _DOMAIN + _BY_HAND + "\n".join(lines) + "\n"
+    return Start(text, tuple(types), "records like a dictionary" if is_alike else "records")
+
+
+def _declared_start(columns: list[Declared], source: Literal["schema", "dictionary"]) -> Start:
+    lines = [line for column in columns for line in column.lines()]
+    undeclared = tuple(column.name for column in columns if column.attribute is None)
+    return Start(_HEAD + _DOMAIN + (_TO_FILL_IN if undeclared else "") + "\n".join(lines) + "\n", undeclared, source)
+
+
+def _start_of_json(path: Path, table: str | None) -> Start:
+    """A spec for a public schema, or for a domain."""
+    value = _json_of(path)
+    try:
+        columns = columns_of_schema(value, table)
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+    except DomainError as error:
+        raise DomainError(f"{path}: {error}", attributes=error.attributes) from None
+    if columns is not None:
+        return _declared_start(columns, "schema")
+    if table is not None:
+        raise FileFormatError(f"{path}: --table chooses a table of a schema of several; leave it out")
+    return Start(spec_text(_domain_of_json(path, value)), (), "schema")
+
+
+def _json_of(path: Path) -> dict[str, Any]:
+    try:
+        value = parse_json(read_limited(path))
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+    if not isinstance(value, dict):
+        raise FileFormatError(f'{path}: expected an object from attribute name to size, such as {{"age": 85}}')
+    return value
+
+
+def _domain_of_json(path: Path, value: dict[str, Any]) -> Domain:
+    """The domain of a JSON object from name to size or labels, or of what ``Domain.to_json`` gives."""
+    try:
+        is_list = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
+        return Domain.from_json(value) if is_list else Domain(value)
+    except DomainError as error:
+        raise DomainError(f"{path}: {error}", attributes=error.attributes) from None

@@ -1,0 +1,132 @@
+"""A file to which lines are appended, one process at a time, each forced to the disk.
+
+Reads: a path.  Gives: the bytes of the file, under a lock; OSError where the system cannot lock or write.
+POSIX's home: on a system without its locks, the first use says so.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from residualplanner._atomic import force_name
+from residualplanner.errors import BudgetError, FileFormatError
+
+#: The largest file, in bytes.
+SIZE_LIMIT = 2**26
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class LockedFile:
+    """A file while it is locked.
+
+    Attributes:
+        handle: its descriptor.
+        content: what it held when it was locked.
+    """
+
+    handle: int
+    content: bytes
+
+    def append(self, line: bytes) -> None:
+        """Write ``line`` at the end and force it to the disk: when this returns, it is there to stay.
+
+        If the system refuses to write all of it, what it has written is taken back.
+
+        Raises:
+            BudgetError: the file would become too large.
+            OSError: it cannot be written, or not be forced to the disk.
+        """
+        if len(self.content) + len(line) > SIZE_LIMIT:
+            raise BudgetError(f"the ledger is full: a file of {SIZE_LIMIT:,} bytes; begin another with what remains")
+        written = 0
+        try:
+            while written < len(line):
+                written += os.write(self.handle, line[written:])
+        except BaseException:
+            os.ftruncate(self.handle, len(self.content))
+            raise
+        os.fsync(self.handle)
+
+
+@contextmanager
+def locked_file(path: Path, *, exclusive: bool) -> Iterator[LockedFile]:
+    """Open a file and lock it: alone, to write; or with other readers.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        FileFormatError: it is a folder, a device or the like.
+        OSError: it cannot be opened, read, or locked; or another file took its place meanwhile.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise FileFormatError("it is no ordinary file")
+    handle = os.open(path, (os.O_RDWR | os.O_APPEND if exclusive else os.O_RDONLY) | _CLOSED_ON_EXEC)
+    try:
+        _lock(handle, path, exclusive=exclusive)
+        try:
+            if not os.path.samestat(os.fstat(handle), os.stat(path)):
+                raise OSError(
+                    errno.EBUSY, "another file took its place while it was being opened; try again", str(path)
+                )
+            yield LockedFile(handle, _content(handle))
+        finally:
+            _unlock(handle)  # closing would not do if the process was forked meanwhile
+    finally:
+        os.close(handle)
+
+
+def create_file(path: Path, line: bytes) -> None:
+    """Make a new file of one line, forced to the disk.
+
+    A killed process leaves no file, or one without a whole line.
+
+    Raises:
+        FileExistsError: something is there already.
+        OSError: it cannot be made, or not be locked.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED_ON_EXEC, 0o666)
+    try:
+        _lock(handle, path, exclusive=True)
+        try:
+            LockedFile(handle, b"").append(line)
+        finally:
+            _unlock(handle)
+    except BaseException:
+        os.unlink(path)
+        raise
+    finally:
+        os.close(handle)
+    force_name(path)
+
+
+_CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
+
+
+def _lock(handle: int, path: Path, *, exclusive: bool) -> None:
+    try:
+        import fcntl
+    except ImportError:
+        message = "ledgers in files need the file locks of a POSIX system; use one there"
+        raise OSError(errno.ENOTSUP, message, str(path)) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+    except OSError as error:
+        raise OSError(error.errno, "cannot be locked; keep the ledger on a local disk", str(path)) from None
+
+
+def _unlock(handle: int) -> None:
+    import fcntl
+
+    fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def _content(handle: int) -> bytes:
+    """All of a file, or a byte more than the largest may have."""
+    content = bytearray()
+    while len(content) <= SIZE_LIMIT and (piece := os.read(handle, min(_CHUNK, SIZE_LIMIT + 1 - len(content)))):
+        content += piece
+    return bytes(content)

@@ -1,0 +1,364 @@
+"""The ledger: what a data set's releases have cost together, and whether another one may be made.
+
+Reads: exact privacy costs.  Gives: Ledger, in memory or in a file that is only ever appended to.
+Source: spec section 1: the costs of releases from the same records add up.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import NoReturn, Protocol, final
+
+from residualplanner._atomic import PathLike
+from residualplanner._checks import require_path
+from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.ledger.file import create_file, locked_file
+from residualplanner.ledger.lines import (
+    LedgerAccount,
+    LedgerEntry,
+    LedgerTerms,
+    Notion,
+    first_line,
+    new_account,
+    read_account,
+    require_cost,
+    require_hash,
+    require_notion,
+    require_text,
+)
+from residualplanner.ledger.statements import after_failed_charge, after_failed_creation
+from residualplanner.privacy import Budget
+
+_NextEntry = Callable[[LedgerAccount], LedgerEntry]
+
+
+@final
+class Ledger:
+    """All that has been charged for releases from one data set, within one budget.
+
+    ``Ledger(budget)`` lives in memory, in the process that made it.  `Ledger.create` and `Ledger.open` keep it in a
+    file, which any number of processes may share, and which survives being killed.
+
+    Args:
+        budget: the most that all releases may cost together.
+        data_set: the name its curator gives the data set.
+        neighbors: the notion all charges are for: "add-remove" or "replace".
+        records_per_person: how many records one person has at most; likewise the same for all charges.
+
+    Raises:
+        BudgetError: an argument is not what it can be.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from residualplanner.privacy import pcost
+        >>> ledger = Ledger(pcost(1))
+        >>> ledger.charge(Fraction(1, 3), "0" * 64, neighbors="add-remove").sequence
+        1
+        >>> ledger.spent, ledger.remaining
+        (Fraction(1, 3), Fraction(2, 3))
+    """
+
+    __slots__ = ("_store",)
+
+    def __init__(
+        self, budget: Budget, *, data_set: str = "", neighbors: Notion = "add-remove", records_per_person: int = 1
+    ) -> None:
+        if budget is None:
+            raise BudgetError('a ledger needs a budget such as zcdp(1); or say why not: Ledger.unlimited("...")')
+        self._store: _Store = _Memory(LedgerTerms(budget, "", data_set, neighbors, records_per_person))
+
+    @classmethod
+    def unlimited(
+        cls, reason: str, *, data_set: str = "", neighbors: Notion = "add-remove", records_per_person: int = 1
+    ) -> "Ledger":
+        """Begin a ledger in memory that adds up costs and refuses none, for a reason that it keeps.
+
+        Raises:
+            BudgetError: there is no reason, or an argument is not what it can be.
+        """
+        return cls._of(_Memory(LedgerTerms(None, reason, data_set, neighbors, records_per_person)))
+
+    @classmethod
+    def create(
+        cls,
+        path: PathLike,
+        *,
+        budget: Budget | None,
+        data_set: str,
+        neighbors: Notion = "add-remove",
+        records_per_person: int = 1,
+        reason: str = "",
+    ) -> "Ledger":
+        """Begin a ledger in a new file.
+
+        Args:
+            path: of the file; a local disk is best, since others may not be able to lock it.
+            budget: the most that all releases may cost together, or None for no limit.
+            data_set: the name its curator gives the data set; nothing computed from the data.
+            neighbors: the notion all charges are for.
+            records_per_person: how many records one person has at most.
+            reason: why there is no limit, where there is none.
+
+        Raises:
+            BudgetError: an argument is not what it can be.
+            FileExistsError: there is something at ``path`` already.
+            OSError: the file cannot be made, or not be locked; a note of the error says whether the ledger is there.
+        """
+        require_path("Ledger.create", path, 'Ledger.create("people.ledger", budget=zcdp(1), data_set="people")')
+        terms, where = LedgerTerms(budget, reason, data_set, neighbors, records_per_person), Path(path).absolute()
+        terms.require_discrete()
+        try:
+            create_file(where, first_line(terms))
+            return cls.open(where)
+        except FileExistsError:
+            raise FileExistsError(f"{path} is there already; open it, or name another file") from None
+        except FileNotFoundError:
+            raise FileNotFoundError(f"the folder of {path} does not exist; make it first") from None
+        except BaseException as error:
+            error.add_note(after_failed_creation(where, terms))
+            raise
+
+    @classmethod
+    def open(cls, path: PathLike) -> "Ledger":
+        """Open the ledger in a file, and check every line of it.
+
+        Raises:
+            FileFormatError: a line was edited, removed, repeated or damaged; the message says which.
+            FileNotFoundError: there is no such file.
+            OSError: it cannot be read, or not be locked.
+        """
+        require_path("Ledger.open", path, 'Ledger.open("people.ledger")')
+        return cls._of(_File(Path(path).absolute()))
+
+    @property
+    def budget(self) -> Budget | None:
+        """The most that all charges may cost together; None for no limit."""
+        return self._store.terms.budget
+
+    @property
+    def reason(self) -> str:
+        """Why there is no limit; empty where there is one."""
+        return self._store.terms.reason
+
+    @property
+    def data_set(self) -> str:
+        """The name its curator gave the data set."""
+        return self._store.terms.data_set
+
+    @property
+    def neighbors(self) -> Notion:
+        """The notion of neighbors that all charges are for."""
+        return self._store.terms.neighbors
+
+    @property
+    def records_per_person(self) -> int:
+        """How many records one person has at most."""
+        return self._store.terms.records_per_person
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """All charges so far, also those of other processes."""
+        return self._store.account().entries
+
+    @property
+    def spent(self) -> Fraction:
+        """The pcost of all charges together: exact, or rounded up where that has thousands of digits."""
+        return self._store.account().spent
+
+    @property
+    def remaining(self) -> Fraction | None:
+        """The pcost that may still be charged, at least 0; None for no limit."""
+        return self._store.account().remaining
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether the last line is not whole, because its writer was killed; see `settle`."""
+        return bool(self._store.account().torn)
+
+    def charge(
+        self,
+        cost: Fraction | int,
+        plan_sha256: str,
+        *,
+        neighbors: str,
+        records_per_person: int = 1,
+        label: str = "",
+    ) -> LedgerEntry:
+        """Charge the cost of one release, before any record is read for it.
+
+        Args:
+            cost: its exact pcost, > 0; one with thousands of digits is rounded up.
+            plan_sha256: the hash of its plan.
+            neighbors: the notion the cost is for, which must be the ledger's.
+            records_per_person: likewise.
+            label: what it is for, for people.
+
+        Returns:
+            The entry.  In a file, it is on the disk by then.
+
+        Raises:
+            BudgetError: it costs more than what remains, is for other neighbors, or is not exact and positive.
+            FileFormatError: the file is not as this library writes it, or its last line is torn.
+            OSError: the file cannot be locked or written; a note of the error says whether the charge counts.
+
+        Guarantees: the charges of all processes and threads together never exceed the budget.
+        Cost: reads the file; some fifty microseconds an entry, and one forced write.
+        """
+        return self._store.append(self._charging(cost, plan_sha256, label, (neighbors, records_per_person)))
+
+    def require_room(
+        self, cost: Fraction | int, plan_sha256: str, *, neighbors: str, records_per_person: int = 1, label: str = ""
+    ) -> None:
+        """Raise what `charge` would raise of the same charge now, and charge nothing.
+
+        Raises:
+            BudgetError, FileFormatError, OSError: as `charge`.
+
+        Example:
+            >>> from residualplanner.privacy import pcost
+            >>> Ledger(pcost(1)).require_room(2, "0" * 64, neighbors="add-remove")
+            Traceback (most recent call last):
+            ...
+            residualplanner.errors.BudgetError: the ledger has pcost 1 left of pcost 1; this costs 2...
+        """
+        self._charging(cost, plan_sha256, label, (neighbors, records_per_person))(self._store.account())
+
+    def settle(self, cost: Fraction | int, *, label: str = "settled a torn line") -> LedgerEntry:
+        """Say what a torn last line counts for; until then nothing more can be charged.
+
+        Args:
+            cost: the pcost to count: that of the plan that was being measured, or when in doubt all that remains.
+            label: why.
+
+        Raises:
+            BudgetError: the last line is whole, or the cost is more than what remains.
+            FileFormatError: the file is not as this library writes it.
+            OSError: the file cannot be locked or written.
+        """
+        exact, words = require_cost(cost), require_text("label", label)
+
+        def next_entry(account: LedgerAccount) -> LedgerEntry:
+            if not account.torn:
+                raise BudgetError("the last line of the ledger is whole; there is nothing to settle")
+            return account.next_entry(exact, "", words)
+
+        return self._store.append(next_entry)
+
+    def __repr__(self) -> str:
+        limit = f"unlimited, {self.reason!r}" if self.budget is None else repr(self.budget)
+        return f"<Ledger of {self.data_set!r}: {limit}, {self.neighbors}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")
+
+    def _charging(self, cost: Fraction | int, plan_sha256: str, label: str, change: tuple[str, int]) -> _NextEntry:
+        """What makes the entry of a charge, for neighbors and records per person, if an account has room for it."""
+        exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
+        require_notion(*change)
+        terms = self._store.terms
+        if change != (terms.neighbors, terms.records_per_person):
+            raise BudgetError(
+                f"the ledger adds up costs for neighbors {terms.change}; this one is for {change[0]}, "
+                f"records per person: {change[1]}; costs for different neighbors do not add up"
+            )
+
+        def next_entry(account: LedgerAccount) -> LedgerEntry:
+            account.require_chargeable()
+            if account.torn:
+                raise FileFormatError(
+                    "the last line is not whole: a run was killed while it was charged; say what that counts for, with "
+                    "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
+                )
+            return account.next_entry(exact, plan, words)
+
+        return next_entry
+
+    @classmethod
+    def _of(cls, store: "_Store") -> "Ledger":
+        ledger = cls.__new__(cls)
+        ledger._store = store
+        return ledger
+
+
+class _Store(Protocol):
+    """Where the account of a ledger is kept."""
+
+    @property
+    def terms(self) -> LedgerTerms: ...
+
+    def account(self) -> LedgerAccount: ...
+
+    def append(self, next_entry: _NextEntry) -> LedgerEntry: ...
+
+
+class _Memory:
+    """An account in the memory of one process."""
+
+    def __init__(self, terms: LedgerTerms) -> None:
+        terms.require_discrete()
+        self.terms = terms
+        self._account = new_account(terms)
+        self._lock, self._process = threading.Lock(), os.getpid()
+
+    def account(self) -> LedgerAccount:
+        return self._account
+
+    def append(self, next_entry: _NextEntry) -> LedgerEntry:
+        if os.getpid() != self._process:
+            raise BudgetError(
+                "a ledger in memory can be charged only by the process that made it, since others spend from copies; "
+                "share one in a file, with Ledger.create(path, ...)"
+            )
+        with self._lock:
+            entry = next_entry(self._account)
+            self._account = self._account.with_entry(entry)
+        return entry
+
+
+class _File:
+    """An account in a file, read anew each time, and never allowed to forget an entry that was seen."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen = (0, "")
+        account = self.account()
+        self.terms = account.terms
+
+    def account(self) -> LedgerAccount:
+        try:
+            with locked_file(self._path, exclusive=False) as file:
+                return self._checked(file.content)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"there is no ledger {self._path}; make it first, with Ledger.create") from None
+        except FileFormatError as error:
+            raise self._named(error) from None
+
+    def append(self, next_entry: _NextEntry) -> LedgerEntry:
+        account = entry = None
+        try:
+            with locked_file(self._path, exclusive=True) as file:
+                account = self._checked(file.content)
+                entry = next_entry(account)
+                file.append(account.bytes_of(entry))
+            self._seen = (entry.sequence, entry.sha256)
+        except FileFormatError as error:
+            raise self._named(error) from None
+        except BaseException as error:
+            if not isinstance(error, BudgetError):
+                error.add_note(after_failed_charge(self._path, account, entry))
+            raise
+        return entry
+
+    def _checked(self, content: bytes) -> LedgerAccount:
+        account = read_account(content)
+        number, seen = self._seen
+        hashes = [new_account(account.terms).head, *(entry.sha256 for entry in account.entries)]
+        if seen and (number >= len(hashes) or hashes[number] != seen):
+            raise FileFormatError("entries are gone that were there before; the file was replaced, or cut off")
+        self._seen = (len(hashes) - 1, hashes[-1])
+        return account
+
+    def _named(self, error: FileFormatError) -> FileFormatError:
+        return FileFormatError(f"{self._path}: {error}")

@@ -1,0 +1,346 @@
+"""What a ledger says, as lines of text that are chained by hashes.
+
+Reads: the bytes of a ledger.  Gives: LedgerAccount, or FileFormatError that names the line; and lines to append.
+
+Each line is canonical JSON and ends in a line feed: first the terms, then one line for each charge.  ``sha256`` of a
+line covers that of the line before.  What stands after the last line feed is torn: its writer was killed.  A torn line
+is never removed: settling it appends a tab and an entry to it, which makes it whole, and whose hash covers all of it.
+"""
+
+import hashlib
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+from residualplanner._checks import value_text
+from residualplanner._json import json_text, parse_json
+from residualplanner._words import short_text_down
+from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.ledger.file import SIZE_LIMIT
+from residualplanner.privacy import Budget, Neighbors, claim_of_budget, require_discrete
+
+#: The longest line, in bytes.
+LINE_LIMIT = 2**15
+#: Numerators and denominators of more bits are rounded up to `KEPT_BITS` that count.
+LONG_BITS, KEPT_BITS = 8192, 1024
+#: The longest label, reason or name of a data set, in characters.
+TEXT_LIMIT = 200
+
+Notion = Literal["add-remove", "replace"]
+
+_FORMAT = {"format": "residualplanner/ledger", "version": 1}
+_FIRST = {"budget", "data_set", "format", "neighbors", "reason", "records_per_person", "sha256", "version"}
+_ENTRY = {"cost", "label", "plan_sha256", "sequence", "sha256"}
+_COST = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_TAB = b"\t"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerTerms:
+    """What a ledger is for.
+
+    Attributes:
+        budget: the most that all charges may cost together; None for no limit.
+        reason: why there is no limit; empty where there is one.
+        data_set: the name its curator gave the data set; never anything computed from the data.
+        neighbors: which data sets count as neighbors: "add-remove" or "replace".
+        records_per_person: how many records one person has at most.
+
+    Raises:
+        BudgetError: one of these is not what it can be.
+    """
+
+    budget: Budget | None
+    reason: str = ""
+    data_set: str = ""
+    neighbors: Notion = "add-remove"
+    records_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        if self.budget is not None and not isinstance(self.budget, Budget):
+            raise BudgetError(f"a ledger's budget must be a Budget such as zcdp(1), got {value_text(self.budget)}")
+        require_text("reason", self.reason)
+        require_text("data_set", self.data_set)
+        if (self.budget is None) != bool(self.reason.strip()):
+            raise BudgetError("a ledger has either a budget or a reason for having none; give one of them")
+        require_notion(self.neighbors, self.records_per_person)
+
+    def require_discrete(self) -> None:
+        """Raise BudgetError if the budget does not hold for discrete noise, which is what releases have."""
+        if self.budget is not None:
+            require_discrete(self.budget)
+
+    @property
+    def change(self) -> str:
+        """What may differ between neighbors, in words."""
+        return f"{self.neighbors}, records per person: {self.records_per_person}"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One charge.
+
+    Attributes:
+        sequence: its number, from 1.
+        cost: the privacy cost (pcost) that it counts for, exact; rho-zCDP has pcost 2 * rho.
+        plan_sha256: the hash of the plan that was measured; empty where a torn line was settled.
+        label: what it was for, in words.
+        sha256: the hash of this line and of all before.
+    """
+
+    sequence: int
+    cost: Fraction
+    plan_sha256: str
+    label: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class LedgerAccount:
+    """A ledger at one moment.
+
+    Attributes:
+        terms: what it is for.
+        head: the hash of its last whole line.
+        entries: its charges.
+        spent: what they cost together: exact, or rounded up where that has thousands of digits.
+        torn: what stands after the last whole line.
+    """
+
+    terms: LedgerTerms
+    head: str
+    entries: tuple[LedgerEntry, ...] = ()
+    spent: Fraction = Fraction(0)
+    torn: bytes = b""
+
+    @cached_property
+    def remaining(self) -> Fraction | None:
+        """What is left, at least 0; None where there is no limit."""
+        return None if self.terms.budget is None else self.terms.budget.pcost_exact - self.spent
+
+    def require_chargeable(self) -> None:
+        """Raise BudgetError if the budget does not hold for discrete noise: files of older versions may have such."""
+        budget = self.terms.budget
+        if budget is None or "discrete" in budget.proved_for:
+            return
+        left = short_text_down(budget.pcost_exact - self.spent)
+        raise BudgetError(
+            f"the ledger's budget, {budget.statement}, does not hold for discrete noise, so nothing more is charged to "
+            f"it; begin another ledger with what it has left, in zCDP: pcost {left}"
+        )
+
+    def next_entry(self, cost: Fraction, plan_sha256: str, label: str) -> LedgerEntry:
+        """The entry that charges ``cost``, or BudgetError if that is more than what remains."""
+        total = shortened(self.spent + cost)
+        budget = self.terms.budget
+        if budget is not None and not total <= budget.pcost_exact:
+            left = shown(budget.pcost_exact - self.spent)
+            neighbors = Neighbors(self.terms.neighbors, self.terms.records_per_person)
+            limit = claim_of_budget(budget, neighbors, noise="discrete")
+            raise BudgetError(f"the ledger has pcost {left} left of {limit.statement}; this costs {shown(cost)}")
+        fields = {
+            "cost": _cost_text(cost),
+            "label": label,
+            "plan_sha256": plan_sha256,
+            "sequence": len(self.entries) + 1,
+        }
+        prefix = self.torn + _TAB if self.torn else b""
+        return LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, _chained(self.head, prefix, fields))
+
+    def bytes_of(self, entry: LedgerEntry) -> bytes:
+        """What to append for the next entry."""
+        return (_TAB if self.torn else b"") + _entry_line(entry)
+
+    def with_entry(self, entry: LedgerEntry) -> "LedgerAccount":
+        """The ledger with its next entry."""
+        return LedgerAccount(self.terms, entry.sha256, (*self.entries, entry), shortened(self.spent + entry.cost))
+
+
+def new_account(terms: LedgerTerms) -> LedgerAccount:
+    """A ledger to which nothing has been charged."""
+    return LedgerAccount(terms, _chained("", b"", _terms_fields(terms)))
+
+
+def first_line(terms: LedgerTerms) -> bytes:
+    """The line with which a ledger begins."""
+    fields = _terms_fields(terms)
+    return json_text(fields | {"sha256": _chained("", b"", fields)}) + b"\n"
+
+
+def read_account(content: bytes) -> LedgerAccount:
+    """Read a ledger, and check every line of it.
+
+    Raises:
+        FileFormatError: it is too large, a line is not the one that was written, or the budget is overspent.
+    """
+    if len(content) > SIZE_LIMIT:
+        raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this is none")
+    end = content.find(b"\n")
+    if end < 0:
+        raise FileFormatError("line 1 is not whole: no ledger, or one to which nothing was charged; create it again")
+    account = new_account(_terms_of(content[:end]))
+    whole = content.rfind(b"\n") + 1
+    entries, head, spent = [], account.head, Fraction(0)
+    # One line at a time: a file of empty ones has 64 million, and is refused at the first.
+    for number, line in enumerate(_lines(content[end + 1 : whole]), start=2):
+        entry = _entry_of(line, number, head)
+        entries.append(entry)
+        head, spent = entry.sha256, shortened(spent + entry.cost)
+        if account.terms.budget is not None and not spent <= account.terms.budget.pcost_exact:
+            raise FileFormatError(
+                f"line {number} spends more than the budget: the ledger was not written by this library"
+            )
+    return LedgerAccount(account.terms, head, tuple(entries), spent, content[whole:])
+
+
+def _lines(content: bytes) -> Iterator[bytes]:
+    """The lines of bytes that end in a line feed, without it."""
+    start = 0
+    while start < len(content):
+        end = content.index(b"\n", start)
+        yield content[start:end]
+        start = end + 1
+
+
+def shortened(exact: Fraction) -> Fraction:
+    """The number itself, or one not below it that has fewer digits, if it has thousands.
+
+    Example:
+        >>> shortened(Fraction(1, 3))
+        Fraction(1, 3)
+        >>> third = Fraction(10**4000 // 3, 10**4000)
+        >>> 0 <= shortened(third) - third < Fraction(1, 2**1000)
+        True
+    """
+    numerator, denominator = exact.numerator, exact.denominator
+    if max(numerator.bit_length(), denominator.bit_length()) <= LONG_BITS:
+        return exact
+    places = min(KEPT_BITS + denominator.bit_length() - numerator.bit_length(), LONG_BITS // 2)
+    places = max(places, 0)
+    return Fraction(-((-numerator << places) // denominator), 1 << places)
+
+
+def shown(exact: Fraction) -> str:
+    """A number for messages."""
+    text = str(exact)
+    return text if len(text) <= 24 else f"{float(exact)!r}"
+
+
+def require_text(name: str, value: object) -> str:
+    """Return a short printable text, or raise BudgetError."""
+    if not isinstance(value, str) or len(value) > TEXT_LIMIT or not value.isprintable():
+        raise BudgetError(f"a ledger's {name} must be one line of printable text, at most {TEXT_LIMIT} characters")
+    return value
+
+
+def require_hash(value: object) -> str:
+    """Return a SHA-256 as 64 hexadecimal digits, or raise BudgetError."""
+    if not isinstance(value, str) or not _HASH.fullmatch(value):
+        raise BudgetError("a plan is charged by its SHA-256, as 64 hexadecimal digits in lower case")
+    return value
+
+
+def require_notion(neighbors: object, records_per_person: object) -> None:
+    """Raise BudgetError unless these say which data sets are neighbors."""
+    if neighbors not in get_args(Notion):
+        raise BudgetError(f"neighbors must be one of {list(get_args(Notion))}, got {value_text(neighbors)}")
+    if type(records_per_person) is not int or not 1 <= records_per_person <= 10**6:
+        raise BudgetError(
+            f"records_per_person must be a whole number from 1 to 1,000,000, got {value_text(records_per_person)}"
+        )
+
+
+def require_cost(cost: object) -> Fraction:
+    """Return an exact positive cost, rounded up if it has thousands of digits; or raise BudgetError."""
+    if isinstance(cost, bool) or not isinstance(cost, int | Fraction):
+        raise BudgetError(f"a charge must be exact, a Fraction or an int; got {type(cost).__name__}")
+    if not 0 < cost <= sys.float_info.max:
+        raise BudgetError("a charge must be positive, and at most 1.79e308")
+    return shortened(Fraction(cost))
+
+
+def _chained(previous: str, torn: bytes, fields: Mapping[str, Any]) -> str:
+    return hashlib.sha256(previous.encode("ascii") + torn + json_text(dict(fields))).hexdigest()
+
+
+def _cost_text(cost: Fraction) -> str:
+    return f"{cost.numerator}/{cost.denominator}"
+
+
+def _terms_fields(terms: LedgerTerms) -> dict[str, Any]:
+    return {
+        **_FORMAT,
+        "budget": None if terms.budget is None else terms.budget.to_json(),
+        "data_set": terms.data_set,
+        "neighbors": terms.neighbors,
+        "reason": terms.reason,
+        "records_per_person": terms.records_per_person,
+    }
+
+
+def _entry_line(entry: LedgerEntry) -> bytes:
+    fields = {
+        "cost": _cost_text(entry.cost),
+        "label": entry.label,
+        "plan_sha256": entry.plan_sha256,
+        "sequence": entry.sequence,
+        "sha256": entry.sha256,
+    }
+    return json_text(fields) + b"\n"
+
+
+def _fields_of(line: bytes, number: int, names: set[str]) -> dict[str, Any]:
+    """The fields of a line, which are not believed yet."""
+    if len(line) > LINE_LIMIT:
+        raise FileFormatError(f"line {number} is longer than any that this library writes")
+    try:
+        fields = parse_json(line.decode("ascii"))
+    except (FileFormatError, UnicodeDecodeError):
+        raise FileFormatError(f"line {number} is no line of a ledger: damaged, or edited") from None
+    if not isinstance(fields, dict) or set(fields) != names:
+        raise FileFormatError(f"line {number} does not have the fields {sorted(names)}")
+    return fields
+
+
+def _terms_of(line: bytes) -> LedgerTerms:
+    fields = _fields_of(line, 1, _FIRST)
+    if {name: fields[name] for name in _FORMAT} != _FORMAT:
+        raise FileFormatError("line 1 is not that of a ledger of version 1; it needs another version of this library")
+    told = {name: fields[name] for name in ("reason", "data_set", "neighbors", "records_per_person")}
+    try:
+        budget = None if fields["budget"] is None else Budget.from_json(fields["budget"])
+        terms = LedgerTerms(budget, **told)
+    except (BudgetError, FileFormatError) as error:
+        raise FileFormatError(f"line 1: {error}") from None
+    if first_line(terms) != line + b"\n":
+        raise FileFormatError("line 1 was edited: it does not fit its hash")
+    return terms
+
+
+def _entry_of(line: bytes, number: int, head: str) -> LedgerEntry:
+    """The entry in a line; what stands before a tab was torn, and settled by the entry behind it."""
+    prefix, tab, text = line.rpartition(_TAB)
+    fields = _fields_of(text, number, _ENTRY)
+    if type(fields["sequence"]) is not int or fields["sequence"] != number - 1:
+        raise FileFormatError(f"line {number} is not entry {number - 1}: lines were removed, repeated or edited")
+    cost = fields["cost"]
+    if not isinstance(cost, str) or not _COST.fullmatch(cost):
+        raise FileFormatError(f"line {number} has no cost written as 'num/den'")
+    plan, label = fields["plan_sha256"], fields["label"]
+    try:
+        require_text("label", label)
+        if plan != "" or not tab:
+            require_hash(plan)
+        exact = require_cost(Fraction(cost))
+    except BudgetError as error:
+        raise FileFormatError(f"line {number}: {error}") from None
+    told = {name: value for name, value in fields.items() if name != "sha256"}
+    entry = LedgerEntry(number - 1, exact, plan, label, _chained(head, prefix + tab, told))
+    if _entry_line(entry) != text + b"\n":
+        raise FileFormatError(f"line {number} was edited, or one before it was: it does not fit its hash")
+    return entry

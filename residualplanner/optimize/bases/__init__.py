@@ -1,0 +1,1 @@
+"""The best basis of every attribute for a loss."""

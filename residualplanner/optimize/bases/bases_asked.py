@@ -1,0 +1,100 @@
+"""How a caller says which bases to measure: a word, or a matrix for some attributes.
+
+Reads: a workload, what was asked.  Gives: a Basis for each attribute.
+Source: spec section 5, eqs. (24) and (36).
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from residualplanner._checks import FloatArray, value_text
+from residualplanner._words import suggestion
+from residualplanner.bases import Basis, integer_basis, integer_twin, subtraction_basis
+from residualplanner.domain import Domain
+from residualplanner.errors import WorkloadError
+from residualplanner.losses import LossObject, MaxVariance, Targets
+from residualplanner.optimize.bases.asked_forms import asked_forms
+from residualplanner.optimize.bases.basis_choice import choose_bases
+from residualplanner.optimize.bases.joint_choice import choose_bases_for_maximum
+from residualplanner.workload import Workload
+
+#: What `select` accepts as bases.
+Bases = Literal["optimal", "optimal_by_set", "orthogonal"] | Mapping[str, ArrayLike | Basis]
+
+BY_SET = "optimal_by_set"
+_WORDS = ("optimal", BY_SET, "orthogonal")
+
+
+def bases_for(workload: Workload, importance: FloatArray, bases: Bases, loss: LossObject) -> tuple[Basis, ...]:
+    """The basis of every attribute, (d,): those that are given, and the best ones for the loss elsewhere.
+
+    Where bases by set are asked for, these are what the search for them starts from.
+
+    Args:
+        workload: the queries.
+        importance (q,): how much the variance of each query counts.
+        bases: what the caller said.
+        loss: what is to be small; "optimal" bases are for the sum of average variances, or for the largest cell.
+
+    Raises:
+        DomainError: a name is not in the domain.
+        WorkloadError: ``bases`` is no such option, or a matrix does not fit its attribute.
+    """
+    asked = read_bases(workload.domain, bases)
+    given = {} if isinstance(asked, str) else asked
+    names, sizes = workload.domain.names, workload.domain.sizes
+    if all(names[attribute] in given for attribute in asked_forms(workload)):
+        found = tuple(subtraction_basis(size) for size in sizes)
+    elif asked == "orthogonal":
+        found = choose_bases(workload, importance, "orthogonal")
+    elif isinstance(loss, MaxVariance | Targets):
+        found = choose_bases_for_maximum(workload, importance)
+    else:
+        found = choose_bases(workload, importance, "optimal")
+    return tuple(given.get(name, basis) for name, basis in zip(names, found, strict=True))
+
+
+def read_bases(domain: Domain, bases: Bases) -> str | dict[str, Basis]:
+    """The word for all bases, or the bases given by name.
+
+    Raises:
+        DomainError: a name is not in the domain.
+        WorkloadError: it is neither one of the words nor such a mapping, or a matrix does not fit its attribute.
+
+    Example:
+        >>> read_bases(Domain({"age": 3}), {"age": [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]})["age"].matrix.tolist()
+        [[1, -1, 0], [0, 1, -1]]
+    """
+    if isinstance(bases, str) and bases in _WORDS:
+        return bases
+    if not isinstance(bases, Mapping):
+        raise WorkloadError(
+            'bases must be "optimal", "optimal_by_set", "orthogonal" or a mapping from attribute names to matrices, '
+            f"got {value_text(bases)}{suggestion(bases, _WORDS)}"
+        )
+    for name in bases:
+        domain.positions((name,))
+    return {name: _given(name, domain[name].size, matrix) for name, matrix in bases.items()}
+
+
+def _given(name: str, size: int, matrix: ArrayLike | Basis) -> Basis:
+    if isinstance(matrix, Basis):
+        if matrix.size != size:
+            raise WorkloadError(f"the basis given for {name!r} is for {matrix.size} values, but it has {size}")
+        return matrix
+    try:
+        array = np.array(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WorkloadError(f"the basis given for {name!r} must be a matrix of numbers") from None
+    if array.shape != (size - 1, size):
+        raise WorkloadError(
+            f"the basis given for {name!r} must have shape {(size - 1, size)}: all but one of as many rows as it has "
+            f"values, independent of one another and of a row of ones; got {array.shape}"
+        )
+    try:
+        return integer_basis(integer_twin(array).matrix, "given")
+    except WorkloadError as error:
+        raise WorkloadError(f"the basis given for {name!r} cannot be used: {error}") from error

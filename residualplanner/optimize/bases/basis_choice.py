@@ -1,0 +1,299 @@
+"""Which residual basis each attribute gets: the best for what is asked of it, given what is asked of the others.
+
+Reads: a workload, the importance of its queries.  Gives: Basis for each attribute.
+Source: spec section 5, eqs. (29) to (31); docs/bases.md.
+
+The optimal loss is the square of ``F = sum_A sqrt(p_A v_A)``.  With p = 1 for every attribute it is concave in the
+variance factors of each attribute, so its tangent lies above it: minimizing the tangent, which is a convex problem of
+one attribute, never raises the loss.  Attributes that are asked the same, in the same company, share one problem.
+"""
+
+import math
+import reprlib
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray
+from residualplanner._threads import one_thread
+from residualplanner.bases import Basis, ResidualBasis, ResidualNumbers, subtraction_basis, subtraction_numbers
+from residualplanner.optimize.bases.asked_forms import (
+    COARSE_VALUES,
+    ROUNDING_LOSS,
+    AskedForms,
+    Tangent,
+    asked_forms,
+    best_orthogonal,
+    in_full,
+    orthogonal_start,
+    rows_present,
+    steps_for,
+    whole_basis,
+)
+from residualplanner.strategy import variance_pieces
+from residualplanner.workload import Workload
+
+#: The search ends when a round lowers the root of the loss by less than this fraction.
+_PROGRESS = 1e-6
+#: How close to the best the basis of one attribute is brought in each round.
+_TIGHT = 1e-6
+#: How much more noise any one row may get because a basis is rounded; rows that have next to none count for nothing.
+_ROW_LOSS, _NOTHING = 1e-2, 1e-9
+#: A basis that is not proved to be within this fraction of the best is said to have been stopped; up to so many values
+#: as many steps are taken for the proof.
+_CERTIFIED, _LAST_STEPS = 1e-4, 200
+_ROUNDS = 60
+#: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
+_FULL_VALUES = 2048
+
+BasisOption = Literal["optimal", "orthogonal"]
+
+
+def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption = "optimal") -> tuple[Basis, ...]:
+    """The residual basis of every attribute, (d,), for a sum of average variances weighted by ``importance`` (q,).
+
+    Attributes of which only single values are asked keep the subtraction basis, which is the best for them.
+
+    Args:
+        workload: the queries.
+        importance (q,): how much the variance of each query's average cell counts, at least 0.
+        option: "optimal", or "orthogonal": the best among the bases orthogonal to the total.
+
+    Source: spec eq. (31); with "orthogonal" spec section 4, paper section 7.
+    """
+    asked = asked_forms(workload)
+    many = any(len(forms.width) > _FULL_VALUES for forms in asked.values())
+    with nullcontext() if many else one_thread():
+        search = _Search.begin(workload, importance, {attribute: forms.coarse() for attribute, forms in asked.items()})
+        for _ in range(_ROUNDS if option == "optimal" and asked else 0):
+            moved = search.round()
+            if not moved.value < search.value * (1 - _PROGRESS):
+                search = min(search, moved, key=lambda found: found.value)
+                break
+            search = moved
+        return search.refined(asked, option).bases(option)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Search:
+    """Where the search stands.
+
+    Attributes:
+        workload, importance: the problem.
+        asked: what is asked of each attribute that gets a basis of its own.
+        classes: the attributes that share a basis.
+        found: the basis of each class.
+        numbers: of all attributes, with these bases.
+        value: F, the root of the optimal loss at privacy cost 1.
+        present, absent (d, kinds): the slopes of F in the variance factors of each attribute and kind.
+    """
+
+    workload: Workload
+    importance: FloatArray
+    asked: dict[int, AskedForms]
+    classes: list[list[int]]
+    found: list[ResidualBasis]
+    numbers: ResidualNumbers
+    value: float
+    present: FloatArray
+    absent: FloatArray
+
+    @classmethod
+    def begin(cls, workload: Workload, importance: FloatArray, asked: dict[int, AskedForms]) -> "_Search":
+        """The best bases orthogonal to the total, where every kind counts as if it were alone."""
+        classes = _classes({attribute: (id(forms), b"") for attribute, forms in asked.items()})
+        found = [orthogonal_start(asked[members[0]]) for members in classes]
+        return cls.at(workload, importance, asked, classes, found)
+
+    @classmethod
+    def at(
+        cls,
+        workload: Workload,
+        importance: FloatArray,
+        asked: dict[int, AskedForms],
+        classes: list[list[int]],
+        found: list[ResidualBasis],
+    ) -> "_Search":
+        """Evaluate F and its slopes for given bases."""
+        numbers = _numbers(workload, asked, classes, found)
+        value, present, absent = _slopes(workload, numbers, importance)
+        return cls(workload, importance, asked, classes, found, numbers, value, present, absent)
+
+    def round(self) -> "_Search":
+        """Minimize the tangent for every class at once; for one class after another where that raises the loss."""
+        together = self._moved(None)
+        if together.value <= self.value or len(together.classes) < 2:
+            return together
+        here = self
+        for number in range(len(together.classes)):
+            moved = here._moved(number)
+            here = moved if moved.value <= here.value else here
+        return here
+
+    def _moved(self, only: int | None) -> "_Search":
+        """The same with the bases of all classes, or of one, replaced by minimizers of the tangent."""
+        start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
+        classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.asked})
+        found = []
+        for number, members in enumerate(classes):
+            before = self.found[start[members[0]]]
+            if only is not None and number != only:
+                found.append(before)
+                continue
+            forms = self.asked[members[0]]
+            found.append(
+                self._tangent(members[0]).best(
+                    forms.directions, start=before, gap=_TIGHT, steps=steps_for(len(forms.width))
+                )
+            )
+        return _Search.at(self.workload, self.importance, self.asked, classes, found)
+
+    def _weights(self, attribute: int) -> FloatArray:
+        """The slopes in the attribute's t, then s, of each of its kinds, scaled to sum 1, (2 kinds,)."""
+        kinds = list(self.asked[attribute].kinds)
+        slopes = np.concatenate([self.present[attribute, kinds], self.absent[attribute, kinds]])
+        weights: FloatArray = slopes / slopes.sum()
+        return weights
+
+    def _scaled_weights(self, attribute: int) -> FloatArray:
+        """The same times the size of what is asked, scaled to sum 1: how much each kind counts."""
+        scales = self.asked[attribute].scales
+        weights = self._weights(attribute) * np.concatenate([scales, scales])
+        scaled: FloatArray = weights / weights.sum()
+        return scaled
+
+    def _tangent(self, attribute: int) -> Tangent:
+        """The problem whose objective is the tangent of F for one attribute."""
+        forms, weights = self.asked[attribute], self._weights(attribute)
+        half = len(forms.kinds)
+        return Tangent.of(forms.weighted(weights[:half]), forms.weighted(weights[half:]))
+
+    def _loses_little(self, attribute: int, found: ResidualBasis) -> Callable[[NDArray[np.float64]], bool]:
+        """Whether a matrix in place of ``found`` loses little of the attribute's share of the loss, and of any row."""
+        tangent, forms = self._tangent(attribute), self.asked[attribute]
+        allowed = tangent.loss(found.S) * (1 + ROUNDING_LOSS)
+        rows = rows_present(self.workload, forms, found.S)
+        limit = rows * (1 + _ROW_LOSS) + _NOTHING * rows.max()
+
+        def is_close(S: NDArray[np.float64]) -> bool:
+            return tangent.loss(S) <= allowed and bool((rows_present(self.workload, forms, S) <= limit).all())
+
+        return is_close
+
+    def _gap_of(self, attribute: int, found: ResidualBasis, option: str) -> Callable[[NDArray[np.float64]], float]:
+        """How far a matrix in place of ``found`` is from the best, proved by a bound for the present noise."""
+        tangent, forms = self._tangent(attribute), self.asked[attribute]
+        how: dict[str, Any] = {"start": found, "gap": _CERTIFIED / 10, "steps": _last_steps(len(forms.width))}
+        if option == "optimal":
+            bound = tangent.best(forms.directions, **how).bound
+        else:
+            bound = best_orthogonal(forms, tangent.present, **how).bound + tangent.at(forms.width / forms.size)
+        return lambda S: max(0.0, 1 - bound / tangent.loss(S))
+
+    def refined(self, asked: dict[int, AskedForms], option: str) -> "_Search":
+        """The same for all values, where values were taken together: solved in full, and improved once if feasible."""
+        if all(self.asked[attribute] is forms for attribute, forms in asked.items()):
+            return self
+        found = []
+        for members, basis in zip(self.classes, self.found, strict=True):
+            forms = asked[members[0]]
+            tangent = Tangent.of(*(forms.weighted(part) for part in np.split(self._weights(members[0]), 2)))
+            found.append(in_full(self.asked[members[0]], forms, basis, tangent, option))
+        here = _Search.at(self.workload, self.importance, asked, self.classes, found)
+        if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in asked.values()):
+            return here
+        return min(here, here.round(), key=lambda search: search.value)
+
+    def bases(self, option: str) -> tuple[Basis, ...]:
+        """The bases in whole numbers."""
+        bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
+        for members, found in zip(self.classes, self.found, strict=True):
+            forms = self.asked[members[0]]
+            is_near = option == "optimal" and len(forms.width) > _FULL_VALUES
+            family = "near_optimal" if is_near else option
+            is_close, gap_of = self._loses_little(members[0], found), self._gap_of(members[0], found, option)
+            basis = whole_basis(forms, found.S, is_close, family, gap_of=gap_of)
+            for attribute in members:
+                bases[attribute] = basis
+        return tuple(bases)
+
+
+def stopped_words(names: Sequence[str], bases: Sequence[Basis]) -> str:
+    """What a plan says of attributes whose bases were searched for, and are not proved to be near the best.
+
+    Example:
+        >>> from residualplanner.bases import integer_basis
+        >>> stopped_words(["age"], [integer_basis([[1, -1]], "optimal", gap=0.01)])
+        "; the search for the basis of 'age' stopped within 1.0e-02 of the best"
+    """
+    far = [(name, basis.gap) for name, basis in zip(names, bases, strict=True) if _CERTIFIED < basis.gap < math.inf]
+    if not far:
+        return ""
+    shown = reprlib.repr(far[0][0]) + (f" and of {len(far) - 1} more" if len(far) > 1 else "")
+    return f"; the search for the basis of {shown} stopped within {max(gap for _, gap in far):.1e} of the best"
+
+
+def _last_steps(values: int) -> int:
+    return max(steps_for(values), _LAST_STEPS if values <= COARSE_VALUES else 0)
+
+
+def _classes(keys: dict[int, tuple[object, ...]]) -> list[list[int]]:
+    """The attributes of each distinct key."""
+    classes: dict[tuple[object, ...], list[int]] = {}
+    for attribute, key in keys.items():
+        classes.setdefault(key, []).append(attribute)
+    return list(classes.values())
+
+
+def _numbers(
+    workload: Workload, asked: dict[int, AskedForms], classes: list[list[int]], found: list[ResidualBasis]
+) -> ResidualNumbers:
+    """The numbers of all attributes, with p = 1 for those that have a basis of their own."""
+    plain = subtraction_numbers(workload.domain.sizes)
+    kinds = len(workload.kinds)
+    pcost = plain.pcost.copy()
+    present, absent = (np.repeat(x, kinds, axis=1) for x in (plain.present, plain.absent))
+    for members, basis in zip(classes, found, strict=True):
+        forms = asked[members[0]]
+        t, s = forms.factors(basis)
+        for column, code in enumerate(forms.kinds):
+            present[members, code], absent[members, code] = t[column], s[column]
+        pcost[members] = 1.0
+    return replace(plain, pcost=pcost, present=present, absent=absent)
+
+
+def _slopes(
+    workload: Workload, numbers: ResidualNumbers, importance: FloatArray
+) -> tuple[float, FloatArray, FloatArray]:
+    """F, and its derivatives in the variance factors of each attribute and kind, (d, kinds) both.
+
+    Source: spec eqs. (30) and (31).
+    """
+    closure = workload.closure
+    weights = np.zeros(len(closure))
+    pieces = list(variance_pieces(workload, closure, numbers))
+    for queries, positions, coefficients in pieces:
+        taken = coefficients * importance[queries, None]
+        weights += np.bincount(positions.ravel(), weights=taken.ravel(), minlength=len(weights))
+    pcost = closure.products(numbers.pcost)
+    slope = np.sqrt(pcost / np.maximum(weights, 1e-300)) / 2
+    present, absent = np.zeros_like(numbers.present), np.zeros_like(numbers.absent)
+    ends = np.cumsum([len(block) for block in workload.blocks])
+    for queries, positions, coefficients in pieces:
+        order = int(np.searchsorted(ends, queries.start, side="right"))
+        block, start = workload.blocks[order], int(ends[order]) - len(workload.blocks[order])
+        rows = slice(queries.start - start, queries.stop - start)
+        share = coefficients * slope[positions] * importance[queries, None]
+        total = share.sum(axis=1)
+        for column in range(order):
+            inside = share[:, np.arange(share.shape[1]) >> column & 1 == 1].sum(axis=1)
+            where = block.attributes[rows, column], block.kinds[rows, column]
+            np.add.at(present, where, inside)
+            np.add.at(absent, where, total - inside)
+    value = float(np.sqrt(pcost * weights).sum())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return value, np.nan_to_num(present / numbers.present), np.nan_to_num(absent / numbers.absent)

@@ -1,0 +1,256 @@
+"""Residual bases for the least maximum of cell variances, chosen together with the noise.
+
+Reads: a workload, the importance of its queries.  Gives: Basis for each attribute.
+Source: spec sections 3 and 5, eqs. (16), (17) and (31); docs/bases.md.
+
+Weights on all cells of all queries, with sum 1, make the maximum a weighted sum, whose least value over noise and bases
+is below the least maximum.  The weights are found as for given bases: a cell whose variance is above the present level
+gains weight, one below loses it, and in turn noise and bases follow the weights.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray
+from residualplanner._threads import one_thread
+from residualplanner.bases import Basis, ResidualBasis, subtraction_basis, subtraction_numbers
+from residualplanner.optimize.bases.asked_forms import (
+    AskedForms,
+    Tangent,
+    asked_alike,
+    asked_forms,
+    inverse_forms,
+    orthogonal_start,
+    whole_basis,
+)
+from residualplanner.optimize.bases.basis_choice import choose_bases
+from residualplanner.optimize.bases.cell_weights import CellGroup, alike_rows, cell_groups
+from residualplanner.workload import Workload, workload_orbits
+
+#: How many weights there are at most: above it rows of a kind that are alike share one.
+_WEIGHTS = 300_000
+#: The search ends when the largest variance is within this fraction of the level of the weights.
+_ENOUGH = 5e-5
+#: The power of the update: at first, and its limits; what it is multiplied by after a round that lowered the level, as
+#: where cells take turns, and after one that did not.
+_EXPONENT, _LEAST_EXPONENT, _MOST_EXPONENT = 1.0, 0.25, 4.0
+_DAMPING, _RECOVERY = 0.7, 1.1
+#: How much the variance factors of any row may rise because the basis is rounded, as a share of the kind's largest;
+#: and how much of that may be due to the lengths of columns.  Exact lengths would take entries further from their own.
+_ROUNDING_LOSS, _SLACK = 1e-4, 1e-5
+#: Rounds, and steps for the basis of one attribute in each, up to a number of values; beyond the last the bases for the
+#: sum of variances are taken.
+_EFFORT = ((400, 150, 12), (2048, 14, 4))
+
+
+class _Axis(NamedTuple):
+    """What is asked of the attributes that share a basis in one kind: rows with variance factors of their own.
+
+    Attributes:
+        share: which basis.
+        kind: which of the workload's kinds.
+        block (rows,): the block of each row; the rows of a block share a weight.
+        width (blocks,): how many rows each block has.
+    """
+
+    share: int
+    kind: int
+    block: NDArray[np.int64]
+    width: FloatArray
+
+
+def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tuple[Basis, ...]:
+    """The residual basis of every attribute, (d,), for the largest cell variance times ``importance`` (q,).
+
+    Args:
+        workload: the queries.
+        importance (q,): how much the cell variances of each query count, at least 0.
+
+    Cost: 2**k passes over one weight for each cell of a query of each orbit, at most `_WEIGHTS` in all, for each of up
+        to 150 rounds.
+    Source: spec section 10, warning 1; eqs. (17) and (31).
+    """
+    asked = asked_forms(workload)
+    bases = [subtraction_basis(size) for size in workload.domain.sizes]
+    if any(len(forms.width) > _EFFORT[-1][0] for forms in asked.values()):
+        return choose_bases(workload, importance)
+    if asked:
+        with one_thread():
+            search = _Search(workload, importance, asked)
+            search.run()
+        for share, basis in enumerate(search.bases()):
+            for attribute in np.flatnonzero(search.share == share).tolist():
+                bases[attribute] = basis
+    return tuple(bases)
+
+
+class _Search:
+    """The search for bases and noise; weights are kept as one array for each group of queries."""
+
+    def __init__(self, workload: Workload, importance: FloatArray, asked: dict[int, AskedForms]) -> None:
+        self.workload = workload
+        orbits = workload_orbits(workload, asked_alike(workload), importance)
+        count = np.ones(len(workload)) if orbits is None else np.bincount(orbits.representative, orbits.query_size)
+        self.member = np.arange(len(workload.closure)) if orbits is None else orbits.member
+        self.share = _shares(workload, asked, None if orbits is None else orbits.member)
+        self.forms = [asked[int(np.flatnonzero(self.share == share)[0])] for share in range(self.share.max() + 1)]
+        self.found = [orthogonal_start(forms) for forms in self.forms]
+        numbers = subtraction_numbers(workload.domain.sizes)
+        pcost = workload.closure.products(np.where(self.share < 0, numbers.pcost, 1.0))
+        self.pcost = np.bincount(self.member, weights=pcost)
+        chosen = np.arange(len(workload)) if orbits is None else orbits.representative
+        self.axes, axis_of = self._axes(chosen)
+        widths = np.array([axis.width.size for axis in self.axes])
+        self.groups = list(cell_groups(workload, chosen, axis_of, widths, numbers, self.member, importance))
+        self.factors = self._factors()
+        self.weights = [
+            count[group.queries].reshape(-1, *(1,) * len(group.widths)) * self._even(group) for group in self.groups
+        ]
+
+    def run(self) -> None:
+        """Search; keep the bases of the least maximum seen."""
+        best, least, before, exponent = self.found, np.inf, 0.0, _EXPONENT
+        values = max(len(forms.width) for forms in self.forms)
+        for _ in range(next(rounds for limit, rounds, _ in _EFFORT if values <= limit)):
+            total = sum(float(weights.sum()) for weights in self.weights)
+            self.weights = [weights / total for weights in self.weights]
+            taken = np.full(len(self.pcost), 1e-300)
+            for group, weights in zip(self.groups, self.weights, strict=True):
+                taken += group.taken(self.factors, weights, len(taken))
+            root = float(np.sqrt(self.pcost * taken).sum())
+            noise = np.sqrt(self.pcost / taken) * root
+            variances = [group.variances(self.factors, noise) for group in self.groups]
+            level, largest = root * root, max(float(each.max()) for each in variances)
+            if largest < least:
+                best, least = list(self.found), largest
+            if largest <= level * (1 + _ENOUGH):
+                break
+            # The first levels are too high, as bases do not follow at once: only the last one is a measure.
+            exponent *= _DAMPING if level < before * (1 - 1e-9) else _RECOVERY
+            exponent, before = min(max(exponent, _LEAST_EXPONENT), _MOST_EXPONENT), level
+            self.weights = [
+                weights * (each / level) ** exponent for weights, each in zip(self.weights, variances, strict=True)
+            ]
+            self.found = self._improved(self._tangents(noise))
+            self.factors = self._factors()
+        self.found = best
+
+    def bases(self) -> list[Basis]:
+        """The basis of each share in whole numbers."""
+        return [self._whole(share) for share in range(len(self.forms))]
+
+    def _whole(self, share: int) -> Basis:
+        """No row's variance factors rise by much: a mean of them, which is flat at the optimum, would not tell."""
+        forms, S = self.forms[share], self.found[share].S
+        weighted = {axis for group in self.groups for axis in np.unique(group.axes).tolist()}
+        kinds = [axis.kind for number, axis in enumerate(self.axes) if axis.share == share and number in weighted]
+        exact = [self._scaled_factors(forms, S, kind) for kind in kinds]
+        limits = [factors + _ROUNDING_LOSS * factors.max(axis=1, keepdims=True) for factors in exact]
+
+        def is_close(rounded: NDArray[np.float64]) -> bool:
+            found = (self._scaled_factors(forms, rounded, kind) for kind in kinds)
+            return all(bool((factors <= limit).all()) for factors, limit in zip(found, limits, strict=True))
+
+        return whole_basis(forms, S, is_close, "optimal", _SLACK)
+
+    def _scaled_factors(self, forms: AskedForms, S: NDArray[np.float64], kind: int) -> FloatArray:
+        """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
+        longest = float((S * S).sum(axis=0).max())
+        scaled: FloatArray = self._row_factors(forms, S, kind) * np.array([[1.0], [longest]])
+        return scaled
+
+    def _improved(self, tangents: list[Tangent]) -> list[ResidualBasis]:
+        """A few steps for each share; once for those that have the same problem and came as far."""
+        made: dict[bytes, ResidualBasis] = {}
+        keys = [
+            b"".join(
+                np.round(part, 9).tobytes() for part in (tangent.present, tangent.absent, tangent.linear, before.u)
+            )
+            for tangent, before in zip(tangents, self.found, strict=True)
+        ]
+        for key, tangent, before, forms in zip(keys, tangents, self.found, self.forms, strict=True):
+            if key not in made:
+                steps = next(steps for limit, _, steps in _EFFORT if len(before.u) <= limit)
+                made[key] = tangent.best(forms.directions, start=before, steps=steps, finish=False)
+        return [made[key] for key in keys]
+
+    def _axes(self, chosen: NDArray[np.int64]) -> tuple[list[_Axis], NDArray[np.int64]]:
+        """The axes, rows in blocks of similar variance where there would be too many weights; and whose they are."""
+        workload = self.workload
+        rows = np.ones(workload.asked.shape)
+        for attribute in np.flatnonzero(self.share >= 0).tolist():
+            for kind in np.flatnonzero(workload.asked[attribute]).tolist():
+                rows[attribute, kind] = workload.kinds[kind].rows(workload.domain.sizes[attribute])
+        taking = workload.take(chosen)
+        limit = int(rows.max())
+        while limit > 2 and _weight_count(taking, np.minimum(rows, limit)) > _WEIGHTS:
+            limit = int(limit / 1.2)
+        axes: list[_Axis] = []
+        axis_of = np.full(rows.shape, -1, dtype=np.int64)
+        for share, forms in enumerate(self.forms):
+            for kind in forms.kinds:
+                axis_of[self.share == share, kind] = len(axes)
+                block = alike_rows(self._row_factors(forms, self.found[share].S, kind), limit)
+                axes.append(_Axis(share, kind, block, np.bincount(block).astype(np.float64)))
+        return axes, axis_of
+
+    def _row_factors(self, forms: AskedForms, S: NDArray[np.float64], kind: int) -> FloatArray:
+        """The variance factors s and t of every row, (2, rows)."""
+        asked = self.workload.kinds[kind]
+        rows, constant = asked.centered(forms.size)
+        u, form = inverse_forms(S)
+        spread = forms.spread
+        absent = (constant + rows.apply(spread @ u, 0)) ** 2
+        return np.stack([absent, np.maximum(rows.row_forms(spread @ (spread @ form).T), 0.0)])
+
+    def _factors(self) -> FloatArray:
+        """The mean variance factors of each block of rows, (axes, 2, blocks)."""
+        factors = np.zeros((len(self.axes), 2, max(axis.width.size for axis in self.axes)))
+        for place, axis in zip(factors, self.axes, strict=True):
+            rows = self._row_factors(self.forms[axis.share], self.found[axis.share].S, axis.kind)
+            for row, factor in zip(place, rows, strict=True):
+                row[: axis.width.size] = np.bincount(axis.block, weights=factor) / axis.width
+        return factors
+
+    def _even(self, group: CellGroup) -> FloatArray:
+        """Weights with sum 1 for each query, the same for every cell, (m, blocks, .., blocks)."""
+        weights = np.ones((len(group.queries), *group.widths))
+        for place, width in enumerate(group.widths):
+            share = np.array([self.axes[axis].width / self.axes[axis].width.sum() for axis in group.axes[:, place]])
+            weights *= share.reshape(-1, *(1,) * place, width, *(1,) * (len(group.widths) - 1 - place))
+        return weights
+
+    def _tangents(self, noise: FloatArray) -> list[Tangent]:
+        """For each share the weighted sum of variances as a problem of its basis, spec eq. (31)."""
+        sums = np.zeros_like(self.factors)
+        for group, weights in zip(self.groups, self.weights, strict=True):
+            group.add_slopes(sums, self.factors, weights, noise)
+        tangents = []
+        for share, forms in enumerate(self.forms):
+            both = np.zeros((2, 1 + len(forms.width), 1 + len(forms.width)))
+            for axis, slopes in zip(self.axes, sums, strict=True):
+                if axis.share == share:
+                    for number, slope in enumerate(slopes[:, : axis.width.size] / axis.width):
+                        gram = self.workload.kinds[axis.kind].augmented_gram(forms.size, slope[axis.block])
+                        both[number] += forms.restricted(gram)
+            absent, present = both / np.trace(both[:, 1:, 1:], axis1=1, axis2=2).sum()
+            tangents.append(Tangent.of(present, absent))
+        return tangents
+
+
+def _weight_count(workload: Workload, rows: FloatArray) -> float:
+    return sum(float(rows[block.attributes, block.kinds].prod(axis=1).sum()) for block in workload.blocks)
+
+
+def _shares(workload: Workload, asked: dict[int, AskedForms], member: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Which attributes share a basis, numbered, and -1 for those without one of their own, (d,)."""
+    share = np.full(len(workload.domain), -1, dtype=np.int64)
+    own = np.array(sorted(asked))
+    if member is None:
+        share[own] = np.arange(len(own))
+    else:
+        singles = workload.closure.positions_of(own[:, None].astype(np.int32))
+        share[own] = np.unique(member[singles], return_inverse=True)[1]
+    return share

@@ -1,0 +1,1 @@
+"""The best bases where an attribute may have others in other sets."""

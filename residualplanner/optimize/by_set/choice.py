@@ -1,0 +1,164 @@
+"""Bases by set in whole numbers for a sum of variances, with the best noise for them and a proof of that.
+
+Reads: a workload, the importance of its queries, a basis for each attribute.  Gives: ChoiceBySet.
+Source: spec eqs. (T3), (T4) and (36).
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner._threads import one_thread
+from residualplanner.bases import Basis, integer_basis, rounded_matrix, subtraction_basis
+from residualplanner.errors import SolverError, WorkloadError
+from residualplanner.optimize.bases.asked_forms import ROUNDING_LOSS
+from residualplanner.optimize.by_set.basis import GroupBasis, Numbers
+from residualplanner.optimize.by_set.problem import BySetProblem
+from residualplanner.optimize.by_set.search import Family, Member, search
+from residualplanner.optimize.noise.choice import NoiseChoice
+from residualplanner.optimize.noise.table_costs import TableChoice
+from residualplanner.privacy import Neighbors
+from residualplanner.strategy import BasesBySet, cost_bound_by_set
+
+#: Messages are multiples of this at privacy cost 1, before they are scaled: none is so small that fractions get long.
+_QUANTUM = 2.0**-44
+#: How often noise is raised by what rounding took, at least by so much each time.
+_ROUNDINGS, _ULP = 20, 2.0**-50
+_STATUS = "bases by set from a local search; noise certified for them"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ChoiceBySet:
+    """Bases by set, and the best noise for them at privacy cost 1.
+
+    Attributes:
+        bases: with messages that prove the cost.
+        noise: the noise variances of all sets, with the bound for these bases.
+    """
+
+    bases: BasesBySet
+    noise: NoiseChoice
+
+
+def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Neighbors) -> ChoiceBySet:
+    """The best bases by set that are found for a sum of average variances, and the best noise for them.
+
+    Args:
+        problem: what there is to choose.
+        bases (d,): where the search starts.
+        neighbors: of the notion "add-remove".
+
+    Raises:
+        SolverError: the solver gave no usable noise, or no whole numbers come close to the bases.
+    """
+    family = Family(problem)
+    with one_thread():
+        return _with_noise(family, _rounded(family, search(family, family.start(bases))), neighbors)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Whole:
+    """Whole-number matrices (g-1, g), the exponents they are scaled by, and the member with these divided out."""
+
+    matrices: list[IntArray]
+    exponents: list[int]
+    member: Member
+
+
+def _rounded(family: Family, found: Member) -> _Whole:
+    """The bases in whole numbers, with as few digits as lose little enough."""
+    real = [GroupBasis.from_matrix(basis.axis, basis.matrix()) for basis in found.bases]
+    before = _with_bases(family, found, real)
+    allowed = family.value(before) + ROUNDING_LOSS
+    for digits in range(1, 30):
+        exponents = [digits + len(basis.lengths).bit_length() for basis in real]
+        matrices = [rounded_matrix(basis.matrix(), e) for basis, e in zip(real, exponents, strict=True)]
+        with suppress(np.linalg.LinAlgError, WorkloadError):
+            bases = [
+                GroupBasis.from_matrix(basis.axis, np.ldexp(matrix, -e))
+                for basis, matrix, e in zip(real, matrices, exponents, strict=True)
+            ]
+            member = replace(before, bases=tuple(bases))
+            if family.value(member) <= allowed:
+                for matrix in matrices:
+                    integer_basis(matrix, "optimal_by_set")
+                return _Whole(matrices, exponents, family.scaled(member))
+    raise SolverError("no whole-number matrices come close to the bases by set; ask for bases='optimal'")
+
+
+def _with_bases(family: Family, member: Member, bases: list[GroupBasis]) -> Member:
+    """The same with bases of another scale: precisions make up for it."""
+    scale = np.array([mine.lengths.max() / new.lengths.max() for mine, new in zip(member.bases, bases, strict=True)])
+    factors = np.array([scale[list(groups)].prod() for groups in family.problem.classes])
+    return replace(member, bases=tuple(bases), precision=member.precision * factors)
+
+
+def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> ChoiceBySet:
+    """The best noise for these bases, in units of the whole-number matrices."""
+    problem, numbers = family.problem, Numbers.of(whole.member.bases)
+    variances = family.variances(numbers).weights
+    found = family.best_noise(whole.member)
+    roots = np.sqrt(variances / problem.factor)
+    share = roots / np.bincount(problem.cost_class, roots * problem.factor, len(problem.classes))[problem.cost_class]
+    precision = found.precision[problem.cost_class] * share
+    exponents = np.array([2 * sum(whole.exponents[g] for g in groups) for groups in problem.classes])
+    noise = np.ldexp(1 / precision, exponents[problem.cost_class])
+    by_set = _bases_by_set(family, whole, numbers, found, precision * problem.factor)
+    choice = ChoiceBySet(by_set, NoiseChoice(noise, float((variances / precision).sum()), found.bound, _STATUS))
+    by_set, costing = spending(choice, 1.0, neighbors)
+    loss = choice.noise.loss * float(costing[0] / noise[0])
+    bound = min(found.bound * neighbors.cost_factor, loss)
+    return ChoiceBySet(by_set, NoiseChoice(costing, loss, bound, _STATUS))
+
+
+def _bases_by_set(family: Family, whole: _Whole, numbers: Numbers, found: TableChoice, cost: FloatArray) -> BasesBySet:
+    """Bases and messages of all places; ``cost`` (m,) is each set's precision times the factor of its others."""
+    problem = family.problem
+    workload, closure = problem.workload, problem.workload.closure
+    own = [
+        integer_basis(matrix[:, problem.axis(group).forms.group], "optimal_by_set")
+        for group, matrix in enumerate(whole.matrices)
+    ]
+    plain = sorted({i for i in range(len(workload.domain)) if i not in problem.axes and not closure.trivial[i]})
+    others = {i: len(own) + at for at, i in enumerate(plain)}
+    bases = (*own, *(subtraction_basis(workload.domain.sizes[i]) for i in plain))
+    of_place, messages, place = problem.group.copy(), [np.empty(0)], 0
+    for number, members in enumerate(closure):
+        of_group = _messages(found, int(problem.cost_class[number]), family, numbers, float(cost[number]))
+        for i in members:
+            if i not in problem.axes:
+                of_place[place] = others[i]
+            elif len(members) > 1:
+                messages.append(of_group[int(problem.group[place])][problem.axes[i].forms.group])
+            place += 1
+    return BasesBySet(closure, bases, of_place, np.rint(np.concatenate(messages) / _QUANTUM) * _QUANTUM)
+
+
+def _messages(found: TableChoice, number: int, family: Family, numbers: Numbers, cost: float) -> dict[int, FloatArray]:
+    """The messages of a set, by group: its share of those of its class; the cost, where it is of one own attribute.
+
+    Attributes of one group get the mean of theirs.  As (T4) is convex and they can be exchanged, it costs no more.
+    """
+    groups = family.problem.classes[number]
+    if len(groups) == 1:
+        return {groups[0]: cost * numbers.lengths[groups[0]]}
+    share, told = cost / float(found.precision[number]), found.messages.get(number, [])
+    return {
+        group: share * np.mean([phi for phi, own in zip(told, groups, strict=True) if own == group], axis=0)
+        for group in groups
+    }
+
+
+def spending(choice: ChoiceBySet, spent: float, neighbors: Neighbors) -> tuple[BasesBySet, FloatArray]:
+    """Bases and noise (m,) that cost ``spent`` at most, exactly, and hardly less."""
+    factor = spent / cost_bound_by_set(choice.bases, choice.noise.noise_variance, neighbors)
+    with np.errstate(over="ignore", under="ignore"):
+        bases, noise = choice.bases.scaled(factor), choice.noise.noise_variance / factor
+        for _ in range(_ROUNDINGS):
+            excess = cost_bound_by_set(bases, noise, neighbors) / spent - 1
+            if excess <= 0:
+                break
+            noise = noise * (1 + max(2 * excess, _ULP))
+    return bases, noise

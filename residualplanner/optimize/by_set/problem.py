@@ -1,0 +1,154 @@
+"""What there is to choose where attributes have bases by set: groups of places, and what cost and loss are made of.
+
+Reads: a workload, the importance of its queries.  Gives: BySetProblem.
+Source: spec eqs. (T2) to (T4).
+
+Attributes of which only single values are asked have the subtraction basis everywhere: they change factors only.  The
+others, the *own* attributes, have one basis in each group of places.  Tables have an axis for each own attribute.
+
+Attributes that can be exchanged without changing the workload share their groups, and one stands for all.  The best
+noise is the same for sets that are exchanged, so that cost and loss are sums over classes of sets: messages of a class
+are sums of those of its sets, and an axis has the sum of what all its attributes cost.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.optimize.bases.asked_forms import asked_alike, asked_forms
+from residualplanner.optimize.by_set.size import SearchSize, pair_count
+from residualplanner.optimize.by_set.terms import LossTerms, OwnAxis, TermBuilder
+from residualplanner.workload import Workload, workload_orbits
+
+
+@dataclass(frozen=True, eq=False)
+class BySetProblem:
+    """What there is to choose.
+
+    Attributes:
+        workload, importance: the problem.
+        axes: the own attributes.
+        group (places,): the group of each place, -1 where the attribute is not an own one.
+        attribute_of_group (groups,): the attribute, or the one that stands for those with this group; ascending.
+        factor (m,): what the cost of each set is multiplied by, for the attributes that are not own ones.
+        cost_class (m,): the class of each set; sets of a class have as many places in each group, so that their costs
+            are in proportion at every cell.
+        classes: the groups of each class, ascending.
+        terms: of the loss.
+    """
+
+    workload: Workload
+    importance: FloatArray
+    axes: dict[int, OwnAxis]
+    group: IntArray
+    attribute_of_group: IntArray
+    factor: FloatArray
+    cost_class: IntArray
+    classes: tuple[tuple[int, ...], ...]
+    terms: LossTerms
+
+    @cached_property
+    def joint(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The classes of two own attributes or more, which have messages: their numbers and groups."""
+        return [(number, groups) for number, groups in enumerate(self.classes) if len(groups) > 1]
+
+    @property
+    def size(self) -> SearchSize:
+        """How large a search is."""
+        return _size(self.workload, self.axes, self.attribute_of_group, self.classes, len(self.terms.shares))
+
+    def axis(self, group: int) -> OwnAxis:
+        """The attribute of a group."""
+        return self.axes[int(self.attribute_of_group[group])]
+
+
+def by_set_problem(workload: Workload, importance: FloatArray) -> BySetProblem | None:
+    """What there is to choose; None if every attribute has one basis in any case.
+
+    Args:
+        workload: the queries.
+        importance (q,): how much the variance of each query's average cell counts, at least 0.
+
+    Raises:
+        WorkloadError: it would be too large a search.
+    """
+    pair_count(workload)
+    axes = {attribute: OwnAxis.of(forms) for attribute, forms in asked_forms(workload).items()}
+    alike = _alike(workload, importance)
+    group, attribute_of_group = place_groups(workload, axes, alike)
+    if len(attribute_of_group) == len(np.unique(alike[list(axes)])):
+        return None
+    factor, cost_class, classes = _classes(workload, group)
+    _size(workload, axes, attribute_of_group, classes, 0).require_quick()
+    terms = TermBuilder(workload, importance, axes, group, attribute_of_group).terms()
+    problem = BySetProblem(workload, importance, axes, group, attribute_of_group, factor, cost_class, classes, terms)
+    problem.size.require_quick()
+    return problem
+
+
+def _size(
+    workload: Workload,
+    axes: dict[int, OwnAxis],
+    attribute_of_group: IntArray,
+    classes: tuple[tuple[int, ...], ...],
+    shares: int,
+) -> SearchSize:
+    of_group = [axes[i] for i in attribute_of_group.tolist()]
+    tables = [math.prod(of_group[group].values for group in groups) for groups in classes if len(groups) > 1]
+    directions = tuple(axis.directions for axis in of_group)
+    return SearchSize(pair_count(workload), sum(tables), directions, len(tables) + shares)
+
+
+def _alike(workload: Workload, importance: FloatArray) -> IntArray:
+    """The first attribute that each can be exchanged with, (d,)."""
+    first = np.arange(len(workload.domain))
+    orbits = workload_orbits(workload, asked_alike(workload), importance, gain=1.0)
+    if orbits is not None:
+        measured = np.flatnonzero(~workload.closure.trivial & workload.asked.any(axis=1))
+        orbit = orbits.member[workload.closure.positions_of(measured[:, None])]
+        _, at, number = np.unique(orbit, return_index=True, return_inverse=True)
+        first[measured] = measured[at][number]
+    return first
+
+
+def place_groups(workload: Workload, own: Iterable[int], alike: IntArray) -> tuple[IntArray, IntArray]:
+    """The group of each place, -1 for attributes that are not ``own``, and the attribute that stands for each group.
+
+    Places of an attribute, and of others ``alike`` (d,), have one basis if they are in sets of one order, and queries
+    that contain these ask the attribute in the same kinds.
+
+    Source: docs/decisions/0010-one-basis-for-an-attribute.md.
+    """
+    closure = workload.closure
+    attributes, orders = closure.attribute_of_place, np.repeat(closure.orders, closure.orders)
+    kinds = np.zeros((len(attributes), len(workload.kinds)), dtype=np.bool_)
+    starts = closure.place_starts
+    for block in workload.blocks[1:]:
+        positions, trivial = closure.subset_positions(block.attributes), closure.trivial[block.attributes]
+        for subset in range(positions.shape[1]):
+            columns = [column for column in range(block.attributes.shape[1]) if subset >> column & 1]
+            rows = ~trivial[:, columns].any(axis=1)
+            for place, column in enumerate(columns):
+                kinds[starts[positions[rows, subset]] + place, block.kinds[rows, column]] = True
+    keys = np.column_stack([alike[attributes], orders, np.packbits(kinds, axis=1)])
+    group, chosen = np.full(len(attributes), -1, dtype=np.int64), np.isin(attributes, list(own))
+    distinct, inverse = np.unique(keys[chosen], axis=0, return_inverse=True)
+    group[chosen] = inverse.ravel()
+    return group, distinct[:, 0].astype(np.int64)
+
+
+def _classes(workload: Workload, group: IntArray) -> tuple[FloatArray, IntArray, tuple[tuple[int, ...], ...]]:
+    closure, sizes = workload.closure, np.array(workload.domain.sizes, dtype=np.float64)
+    starts, attributes = closure.place_starts, closure.attribute_of_place
+    found: dict[tuple[int, ...], int] = {}
+    factor, code = np.ones(len(closure)), np.zeros(len(closure), dtype=np.int64)
+    plain = np.where(group < 0, 1 - 1 / sizes[attributes], 1.0)
+    for number, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
+        own = tuple(sorted(g for g in group[start:end].tolist() if g >= 0))
+        factor[number], code[number] = plain[start:end].prod(), found.setdefault(own, len(found))
+    return factor, code, tuple(found)

@@ -1,0 +1,201 @@
+"""The sum of variances with bases by set as a list of terms, with every distinct table once.
+
+Reads: a workload, the importance of its queries, the groups of places.  Gives: OwnAxis, LossTerms.
+Source: spec eqs. (T2) and (T3).
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.optimize.bases.asked_forms import AskedForms
+from residualplanner.workload import Workload
+
+Members = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OwnAxis:
+    """An attribute that has bases by set.
+
+    With the columns of Z an orthonormal basis of the asked directions of sum 0, a basis has ``u = 1/g + Z b`` and
+    ``S = core (Z' - b 1')``, and its G is ``Z core^-1``.  In the coordinates of ``[1/g | Z]`` u is ``(1, b)``.
+
+    Attributes:
+        forms: what is asked of it, with g groups of values.
+        Z (g, r): the directions.
+        unasked (g-1-r, g): orthonormal rows of sum 0 of which nothing is asked.
+        grams (kinds, 1+r, 1+r): for each kind its Gram matrix in those coordinates.
+    """
+
+    forms: AskedForms
+    Z: FloatArray
+    unasked: FloatArray
+    grams: FloatArray
+
+    @classmethod
+    def of(cls, forms: AskedForms) -> "OwnAxis":
+        """What is asked of an attribute, in coordinates."""
+        Z, unasked = forms.directions
+        frame = np.zeros((1 + len(Z), 1 + Z.shape[1]))
+        frame[:, 0] = np.concatenate([[1.0], np.full(len(Z), 1 / len(Z))])
+        frame[1:, 1:] = Z
+        return cls(forms, Z, unasked, frame.T @ forms.grams @ frame)
+
+    @property
+    def values(self) -> int:
+        """g, how many values differ."""
+        return len(self.Z)
+
+    @property
+    def directions(self) -> int:
+        """r, how many directions of sum 0 are asked."""
+        return int(self.Z.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A table h of (T2), on two own attributes or more, as one of its equals.
+
+    Attributes:
+        attributes: of its axes, or others that are asked alike in their place.
+        groups: of the basis of each attribute in the larger set.
+        parts: for every smaller part of the axes, in the order of `parts_of`, what the table is there: the group
+            whose b it is, for one attribute, and the number of another share for more.
+    """
+
+    attributes: Members
+    groups: tuple[int, ...]
+    parts: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LossTerms:
+    """The sum (T3) over queries and subsets: weight * product of present factors * form of a share / precision.
+
+    Attributes:
+        set (n,): the number of the subset.
+        weight (n,): what does not depend on the own attributes' bases.
+        present (n, k): which present factors, the number after the last standing for 1.
+        form (n,): which form: 0 stands for 1, then come the absent factors, then `forms`.
+        shares: the tables h of two or more attributes, those of fewer first.
+        forms: for each such form the number of a share, and the kind of each axis.
+    """
+
+    set: IntArray
+    weight: FloatArray
+    present: IntArray
+    form: IntArray
+    shares: tuple[Share, ...]
+    forms: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+def parts_of(attributes: Members) -> Iterator[Members]:
+    """All parts but none and all, those of fewer first.
+
+    Example:
+        >>> list(parts_of((1, 4)))
+        [(1,), (4,)]
+    """
+    orders = range(1, len(attributes))
+    return itertools.chain.from_iterable(itertools.combinations(attributes, order) for order in orders)
+
+
+class TermBuilder:
+    """Collects the terms of the loss, each distinct table once."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        importance: FloatArray,
+        axes: dict[int, OwnAxis],
+        group: IntArray,
+        attribute_of_group: IntArray,
+    ) -> None:
+        self.attribute_of_group = attribute_of_group.tolist()
+        self.workload, self.importance, self.axes, self.group = workload, importance, axes, group.tolist()
+        counts = [len(axes[i].forms.kinds) for i in self.attribute_of_group]
+        self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64).tolist()
+        starts = workload.closure.place_starts.tolist()
+        self.start = {members: starts[number] for number, members in enumerate(workload.closure)}
+        self.number = {members: number for number, members in enumerate(workload.closure)}
+        self.shares: dict[Share, int] = {}
+        self.of_pair: dict[tuple[Members, Members], int] = {}
+        self.forms: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    def terms(self) -> LossTerms:
+        """All of them; queries of importance 0 have none."""
+        sets, weights, present, form = [], [], [], []
+        numbers = itertools.count()
+        for block in self.workload.blocks:
+            for attributes, codes in zip(block.attributes.tolist(), block.kinds.tolist(), strict=True):
+                kinds, importance = dict(zip(attributes, codes, strict=True)), float(self.importance[next(numbers)])
+                if not importance:
+                    continue
+                for inside in self._subsets(attributes):
+                    sets.append(self.number[inside])
+                    weights.append(importance * self._weight(kinds, inside))
+                    present.append([self._factor(inside, i, kinds[i]) for i in inside if i in self.axes])
+                    form.append(self._form(inside, kinds))
+        columns = max(map(len, present))
+        padded = [row + [self.first[-1]] * (columns - len(row)) for row in present]
+        return LossTerms(
+            np.array(sets, dtype=np.int64),
+            np.array(weights),
+            np.array(padded, dtype=np.int64).reshape(len(sets), columns),
+            np.array(form, dtype=np.int64),
+            tuple(self.shares),
+            tuple(self.forms),
+        )
+
+    def _subsets(self, attributes: list[int]) -> Iterator[Members]:
+        measured = [i for i in attributes if not self.workload.closure.trivial[i]]
+        orders = range(len(measured) + 1)
+        return itertools.chain.from_iterable(itertools.combinations(measured, order) for order in orders)
+
+    def _weight(self, kinds: dict[int, int], inside: Members) -> float:
+        weight = 1.0
+        for i, code in kinds.items():
+            n = self.workload.domain.sizes[i]
+            if n == 1:
+                weight *= float(self.workload.kinds[code].gram(1)[0, 0]) / self.workload.kinds[code].rows(1)
+            elif i not in self.axes:
+                weight *= (n - 1) / n if i in inside else 1 / n**2
+        return weight
+
+    def _place_group(self, members: Members, attribute: int) -> int:
+        return int(self.group[self.start[members] + members.index(attribute)])
+
+    def _factor(self, members: Members, attribute: int, code: int) -> int:
+        """The number of the factor of a place and a kind."""
+        own = self.axes[attribute].forms.kinds.index(code)
+        return int(self.first[self._place_group(members, attribute)]) + own
+
+    def _form(self, inside: Members, kinds: dict[int, int]) -> int:
+        outside = tuple(i for i in kinds if i in self.axes and i not in inside)
+        if not outside:
+            return 0
+        if len(outside) == 1:
+            joined = tuple(sorted(inside + outside))
+            return 1 + self._factor(joined, outside[0], kinds[outside[0]])
+        own = tuple(self.axes[i].forms.kinds.index(kinds[i]) for i in outside)
+        key = self._share(inside, outside), own
+        return 1 + int(self.first[-1]) + self.forms.setdefault(key, len(self.forms))
+
+    def _share(self, inside: Members, outside: Members) -> int:
+        """The number of the table h of a set and what it has more than a smaller one."""
+        if (inside, outside) not in self.of_pair:
+            joined = tuple(sorted(inside + outside))
+            parts = [
+                self._place_group(tuple(sorted(inside + part)), part[0])
+                if len(part) == 1
+                else self._share(inside, part)
+                for part in parts_of(outside)
+            ]
+            groups = tuple(self._place_group(joined, i) for i in outside)
+            share = Share(tuple(self.attribute_of_group[group] for group in groups), groups, tuple(parts))
+            self.of_pair[inside, outside] = self.shares.setdefault(share, len(self.shares))
+        return self.of_pair[inside, outside]

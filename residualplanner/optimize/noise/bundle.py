@@ -1,0 +1,220 @@
+"""Better noise for a convex loss than a solver's, and a proof of how good it is.
+
+Reads: numbers and a loss that can be evaluated.  Gives: Refined.
+Source: spec eq. (18).
+
+A bundle method: planes that touch the loss near the best noise so far stand for the loss, the noise that is best for
+them is tried, and touches at new points follow.  At a kink, as where two variances are both the largest, the average
+of several planes is the proof that none of them is.  The averages come from a solver, too, but any average is a proof.
+"""
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from residualplanner._checks import FloatArray
+from residualplanner.optimize.noise.loss_function import ConvexLossFunction
+from residualplanner.optimize.noise.tangents import Plane, Tangents, no_tangents, plane_of
+
+#: A gap at which the search ends.
+_CLOSE = 1e-8
+#: The most planes' problems that are solved for one budget, and the most without half of a gap gained.
+_STEPS, _PATIENCE = 40, 6
+#: How far from the best variances the loss is touched to see the other sides of a kink; the square of it is lost.
+_NEAR = 1e-5
+#: Planes of less weight than this are dropped.
+_COUNTS = 1e-12
+#: Factors of the best variances where the loss is seen as well.
+_RAY = (1.0, 0.5, 0.9, 1.1, 2.0)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Task:
+    """What is to be planned.
+
+    Attributes:
+        rows (c, m): the costs of base mechanisms at unit noise, a row for each way in which neighbors may differ.
+        M (q, m): the queries' variances from the noise variances.
+        loss: the loss of the queries' variances.
+        solver: a solver of CVXPY.
+    """
+
+    rows: FloatArray
+    M: sparse.csr_array
+    loss: ConvexLossFunction
+    solver: str
+
+    def cost(self, noise_variance: FloatArray) -> float:
+        """The privacy cost of this noise, the largest over the ways to differ."""
+        with np.errstate(divide="ignore", over="ignore"):
+            return float((self.rows @ (1 / noise_variance)).max())
+
+    def value(self, noise_variance: FloatArray) -> float:
+        """The loss of this noise."""
+        return self.loss.value(self.M @ noise_variance)
+
+    def spending(self, noise_variance: FloatArray, pcost: float) -> FloatArray:
+        """The noise at exactly this cost; or as it is, where it costs less and the loss is smaller for it."""
+        cost = self.cost(noise_variance)
+        whole: FloatArray = noise_variance * (cost / pcost)
+        is_better = cost < pcost and self.value(noise_variance) < self.value(whole)
+        return noise_variance if is_better else whole
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Refined:
+    """Noise for a privacy cost, and planes below the loss.
+
+    Attributes:
+        noise_variance (m,): the best noise found.
+        value: its loss.
+        planes: planes below the loss; none if CVXPY has no gradient of the loss, or a wrong one.
+        tangents: what they are averages of.
+    """
+
+    noise_variance: FloatArray
+    value: float
+    planes: tuple[Plane, ...]
+    tangents: Tangents
+
+    def bound(self, pcost: float) -> float:
+        """No noise of this cost has a smaller loss; minus infinity where nothing is known."""
+        return max((plane.least_loss(pcost) for plane in self.planes), default=-math.inf)
+
+    def least_cost(self, at_most: float) -> float:
+        """No noise of a smaller cost has a loss of at most this; 0 where nothing is known, inf where none has."""
+        return max((plane.least_cost(at_most) for plane in self.planes), default=0.0)
+
+    def is_close(self, pcost: float) -> bool:
+        """Whether the noise is as good as need be."""
+        return self.value - self.bound(pcost) <= _CLOSE * abs(self.value)
+
+
+def refine(
+    task: Task, noise_variance: FloatArray, likely_slope: FloatArray, likely_cost: FloatArray, *, pcost: float
+) -> Refined:
+    """Better noise of this privacy cost, and a proof.
+
+    Args:
+        task: what is to be planned.
+        noise_variance (m,): the noise to begin with, of this cost.
+        likely_slope (q,): the slopes of the loss at the optimum, as a solver has them; any others do, but take longer.
+        likely_cost (m,): the costs averaged over the ways to differ, as a solver has them.
+        pcost: the privacy cost.
+    """
+    variance = task.M @ noise_variance
+    tangents = no_tangents(variance.size).joined(task.loss, np.outer(_RAY, variance))
+    start = Refined(noise_variance, task.value(noise_variance), (), tangents)
+    if not len(tangents.intercept) or not math.isfinite(start.value):
+        return start
+    first = plane_of(task.M, float(tangents.intercept[0]), tangents.slope[0], likely_cost)
+    best = Refined(start.noise_variance, start.value, (first,) if first else (), tangents)
+    if not best.is_close(pcost):
+        points = np.array([*_sides(task.loss, variance, likely_slope)]).reshape(-1, variance.size)
+        best = _descended(
+            task, Refined(best.noise_variance, best.value, best.planes, tangents.joined(task.loss, points)), pcost
+        )
+    if best.tangents.are_wrong:
+        return Refined(best.noise_variance, best.value, (), best.tangents)
+    return best
+
+
+def _descended(task: Task, best: Refined, pcost: float) -> Refined:
+    """Noise and planes after as many steps as bring something."""
+    idle, gap = 0, math.inf
+    for _ in range(_STEPS):
+        plane, trial, tangents = _lowest(task, best, pcost)
+        planes = (*best.planes, plane) if plane else best.planes
+        noise, value = best.noise_variance, best.value
+        if trial is not None:
+            noise, value, points = _towards(task, best, trial, pcost)
+            tangents = tangents.joined(task.loss, points)
+        best = Refined(noise, value, planes, tangents)
+        left = best.value - best.bound(pcost)
+        idle, gap = (0, left) if left < gap / 2 else (idle + 1, gap)
+        if trial is None or idle >= _PATIENCE or best.is_close(pcost):
+            break
+    return best
+
+
+def _towards(task: Task, best: Refined, trial: FloatArray, pcost: float) -> tuple[FloatArray, float, FloatArray]:
+    """The best noise on the way to the trial, its loss, and where to touch the loss next."""
+    noise, value = best.noise_variance, best.value
+    for step in 0.5 ** np.arange(0, 24, 2):
+        other = task.spending((1 - step) * best.noise_variance + step * trial, pcost)
+        if task.value(other) < value:
+            noise, value = other, task.value(other)
+    near = noise * (1 + _NEAR * _bounded(trial / noise - 1))
+    return noise, value, np.array([task.M @ noise, task.M @ trial, task.M @ near])
+
+
+def _bounded(direction: FloatArray) -> FloatArray:
+    largest = float(np.abs(direction).max())
+    return direction / largest if 0 < largest < math.inf else np.zeros_like(direction)
+
+
+def _lowest(task: Task, best: Refined, pcost: float) -> tuple[Plane | None, FloatArray | None, Tangents]:
+    """The average of planes that proves most, the noise where their maximum is least, and the planes that count."""
+    import cvxpy
+
+    tangents, noise = best.tangents, best.noise_variance
+    slope = (task.M.T @ tangents.slope.T).T
+    rate = float(np.abs(slope @ noise).max()) or 1.0
+    rise = slope * noise / rate
+    height = (tangents.intercept - best.value) / rate
+    unit, highest = cvxpy.Variable(noise.size), cvxpy.Variable()
+    planes = height + rise @ unit <= highest
+    costs = (task.rows / noise / pcost) @ cvxpy.inv_pos(unit) <= 1
+    if not _is_solved(cvxpy.Problem(cvxpy.Minimize(highest), [planes, costs]), task.solver):
+        return None, None, tangents
+    weights, ways = _shares_of(planes.dual_value), _shares_of(costs.dual_value)
+    if weights is None or ways is None or unit.value is None:
+        return None, None, tangents
+    plane = plane_of(
+        task.M, float(weights @ tangents.intercept), weights @ tangents.slope, np.asarray(ways @ task.rows)
+    )
+    trial = noise * np.clip(np.asarray(unit.value), 1e-6, 1e6)
+    return plane, trial, tangents.of(weights > _COUNTS)
+
+
+def _shares_of(dual_value: Any) -> FloatArray | None:
+    """A solver's dual values as weights that add up to 1."""
+    weights = np.maximum(np.atleast_1d(np.asarray(dual_value, dtype=np.float64)), 0.0)
+    total = float(weights.sum())
+    return weights / total if 0 < total < math.inf else None
+
+
+def _is_solved(problem: Any, solver: str) -> bool:
+    """Whether the solver gave any answer: bounds and noise are judged here."""
+    import cvxpy
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            problem.solve(solver=solver)
+        except (cvxpy.error.SolverError, ArithmeticError, ValueError):
+            return False
+    return str(problem.status) in ("optimal", "optimal_inaccurate")
+
+
+def _sides(loss: ConvexLossFunction, variance: FloatArray, likely_slope: FloatArray) -> Iterator[FloatArray]:
+    """Points near these variances whose tangents average to the likely slopes, by the method of Frank and Wolfe."""
+    target, mean = likely_slope * variance, loss.subgradient(variance) * variance
+    if not (np.isfinite(target).all() and np.isfinite(mean).all()):
+        target = np.zeros_like(mean)
+    for _ in range(3 * variance.size + 10):
+        if not np.isfinite(mean).all() or np.abs(target - mean).max() <= 1e-9 * np.abs(target).max():
+            return
+        point = variance * (1 + _NEAR * _bounded(target - mean))
+        yield point
+        touch = loss.subgradient(point) * variance - mean
+        length = float(touch @ touch)
+        step = float((target - mean) @ touch) / length if length > 0 else 0.0
+        if not step > 0:
+            return
+        mean = mean + min(step, 1.0) * touch

@@ -1,0 +1,172 @@
+"""The least largest cell, where the cells of a query have different variances: rows are made as they are needed.
+
+Reads: a problem with a row for the average cell of each query, and the shares of answers.  Gives: NoiseChoice.
+Source: spec eqs. (15) to (17) and (23).
+
+A problem with some of the cells bounds the whole one from below.  The noise it gives bounds it from above by the
+largest of all cells, which is found query by query among the combinations of hull answers, without a matrix of them.
+The cells above the level are added, and the problem is solved again from the weights it ended with.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.bases import Basis, ResidualNumbers
+from residualplanner.optimize.noise.choice import NoiseChoice
+from residualplanner.optimize.noise.minimax_noise import MinimaxProblem, least_maximum_row
+from residualplanner.strategy import FOR_THE_BOUND, AnswerShares, hull_answers, largest_cells
+from residualplanner.workload import Workload, subset_products
+
+#: Up to this many entries, all combinations of hull answers are rows from the start.
+_ALL = 2**20
+_ROUNDS = 100
+#: The gap to which the problem of average cells is solved, for the first rows.
+_FIRST_GAP = 0.1
+#: How many entries of a matrix of rows may be passed over in one search, and the fewest steps it gets even so.
+_WORK = 2**31
+_FEWEST_STEPS = 500
+#: A cell this little above the level is there by rounding.
+_ROUNDING = 1e-12
+#: The least weight, relative to the mean, that a row begins with.
+_LEAST_WEIGHT = 1e-9
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CellRows:
+    """The cells of queries as rows of a minimax problem.
+
+    Attributes:
+        queries: the queries.
+        shares: of the answers to try.
+        importance (q,): what multiplies the variances of each query.
+        count (q,): how many cells each query has to try; 0 where its importance is 0.
+    """
+
+    queries: Workload
+    shares: AnswerShares
+    importance: FloatArray
+    count: FloatArray
+
+    @classmethod
+    def of(
+        cls, queries: Workload, bases: Sequence[Basis], numbers: ResidualNumbers, importance: FloatArray
+    ) -> "CellRows":
+        """The rows of all combinations of hull answers."""
+        shares = hull_answers(queries, bases, numbers.code)
+        counts = [shares.counts(block).astype(np.float64).prod(axis=1) for block in queries.blocks]
+        return cls(queries, shares, importance, np.concatenate(counts) * (importance > 0))
+
+    @property
+    def entries(self) -> float:
+        """How many entries a matrix of all rows would have."""
+        return float((self.count * 2.0**self.queries.orders).sum())
+
+    def every(self) -> tuple[IntArray, IntArray]:
+        """All rows: the number of the query and the place among its cells, (r,) each."""
+        count = self.count.astype(np.int64)
+        query = np.repeat(np.arange(len(count)), count)
+        return query, np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
+
+    def matrix(self, problem: MinimaxProblem, query: IntArray, place: IntArray) -> sparse.csr_array:
+        """The rows (r, classes) of some cells: ``query`` (r,) ascending, and the ``place`` (r,) among its cells."""
+        ends = np.searchsorted(query, np.cumsum([0, *map(len, self.queries.blocks)]))
+        columns, entries, lengths, start = [], [], [], 0
+        for order, block in enumerate(self.queries.blocks):
+            part = slice(ends[order], ends[order + 1])
+            chosen = block.part(query[part] - start)
+            answer = _digits(place[part], self.shares.counts(chosen))
+            present, absent = self.shares.at(chosen, answer)
+            taken = subset_products(absent, present) * self.importance[query[part], None]
+            columns.append(problem.member[problem.closure.subset_positions(chosen.attributes)].ravel())
+            entries.append(taken.ravel())
+            lengths.append(np.full(len(taken), 1 << order))
+            start += len(block)
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+        shape = (len(query), problem.variance.shape[1])
+        matrix = sparse.csr_array((np.concatenate(entries), np.concatenate(columns).astype(np.int32), starts), shape)
+        matrix.sum_duplicates()
+        return matrix
+
+    def largest(self, problem: MinimaxProblem, noise_variance: FloatArray) -> tuple[FloatArray, IntArray]:
+        """The largest cell variance of every query times its importance, and its place, (q,) each."""
+        value, place = largest_cells(self.queries, problem.closure, self.shares, noise_variance)
+        return value * self.importance, place
+
+
+def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> NoiseChoice:
+    """The noise of every set (m,), at cost 1, whose largest cell is least.
+
+    Args:
+        average: the problem with a row for the average cell of each query.
+        cells: the cells of these queries.
+        gap: when to stop, relative to the bound.
+    """
+    if cells.entries <= _ALL:
+        query, place = cells.every()
+        start = average.start[query] / cells.count[query]
+        return least_maximum_row(replace(average, variance=cells.matrix(average, query, place), start=start), gap)
+    choice, best = least_maximum_row(average, _FIRST_GAP), None
+    query = np.flatnonzero(cells.count)
+    place, start = cells.largest(average, choice.noise_variance)[1][query], average.start[query]
+    inner = _FIRST_GAP
+    for _ in range(_ROUNDS):
+        choice = least_maximum_row(_relaxed(average, cells.matrix(average, query, place), start), inner)
+        value, worst = cells.largest(average, choice.noise_variance)
+        bound = choice.bound if best is None else max(best.bound, choice.bound)
+        whole = replace(choice, loss=float(value.max()))
+        best = replace(min(whole, best or whole, key=lambda found: found.loss), bound=bound)
+        if best.gap <= gap:
+            return replace(best, status=_status("certified", choice))
+        above = np.flatnonzero(value > choice.loss * (1 + _ROUNDING))
+        is_slow = choice.gap > inner
+        if is_slow or (not len(above) and inner <= gap / 4):
+            break
+        query, place, start = _joined((query, place), _ended(choice)[: len(query)], (above, worst[above]))
+        inner = max(gap / 4, min(inner, (whole.loss / choice.loss - 1)) / 4)
+    assert best is not None
+    return replace(best, status=_status(f"stopped with {len(query):,} cells", choice))
+
+
+def _relaxed(average: MinimaxProblem, matrix: sparse.csr_array, start: FloatArray) -> MinimaxProblem:
+    """The problem of some cells, and if they leave some noise without a limit, of the average cells as well.
+
+    No average is above its largest cell, so that the bound is still one.
+    """
+    if not (matrix.sum(axis=0) > 0).all():
+        matrix = sparse.csr_array(sparse.vstack([matrix, average.variance]))
+        start = np.concatenate([start, average.start * (start.mean() / average.start.mean())])
+    steps = min(average.steps, max(_FEWEST_STEPS, int(_WORK / matrix.nnz)))
+    return replace(average, variance=matrix, start=start, steps=steps)
+
+
+def _ended(choice: NoiseChoice) -> FloatArray:
+    """The weights of the rows where the search ended, none so small that the next one could not raise it."""
+    assert choice.weights is not None
+    return np.maximum(choice.weights, _LEAST_WEIGHT / len(choice.weights))
+
+
+def _status(words: str, choice: NoiseChoice) -> str:
+    return f"{words} {FOR_THE_BOUND}" if choice.status.endswith(FOR_THE_BOUND) else words
+
+
+def _joined(
+    rows: tuple[IntArray, IntArray], weights: FloatArray, added: tuple[IntArray, IntArray]
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Rows and more rows in order of their queries, and weights to begin from: a new one has half of its query's."""
+    of_query = np.bincount(rows[0], weights=weights, minlength=int(added[0].max(initial=0)) + 1)
+    query, place = (np.concatenate(pair) for pair in zip(rows, added, strict=True))
+    start = np.concatenate([weights, of_query[added[0]] / 2])
+    order = np.argsort(query, kind="stable")
+    return query[order], place[order], start[order]
+
+
+def _digits(place: IntArray, counts: IntArray) -> IntArray:
+    """Which answer on each attribute a cell is made of, (r, k), from its place in C order among ``counts`` (r, k)."""
+    digits, rest = np.empty(counts.shape, dtype=np.int64), place
+    for axis in reversed(range(counts.shape[1])):
+        rest, digits[:, axis] = np.divmod(rest, counts[:, axis])
+    return digits

@@ -1,0 +1,216 @@
+"""The best noise for any convex loss of the variances, and the least cost that reaches a loss.
+
+Reads: numbers only, and the loss as a function on CVXPY expressions.  Gives: NoiseChoice.
+Source: spec eq. (18).
+
+The solver is not trusted.  Its noise is where the search for better noise begins, its loss is evaluated anew, and the
+bound is an average of planes that touch the loss, of which none can be above it.
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from residualplanner._checks import FloatArray, frozen, frozen_float_array, require_positive
+from residualplanner.errors import MissingExtraError, SolverError
+from residualplanner.optimize.noise.bundle import Refined, Task, refine
+from residualplanner.optimize.noise.choice import NoiseChoice
+from residualplanner.optimize.noise.loss_function import ConvexFunction, loss_expression, read_loss_function
+
+_USABLE = ("optimal", "optimal_inaccurate")
+#: The gap within which an answer is taken for which the solver failed.
+_PROVED = 1e-4
+#: Variances are measured in units of this part of the largest one, or more; solvers fail on far smaller units.
+_LEAST_SIZE = 1e-6
+
+
+def minimize_convex_loss(
+    pcost_coefficient: ArrayLike,
+    variance_coefficient: sparse.csr_array,
+    loss: ConvexFunction,
+    *,
+    pcost: float,
+    solver: str = "CLARABEL",
+) -> NoiseChoice:
+    """Minimize ``loss(M s)`` over ``s > 0`` subject to ``sum_A p_A / s_A <= pcost``.
+
+    Args:
+        pcost_coefficient (m,) or (c, m): p_A > 0, the privacy cost of base mechanism A at unit noise; or one row for
+            each of several ways D in which neighbors may differ, of which the largest sum counts.
+        variance_coefficient (q, m): M >= 0, sparse; row Q gives Q's variance from the noise variances.
+        loss: a convex function of the vector of variances (q,), on CVXPY expressions.
+        pcost: the privacy cost to spend in total, > 0.
+        solver: a solver of CVXPY, such as "CLARABEL", or "ECOS" with the extra of that name.
+
+    Returns:
+        The best choice found at exactly this cost (at less, if the loss is smaller for it), its loss, and a bound that
+        is a proof up to rounding: an average of tangents of the loss, by CVXPY's gradients.  Where CVXPY has no
+        gradient, or the tangents reward noise without end, the bound is minus infinity and the gap infinite.
+
+    Raises:
+        BudgetError: ``pcost`` is not a positive finite number.
+        MissingExtraError: the solver is ECOS, and it is not installed.
+        SolverError: the solver is not installed or gave no usable answer.
+        WorkloadError: the loss raises, or is not a convex scalar by CVXPY's rules.
+
+    Source: spec eq. (18).
+
+    Example:
+        >>> import cvxpy
+        >>> M = sparse.csr_array([[1.0, 0.0], [0.5, 1.0]])
+        >>> choice = minimize_convex_loss([1.0, 0.5], M, cvxpy.sum, pcost=1.0)
+        >>> round(choice.loss, 4)  # (sqrt(1.5 * 1) + sqrt(1 * 0.5)) ** 2
+        3.7321
+    """
+    cost = require_positive("pcost", pcost)
+    task = convex_task(pcost_coefficient, variance_coefficient, loss, solver)
+    solved, status = solved_for(task, loss, cost)
+    return NoiseChoice(frozen(solved.noise_variance), solved.value, _proved(solved.bound(cost), solved.value), status)
+
+
+def convex_task(
+    pcost_coefficient: ArrayLike, variance_coefficient: sparse.csr_array, loss: ConvexFunction, solver: str
+) -> Task:
+    """What is to be planned, checked."""
+    rows = np.atleast_2d(np.array(pcost_coefficient, dtype=np.float64))
+    rows = frozen_float_array("pcost_coefficient", rows, ndim=2)
+    M, p = sparse.csr_array(variance_coefficient), rows.max(axis=0)
+    if not ((rows >= 0).all() and (p > 0).all() and (M.sum(axis=0) > 0).all()):
+        raise ValueError("pcost_coefficient must be positive, and every base mechanism must matter to some query")
+    return Task(rows, M, read_loss_function(loss, M.shape[0]), solver)
+
+
+def solved_for(task: Task, function: ConvexFunction, pcost: float) -> tuple[Refined, str]:
+    """The best noise of this cost: a solver's, made better and judged; and what the solver said.
+
+    Raises:
+        MissingExtraError: the solver is ECOS, and it is not installed.
+        SolverError: the solver is not installed or gave no usable answer.
+    """
+    _require_installed(task.solver)
+    model = _model(task, function, pcost)
+    try:
+        status = _solve(model, task.solver)
+    except SolverError as error:
+        return _without_the_solver(task, pcost, error)
+    ways = np.maximum(np.nan_to_num(_numbers(model.limit.dual_value, len(task.rows))), 0.0)
+    ways = ways / ways.sum() if 0 < ways.sum() < np.inf else np.full(len(task.rows), 1 / len(task.rows))
+    slope = _numbers(model.link.dual_value, model.slope_unit.size) * model.slope_unit
+    solved = refine(task, task.spending(_noise(model), pcost), slope, ways @ task.rows, pcost=pcost)
+    if not math.isfinite(solved.value):
+        raise SolverError("the loss is not a finite number at the solver's answer", status="not finite")
+    remark = "" if solved.planes else "; no bound: CVXPY has no gradient of this loss that proves one"
+    return solved, f"{task.solver.lower()}: {status}{remark}"
+
+
+def _without_the_solver(task: Task, pcost: float, error: SolverError) -> tuple[Refined, str]:
+    """What is found from noise in proportion, if it is proved to be good; else the solver's error stands."""
+    start = task.spending(proportional_noise(task, pcost), pcost)
+    likely_slope = np.full(task.M.shape[0], np.nan)
+    solved = refine(task, start, likely_slope, task.rows.mean(axis=0), pcost=pcost)
+    bound = solved.bound(pcost)
+    if not (math.isfinite(bound) and solved.value - bound <= _PROVED * abs(bound)):
+        raise error
+    return solved, f"certified, though {task.solver.lower()} failed ({error.status})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Model:
+    """The problem in CVXPY's terms, in units near the optimum for good conditioning.
+
+    ``unit`` times ``scale`` is the noise variance; ``link`` ties it to the queries' variances, and its dual value times
+    ``slope_unit`` is the slope of the loss.
+    """
+
+    scale: FloatArray
+    unit: Any
+    problem: Any
+    limit: Any
+    link: Any
+    slope_unit: FloatArray
+
+
+def proportional_noise(task: Task, pcost: float) -> FloatArray:
+    """Noise of about this cost that gives all queries variances of like sizes."""
+    p = task.rows.max(axis=0)
+    v = task.M.T @ (1 / np.maximum(task.M @ np.ones(p.size), np.finfo(np.float64).tiny))
+    noise_variance: FloatArray = np.sqrt(p / v) * float(np.sqrt(p * v).sum()) / pcost
+    return noise_variance
+
+
+def _model(task: Task, function: ConvexFunction, pcost: float) -> _Model:
+    import cvxpy
+
+    scale = proportional_noise(task, pcost)
+    size = task.M @ scale
+    size = np.maximum(size, _LEAST_SIZE * size.max())
+    relative = sparse.csr_array(sparse.diags_array(1 / size) @ task.M @ sparse.diags_array(scale))
+    degree = task.loss.degree(size)
+    free = 1.0 if degree is None else float(np.exp(np.log(size).mean()))
+    start = size / free
+    rate = float(np.abs(task.loss.subgradient(start)) @ start)
+    rate = rate if 0 < rate < np.inf else 1.0
+    unit, variance = cvxpy.Variable(scale.size), cvxpy.Variable(size.size)
+    loss = loss_expression(function, cvxpy.multiply(start, variance)) / rate
+    limit = (task.rows / scale / pcost) @ cvxpy.inv_pos(unit) <= 1
+    link = relative @ unit == variance
+    slope_unit = rate / start * free ** ((degree or 1.0) - 1)
+    return _Model(scale, unit, cvxpy.Problem(cvxpy.Minimize(loss), [limit, link]), limit, link, slope_unit)
+
+
+def _require_installed(solver: str) -> None:
+    import cvxpy
+
+    installed = cvxpy.installed_solvers()
+    if solver.upper() in installed:
+        return
+    if solver.upper() == "ECOS":
+        message = "the solver ECOS is not installed: pip install 'residualplanner[ecos]', or use CLARABEL, the default"
+        raise MissingExtraError(message, extra="ecos")
+    message = f"{solver} failed: The solver {solver} is not installed; try another of {installed}"
+    raise SolverError(message, status="error")
+
+
+def _solve(model: _Model, solver: str) -> str:
+    """Solve, and return the solver's status if its answer can be used."""
+    import cvxpy
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model.problem.solve(solver=solver)
+        except (cvxpy.error.SolverError, ArithmeticError, ValueError) as error:
+            raise SolverError(
+                f"{solver} failed: {error}; try another of {cvxpy.installed_solvers()}", status="error"
+            ) from error
+    status = str(model.problem.status)
+    if status not in _USABLE:
+        raise SolverError(f"{solver} gave no usable answer (status {status!r}); try another solver", status=status)
+    return status
+
+
+def _noise(model: _Model) -> FloatArray:
+    if model.unit.value is None:
+        raise SolverError("the solver stopped without an answer; try another solver", status="no value")
+    noise_variance: FloatArray = np.asarray(model.unit.value, dtype=np.float64) * model.scale
+    if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
+        raise SolverError("the solver's noise variances are not all positive and finite", status="not positive")
+    return noise_variance
+
+
+def _numbers(value: Any, size: int) -> FloatArray:
+    """A solver's dual values, (size,); NaN where it gives none."""
+    if value is None:
+        return np.full(size, np.nan)
+    numbers: FloatArray = np.asarray(value, dtype=np.float64).reshape(-1)
+    return numbers
+
+
+def _proved(bound: float, value: float) -> float:
+    """A bound that is not above the value reached."""
+    return min(bound, value)

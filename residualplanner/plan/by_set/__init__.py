@@ -1,1 +1,0 @@
-"""Bases that an attribute has in one set and not in another: search, cost, accuracy, arrays for files."""

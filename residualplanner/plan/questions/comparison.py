@@ -1,0 +1,108 @@
+"""Plans side by side: what each costs, and how accurate each makes every query.
+
+Reads: plans over one domain.  Gives: Comparison.  pandas is imported when it is made.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from residualplanner._margins import require_level
+from residualplanner.errors import WorkloadError
+from residualplanner.plan.plan import Plan
+from residualplanner.plan.questions.answered import answered_queries, plan_of_part
+from residualplanner.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How many queries are printed.
+_ROWS = 20
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Comparison:
+    """Plans side by side.
+
+    Attributes:
+        totals: a row for each plan, by its name: ``queries`` it was made for, ``pcost``, ``rho``, ``rmse``,
+            ``max_std_err``, ``loss`` in words, ``loss_value``, ``gap``, ``neighbors`` in words, ``meets_targets``.
+        queries: a row for each query that one of the plans was made for, by its name, kinds and number of cells.
+            Columns have two levels: ``std_err``, ``max_std_err`` or ``moe``, as in `Plan.errors`, then the plan.  NaN
+            where a plan does not answer the query; parts of its own queries it does.
+    """
+
+    totals: "pd.DataFrame"
+    queries: "pd.DataFrame"
+
+    def __str__(self) -> str:
+        shown = ["pcost", "rho", "rmse", "max_std_err", "loss"]
+        errors = self.queries["std_err"]
+        head = "standard error of a cell" + (f", {_ROWS} of {len(errors):,} queries" if len(errors) > _ROWS else "")
+        return f"{self.totals[shown].to_string()}\n\n{head}\n{errors.head(_ROWS).to_string()}"
+
+
+def compare(plans: Mapping[str, Plan] | Sequence[Plan], level: float = 0.95) -> Comparison:
+    """Put plans side by side: their totals, and the accuracy of every query that one of them was made for.
+
+    Args:
+        plans: by name, or a list of them, called "plan 1", "plan 2" and so on.
+        level: the confidence level of the margins of error, between 0 and 1.
+
+    Raises:
+        WorkloadError: there are none, one is no plan, or they are not over the same domain.
+        BudgetError: ``level`` is not between 0 and 1.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.plan.select import select
+        >>> from residualplanner.privacy import zcdp
+        >>> from residualplanner.workload import marginals
+        >>> workload = marginals(Domain({"age": 9, "sex": 2}), up_to=2)
+        >>> plans = {loss: select(workload, budget=zcdp("0.5"), loss=loss) for loss in ("sum", "max")}
+        >>> compare(plans).queries["std_err"].round(2).reset_index(["kinds", "cells"], drop=True).T.to_dict()["sex"]
+        {'sum': 1.95, 'max': 1.55}
+    """
+    import pandas as pd
+
+    every = plans if isinstance(plans, Iterable) else ()
+    named = dict(every) if isinstance(every, Mapping) else {f"plan {i}": plan for i, plan in enumerate(every, 1)}
+    if not named or not all(isinstance(plan, Plan) for plan in named.values()):
+        raise WorkloadError("compare takes plans: a mapping from names to plans, or a list of plans")
+    domain = next(iter(named.values())).domain
+    if any(plan.domain != domain for plan in named.values()):
+        raise WorkloadError("plans can be compared only over the same domain; plan for one domain")
+    require_level(level)
+    union = reduce(Workload.__add__, [plan.workload for plan in named.values()])
+    columns, index = {}, None
+    for name, plan in named.items():
+        numbers = answered_queries(plan, union)
+        errors = plan_of_part(plan, union.take(numbers)).errors(level).set_index(numbers)
+        for measure in ("std_err", "max_std_err", "moe"):
+            columns[measure, name] = errors[measure].reindex(range(len(union)))
+        texts = errors[["query", "kinds", "cells"]].astype({"kinds": object})
+        index = texts if index is None else index.combine_first(texts)
+    queries = pd.DataFrame(dict(sorted(columns.items(), key=lambda item: _MEASURES.index(item[0][0]))))
+    assert index is not None
+    queries.index = pd.MultiIndex.from_frame(index[["query", "kinds", "cells"]].astype({"cells": union.cells.dtype}))
+    return Comparison(pd.DataFrame([_totals(plan) for plan in named.values()], index=list(named)), queries)
+
+
+_MEASURES = ("std_err", "max_std_err", "moe")
+
+
+def _totals(plan: Plan) -> dict[str, object]:
+    return {
+        "queries": len(plan.workload),
+        "pcost": plan.pcost,
+        "rho": plan.pcost / 2,
+        "rmse": plan.rmse,
+        "max_std_err": math.sqrt(plan.max_variance),
+        "loss": plan.loss,
+        "loss_value": plan.loss_value,
+        "gap": plan.gap,
+        "neighbors": plan.neighbors.words,
+        "meets_targets": plan.meets_targets,
+    }

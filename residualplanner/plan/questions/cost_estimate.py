@@ -1,0 +1,228 @@
+"""What a workload takes in time, memory and on disk, from sizes alone: said before anything is planned or spent.
+
+Reads: a workload, a loss, how many records there are.  Gives: CostEstimate.  Never sees a record.
+
+The constants are those of one machine with two cores; ``benchmarks/cost_estimates.py`` prints what is said here beside
+what is taken.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.errors import DataError
+from residualplanner.losses import ConvexLoss, Loss, SumOfVariances, read_loss
+from residualplanner.optimize import by_set_problem
+from residualplanner.queries import Identity
+from residualplanner.workload import Workload, require_workload
+
+#: Seconds for each pair of a query and a subset of its attributes, bytes for each set, and bytes in any case, to plan.
+_PLANNING, _PLANNING_BYTES, _LEAST_BYTES = 3.5e-7, 400.0, 3e7
+#: Bytes for each pair of values of the largest attribute whose basis is chosen.
+_BASIS_BYTES = 210.0
+#: Seconds to choose the basis of an attribute of 1,000 values: at first with the square of their number, then the cube;
+#: and how many times as long it takes for the largest variance.
+_BASIS, _BASIS_CUBED, _FOR_MAXIMUM = 25.0, 3.0, 3.5
+#: Seconds for each record in each table that is counted; for each number that gets noise; for each set.
+_COUNTING, _DRAWING, _MEASURING = 2e-9, 1e-7, 1e-5
+#: Bytes for each number that gets noise; for each in the largest table once more; for each set.
+_DRAWING_BYTES, _LARGEST_BYTES, _MEASURING_BYTES = 11.0, 28.0, 400.0
+#: Seconds for each cell and table; bytes of memory for each answer, cell of the largest table and set.
+_CELL, _TABLE = 2.5e-7, 6e-4
+_ANSWER_BYTES, _CELL_BYTES, _SET_BYTES = 8.0, 150.0, 3300.0
+#: Bytes on disk for each cell, where cells have one standard error, or one each; and for each table; as Parquet.
+_DISK_ALIKE, _DISK_OTHER, _DISK_TABLE = 24.0, 38.0, 2200.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostEstimate:
+    """What a workload takes, counted exactly or estimated.
+
+    Attributes:
+        tables: how many tables are published, exactly.
+        cells: how many cells they have together, exactly up to rounding, as are the next five.
+        largest_table: how many cells the largest has.
+        residual_sets: how many sets of attributes are measured.
+        counts: how many counts they have together: one for each combination of values.
+        residual_answers: how many noisy answers a measurement holds.
+        planning_seconds: seconds to choose noise and bases, and make the error table; NaN for a function of CVXPY.
+        planning_bytes: memory for that.
+        measuring_seconds: seconds to count the records, if their number is given, and to add noise.
+        measuring_bytes: memory for that, besides the records' own.
+        measurement_bytes: the size of the measurement's file.
+        writing_seconds: seconds to reconstruct all tables and write them as Parquet.
+        writing_bytes: memory for that; tables are made one by one, so that the largest counts.
+        disk_bytes: the size of all tables as Parquet.
+    """
+
+    tables: int
+    cells: float
+    largest_table: float
+    residual_sets: int
+    counts: float
+    residual_answers: float
+    planning_seconds: float
+    planning_bytes: float
+    measuring_seconds: float
+    measuring_bytes: float
+    measurement_bytes: float
+    writing_seconds: float
+    writing_bytes: float
+    disk_bytes: float
+
+    def __str__(self) -> str:
+        return (
+            f"Tables      {self.tables:,} with {self.cells:,.0f} cells in all, the largest with "
+            f"{self.largest_table:,.0f}\n"
+            f"Measured    {self.residual_answers:,.0f} answers about {self.residual_sets:,} sets of attributes\n"
+            f"Planning    {seconds_text(self.planning_seconds)}, {bytes_text(self.planning_bytes)} of memory\n"
+            f"Measuring   {seconds_text(self.measuring_seconds)}, {bytes_text(self.measuring_bytes)} of memory, "
+            f"{bytes_text(self.measurement_bytes)} of disk\n"
+            f"Writing     {seconds_text(self.writing_seconds)}, {bytes_text(self.writing_bytes)} of memory, "
+            f"{bytes_text(self.disk_bytes)} of disk"
+        )
+
+
+def cost_estimate(
+    workload: Workload, *, loss: Loss = "sum", by_set: bool = False, records: int | None = None
+) -> CostEstimate:
+    """Estimate what planning, measuring and writing a workload takes, before any of it.
+
+    Time is within a factor of 3 of what it was on the machine of the benchmark, memory and disk within a factor of 2,
+    where they are much.  Counting is for records as an array of codes; another engine has its own speed.
+
+    Args:
+        workload: the queries to publish.
+        loss: what the plan is to make small, as for `select`.
+        by_set: whether bases are to be "optimal_by_set".
+        records: about how many records there are, from public knowledge; by default the counting is left out.
+
+    Raises:
+        WorkloadError: the closure is too large, or the search for bases by set; ``loss`` is none.
+        DataError: ``records`` is not a number, or less than 0.
+
+    Cost: that of the workload's closure.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.workload import marginals
+        >>> adult = Domain({f"a{i}": n for i, n in enumerate((85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2))})
+        >>> print(cost_estimate(marginals(adult, up_to=3), records=48_842))
+        Tables      470 with 21,043,262 cells in all, the largest with 1,000,000
+        Measured    19,303,551 answers about 470 sets of attributes
+        Planning    less than a second, 29 MiB of memory
+        Measuring   some 2 seconds, 248 MiB of memory, 147 MiB of disk
+        Writing     some 6 seconds, 292 MiB of memory, 483 MiB of disk
+    """
+    require_workload("cost_estimate", workload)
+    if isinstance(records, bool) or not (records is None or (isinstance(records, int | float) and records >= 0)):
+        raise DataError("records must be a number, at least 0: about how many there are")
+    asked, closure, sizes = read_loss(loss), workload.closure, np.array(workload.domain.sizes, dtype=np.float64)
+    counts, answers = float(closure.products(sizes).sum()), float(closure.products(sizes - 1).sum())
+    sets, cells, largest = len(closure), float(workload.cells.sum()), float(workload.cells.max())
+    largest_count = float(closure.products(sizes).max())
+    pairs = float((2.0**workload.orders).sum())
+    bases = _basis_seconds(workload) * (1.0 if isinstance(asked, SumOfVariances) else _FOR_MAXIMUM)
+    if by_set and (problem := by_set_problem(workload, np.ones(len(workload)))) is not None:
+        bases += problem.size.seconds
+    counting = 0.0 if records is None else records * float(_maximal_sets(workload)) * _COUNTING
+    return CostEstimate(
+        tables=len(workload),
+        cells=cells,
+        largest_table=largest,
+        residual_sets=sets,
+        counts=counts,
+        residual_answers=answers,
+        planning_seconds=math.nan if isinstance(asked, ConvexLoss) else pairs * _PLANNING + bases,
+        planning_bytes=sets * _PLANNING_BYTES + _LEAST_BYTES + _basis_bytes(workload),
+        measuring_seconds=counting + counts * _DRAWING + sets * _MEASURING,
+        measuring_bytes=counts * _DRAWING_BYTES + largest_count * _LARGEST_BYTES + sets * _MEASURING_BYTES,
+        measurement_bytes=answers * _ANSWER_BYTES,
+        writing_seconds=cells * _CELL + len(workload) * _TABLE,
+        writing_bytes=answers * _ANSWER_BYTES + largest * _CELL_BYTES + sets * _SET_BYTES,
+        disk_bytes=_disk(workload),
+    )
+
+
+def _basis_seconds(workload: Workload) -> float:
+    """How long the choice of bases takes for a sum.
+
+    Attributes of one size of which the same kinds are asked are one problem.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.queries import Prefix
+        >>> round(_basis_seconds(Workload(Domain({"age": 100, "sex": 2}), [{"age": Prefix()}, ("sex",)])), 2)
+        0.25
+    """
+    own = _own_bases(workload)
+    problems = {(workload.domain.sizes[place], workload.asked[place].tobytes()) for place in own.tolist()}
+    thousands = np.array([size / 1000 for size, _ in problems])
+    return float(np.maximum(_BASIS * thousands**2, _BASIS_CUBED * thousands**3).sum())
+
+
+def _basis_bytes(workload: Workload) -> float:
+    """The memory that the choice of bases takes, one attribute after another.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.queries import Prefix
+        >>> _basis_bytes(Workload(Domain({"age": 1000, "sex": 2}), [{"age": Prefix()}, ("sex",)]))
+        210000000.0
+    """
+    sizes = [workload.domain.sizes[place] for place in _own_bases(workload).tolist()]
+    return _BASIS_BYTES * max(sizes, default=0) ** 2
+
+
+def _own_bases(workload: Workload) -> IntArray:
+    """The attributes of which more is asked than single values, ascending."""
+    is_other = np.array([kind != Identity() for kind in workload.kinds])
+    return np.flatnonzero(workload.asked[:, is_other].any(axis=1))
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration for people.
+
+    Example:
+        >>> [seconds_text(number) for number in (0.2, 12.3, 600, 9000, float("nan"))]
+        ['less than a second', 'some 12 seconds', 'some 10 minutes', 'some 2.5 hours', 'a time not known']
+    """
+    if math.isnan(seconds):
+        return "a time not known"
+    if seconds < 1:
+        return "less than a second"
+    if seconds < 120:
+        return f"some {seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
+    return f"some {seconds / 60:.0f} minutes" if seconds < 7200 else f"some {seconds / 3600:.1f} hours"
+
+
+def bytes_text(size: float) -> str:
+    """A number of bytes for people.
+
+    Example:
+        >>> [bytes_text(number) for number in (900, 5_000_000, 3e9, 2e13)]
+        ['1 KiB', '5 MiB', '2.8 GiB', '18,626.5 GiB']
+    """
+    if size >= 2**30:
+        return f"{size / 2**30:,.1f} GiB"
+    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{max(size / 2**10, 1):.0f} KiB"
+
+
+def _disk(workload: Workload) -> float:
+    """The bytes of all tables: those with other kinds than identity have a standard error for each cell."""
+    is_other = np.array([kind != Identity() for kind in workload.kinds])
+    others: FloatArray = np.concatenate([is_other[block.kinds].any(axis=1) for block in workload.blocks])
+    per_cell = np.where(others, _DISK_OTHER, _DISK_ALIKE)
+    return float(workload.cells @ per_cell) + len(workload) * _DISK_TABLE
+
+
+def _maximal_sets(workload: Workload) -> int:
+    """How many sets of the closure are part of no other: those that are counted."""
+    closure = workload.closure
+    is_maximal = np.ones(len(closure), dtype=np.bool_)
+    for block in closure.blocks[1:]:
+        for column in range(block.shape[1]):
+            is_maximal[closure.positions_of(np.delete(block, column, axis=1))] = False
+    return int(is_maximal.sum())

@@ -1,0 +1,202 @@
+"""What more tables cost: the accuracy they take from the others, or the budget that leaves the others as they are.
+
+Reads: Plan, queries.  Gives: CostOfMore.  Never sees a record.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, IntArray, require_positive, require_type
+from residualplanner._margins import margin_factor
+from residualplanner._words import listed, rounded_up
+from residualplanner.bases import spans_kind
+from residualplanner.errors import WorkloadError
+from residualplanner.losses import ConvexLoss, Loss, SumOfVariances, Targets, loss_of_words, query_places, read_loss
+from residualplanner.optimize import Bases
+from residualplanner.plan.plan import Plan
+from residualplanner.plan.questions.answered import answered_queries, plan_of_part, scaled_plan
+from residualplanner.plan.select import select
+from residualplanner.workload import QueryLike, Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: So much more is spent than needed, so that rounding makes no variance larger than it is now.
+_RESERVE = 1 + 1e-12
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CostOfMore:
+    """What queries cost that are added to a plan.
+
+    Attributes:
+        now: the plan without them.
+        same_budget: the best plan for all queries at the same budget.
+        same_accuracy: a plan for all queries with which none of those that were there is less accurate, and its budget.
+        queries: a row for each query: ``query``, ``kinds``, ``cells``, ``is_new``; the standard error of the cell with
+            the largest variance ``now`` (NaN where the plan does not answer it), at the ``same_budget`` and at the
+            ``same_accuracy``; and ``growth``, how many times as large as now it is at the same budget.
+    """
+
+    now: Plan
+    same_budget: Plan
+    same_accuracy: Plan
+    queries: "pd.DataFrame"
+
+    @property
+    def budget_factor(self) -> float:
+        """How many times the privacy cost of now has to be spent, so that no query that was there gets worse."""
+        return self.same_accuracy.pcost / self.now.pcost
+
+    @property
+    def extra_pcost(self) -> float:
+        """The privacy cost that the added queries take, if no query that was there is to get worse."""
+        return self.same_accuracy.pcost - self.now.pcost
+
+    def __str__(self) -> str:
+        is_new = self.queries["is_new"].to_numpy()
+        old, new = self.queries.loc[~is_new], self.queries.loc[is_new]
+        growth = old["growth"].to_numpy()
+        worst = old["query"].iloc[int(growth.argmax())]
+        at_budget, at_accuracy = (f"{float(new[name].max()):.4g}" for name in ("same_budget", "same_accuracy"))
+        now, then, more = (
+            rounded_up(cost / 2) for cost in (self.now.budget.pcost_exact, self.same_accuracy.pcost, self.extra_pcost)
+        )
+        return (
+            f"Added: {listed(new['query'], 3)}\n"
+            f"Same budget, rho {now}: standard errors grow by factors of {growth.min():.4g} "
+            f"to {growth.max():.4g}, most for {worst}; added {at_budget}\n"
+            f"Same accuracy: {self.budget_factor:.4g} times the budget, rho {then}, "
+            f"{more} more; added {at_accuracy}"
+        )
+
+
+def cost_of_more(
+    plan: Plan,
+    queries: Iterable[QueryLike] | Workload,
+    *,
+    moe: float | None = None,
+    level: float = 0.95,
+    loss: Loss | None = None,
+    gap: float = 1e-6,
+) -> CostOfMore:
+    """Tell what it costs to publish more queries: in accuracy at the same budget, or in budget at the same accuracy.
+
+    At the same budget, all queries are planned for together with the plan's loss.  At the same accuracy, no query that
+    was there has a cell of larger variance than its largest is now.  Without ``moe`` that is the plan at the same
+    budget, scaled up: the added queries are as accurate as the loss makes them.  With ``moe`` it is the least budget
+    with which that holds and no cell of the added queries has a larger margin of error.
+
+    Args:
+        plan: what is planned so far.
+        queries: what is to be added, a list as for `Workload`, or a workload.
+        moe: the margin of error that the added queries are to have, in counts.
+        level: the confidence level of ``moe``, between 0 and 1.
+        loss: the plan's loss, for all queries, where the plan itself does not tell: if it was planned with weights that
+            were given one by one.
+        gap: how close to the optimum is close enough, as for `select`.
+
+    Raises:
+        WorkloadError: a query is in the plan already; the loss must be given, or is a function.
+        DomainError: a query names an attribute that is not in the domain.
+        BudgetError: ``moe`` or ``level`` is out of range.
+
+    Cost: one `select` for all queries, or with ``moe`` two.
+    Source: spec eqs. (14) to (17).
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.privacy import zcdp
+        >>> plan = select(Workload(Domain({"age": 9, "sex": 2}), [("age",), ("sex",)]), budget=zcdp("0.5"), loss="max")
+        >>> print(cost_of_more(plan, [("age", "sex")]))
+        Added: age × sex
+        Same budget, rho 0.5: standard errors grow by factors of 1.071 to 1.071, most for age; added 1.441
+        Same accuracy: 1.147 times the budget, rho 0.5734, 0.07337 more; added 1.345
+    """
+    require_type("cost_of_more", "plan", plan, Plan, "write cost_of_more(plan, queries)")
+    added = queries if isinstance(queries, Workload) else Workload(plan.domain, queries)
+    known = query_places(plan.workload, added)
+    if (known >= 0).any():
+        query = next(iter(added.take([int(np.flatnonzero(known >= 0)[0])])))
+        raise WorkloadError(f"{query!r} is in the plan already; name queries that are not")
+    whole = plan.workload + added
+    places, new = query_places(whole, plan.workload), query_places(whole, added)
+    margins = np.full(len(whole), math.nan)
+    if moe is not None:
+        margins[new] = require_positive("moe", moe) / margin_factor(level)
+    asked = _loss(plan, loss, margins, places)
+    planned = partial(
+        select,
+        whole,
+        gap=gap,
+        neighbors=plan.neighbors.notion,
+        records_per_person=plan.neighbors.records_per_person,
+    )
+    same_budget = planned(budget=plan.budget, loss=asked, bases=_bases(plan, asked))
+    if moe is None:
+        factor = float((same_budget.max_variances[places] / plan.max_variances).max())
+        same_accuracy = scaled_plan(same_budget, factor * _RESERVE)
+    else:
+        margins[places] = np.sqrt(plan.max_variances)
+        targets = Targets(margins * margin_factor(level), level)
+        plans = [planned(loss=targets, bases=bases) for bases in _all_bases(plan, whole, targets)]
+        same_accuracy = min(plans, key=lambda found: found.pcost)
+    return CostOfMore(plan, same_budget, same_accuracy, _table(plan, same_budget, same_accuracy, new))
+
+
+def _loss(plan: Plan, loss: Loss | None, std_errs: FloatArray, places: IntArray) -> Loss:
+    """The plan's loss for all queries; with targets those of the plan, and for what is added what it is to have."""
+    if loss is not None:
+        if isinstance(read_loss(loss), ConvexLoss):
+            raise WorkloadError(
+                "cost_of_more is for sums, maxima and targets; compare plans for a function of your own"
+            )
+        return loss
+    if plan.targets is None:
+        return loss_of_words(plan.loss)
+    margins = std_errs * margin_factor(plan.targets.level)
+    margins[places] = plan.targets.in_order(plan.workload)
+    return Targets(margins, plan.targets.level, plan.targets.others)
+
+
+def _bases(plan: Plan, loss: Loss) -> Bases:
+    """How the plan's bases were asked for: given ones again, the others by the word, if it is for this loss."""
+    given = {name: basis for name, basis in plan.bases.items() if basis.family == "given"}
+    if given:
+        return given
+    if plan.bases_by_set is not None and isinstance(read_loss(loss), SumOfVariances):
+        return "optimal_by_set"
+    return "orthogonal" if "orthogonal" in plan.basis_summary else "optimal"
+
+
+def _all_bases(plan: Plan, whole: Workload, targets: Targets) -> list[Bases]:
+    """Bases chosen anew, and those of the plan where they can be kept: the cheaper ones are taken."""
+    if set(plan.basis_summary) == {"subtraction"}:
+        return [_bases(plan, targets)]
+    asked = set(np.argwhere(plan.workload.asked)[:, 0].tolist())
+    kept = {plan.domain.names[attribute]: plan.basis_of_attribute[attribute] for attribute in asked}
+    is_spanned = all(
+        spans_kind(plan.basis_of_attribute[attribute], whole.kinds[kind])
+        for attribute, kind in np.argwhere(whole.asked).tolist()
+        if attribute in asked
+    )
+    anew = _bases(plan, targets)
+    return [anew, kept] if is_spanned else [anew]
+
+
+def _table(now: Plan, same_budget: Plan, same_accuracy: Plan, new: IntArray) -> "pd.DataFrame":
+    whole = same_budget.workload
+    table = same_budget.errors()[["query", "kinds", "cells"]]
+    table["is_new"] = np.isin(np.arange(len(whole)), new)
+    numbers = answered_queries(now, whole)
+    before = np.full(len(whole), math.nan)
+    before[numbers] = np.sqrt(plan_of_part(now, whole.take(numbers)).max_variances)
+    table["now"], table["same_budget"] = before, np.sqrt(same_budget.max_variances)
+    table["growth"] = table["same_budget"] / table["now"]
+    table["same_accuracy"] = np.sqrt(same_accuracy.max_variances)
+    return table

@@ -1,0 +1,86 @@
+"""The metadata of CSV files as the W3C's "CSV on the Web" has them: one file for all tables of a release.
+
+Reads: a release as it is written, and the names of its files.  Gives: text.
+Source: W3C Recommendation "Metadata Vocabulary for Tabular Data", 2015.
+"""
+
+import json
+import string
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote
+
+from residualplanner.domain import Attribute
+from residualplanner.queries import Kind
+from residualplanner.reconstruction.files.sidecar import TEXT, Description, label_type
+
+#: Where programs look for the metadata of the CSV files of a folder.
+FILE = "csv-metadata.json"
+
+_LETTERS = frozenset(string.ascii_letters + string.digits + "_")
+
+
+def csvw_pieces(
+    described: Description, tables: Iterable[tuple[str, str, tuple[tuple[int, Kind], ...]]]
+) -> Iterator[bytes]:
+    """The text of the metadata file, piece by piece.
+
+    Args:
+        described: the release as it is written.
+        tables: for each table its file's name, its query in words, and the attributes and kinds it is about.
+    """
+    attributes = described.plan.domain.attributes
+    values = ", ".join(
+        json.dumps(
+            {
+                "name": _variable(column["name"]),
+                "titles": column["name"],
+                "datatype": column["datatype"],
+                "dc:description": column["meaning"],
+                **({"schema:unitText": column["unit"]} if column["unit"] else {}),
+            }
+        )
+        for column in described.columns
+    )
+    columns = {
+        (position, kind): _attribute_column(attributes[position], kind) + ", " for position, kind in described.parts
+    }
+    head = {
+        "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
+        "dc:title": "Differentially private tables",
+        "dc:description": described.noise.guarantee,
+        "dc:identifier": f"plan {described.plan_sha256}",
+    }
+    yield f'{json.dumps(head, indent=1)[:-2]},\n "tables": ['.encode("ascii")
+    comma = "\n"
+    for file, query, asked in tables:
+        keys = [_variable(attributes[position].name) for position, _ in asked]
+        schema = f'"columns": [{"".join(columns[each] for each in asked)}{values}]'
+        schema += f', "primaryKey": {json.dumps(keys)}' if keys else ""
+        names = f'"url": {json.dumps(quote(file))}, "dc:title": {json.dumps(query)}'
+        yield f'{comma}  {{{names}, "tableSchema": {{{schema}}}}}'.encode("ascii")
+        comma = ",\n"
+    yield b"\n ]\n}\n"
+
+
+def _attribute_column(attribute: Attribute, kind: Kind) -> str:
+    kind_of_value = label_type(attribute, kind)
+    column: dict[str, object] = {
+        "name": _variable(attribute.name),
+        "titles": attribute.name,
+        "datatype": kind_of_value,
+        "required": True,
+    }
+    if kind_of_value == TEXT and "" in kind.labels(attribute):
+        column["null"] = []  # an empty text is a label, not a missing value
+    return json.dumps(column)
+
+
+def _variable(name: str) -> str:
+    """A column's name as the vocabulary allows it: what is no letter, digit or inner ``_`` is percent-encoded.
+
+    Example:
+        >>> _variable("income>50K"), _variable("_age.1"), _variable("ci_low")
+        ('income%3E50K', '%5Fage%2E1', 'ci_low')
+    """
+    letters = [letter if letter in _LETTERS else "".join(f"%{byte:02X}" for byte in letter.encode()) for letter in name]
+    return "".join("%5F" if place == 0 and letter == "_" else letter for place, letter in enumerate(letters))

@@ -1,0 +1,122 @@
+"""What the columns of a release's tables mean, for programs: one file for all tables.
+
+Reads: a release, and how it is written.  Gives: JSON values.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from residualplanner.domain import Attribute
+from residualplanner.measurement import NoiseRecord
+from residualplanner.plan import Plan, plan_hash
+from residualplanner.queries import Kind
+from residualplanner.reconstruction.files.file_names import NameParts
+from residualplanner.reconstruction.profiles import QUERY, Profile
+
+#: The words of the vocabulary of CSV on the Web for what a column holds.
+TEXT, WHOLE, TRUTH, NUMBER = "string", "integer", "boolean", "double"
+
+ROWS = "one row for each cell, in C order: the last attribute changes fastest"
+VARIANCE = (
+    "exact: it follows from the plan's noise variances alone, is no estimate from the data, and was known before any "
+    "record was read"
+)
+COVARIANCE = (
+    "noise.csv has sigma^2 of every set of attributes that was measured.  Where all kinds are the identity and all "
+    "bases are subtraction, cell x of a table on attributes A and cell y of one on B have the covariance: sum over all "
+    "subsets C of both A and B of sigma_C^2 times the product over i in C of ([x_i = y_i] - 1/n_i), over i in A but "
+    "not C of 1/n_i, and over i in B but not C of 1/n_i.  release.plan has the bases, too, for load_plan"
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Description:
+    """A release as it is written.
+
+    Attributes:
+        plan: what was measured.
+        noise: how its noise was drawn.
+        file_format: of the tables' files.
+        profile: what stands beside the labels.
+        level: the confidence level.
+        parts: what attributes contribute to the names of tables.
+        plan_sha256: the hash of the plan.
+    """
+
+    plan: Plan
+    noise: NoiseRecord
+    file_format: str
+    profile: Profile
+    level: float
+    parts: NameParts
+    plan_sha256: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "plan_sha256", plan_hash(self.plan))
+
+    @property
+    def columns(self) -> list[dict[str, str]]:
+        """Name, type, unit and meaning of every column that is no attribute's."""
+        return [
+            {"name": name, "datatype": TEXT if name == QUERY else NUMBER, "unit": unit, "meaning": meaning}
+            for name, unit, meaning in self.profile.meanings(self.level)
+        ]
+
+    def metadata(self) -> dict[str, Any]:
+        """What the tables hold, as JSON values."""
+        about = {
+            "rows": ROWS,
+            "columns": self.columns,
+            "conf_level": self.level,
+            "variance": VARIANCE,
+            **({"covariance": COVARIANCE} if self.profile.name == "gls" else {}),
+            "attributes": [self._attribute(position) for position in sorted({place for place, _ in self.parts})],
+        }
+        privacy = {"guarantee": self.noise.guarantee, "protected_change": self.plan.neighbors.words}
+        return {"tables": about, "profile": self.profile.name, "plan_sha256": self.plan_sha256, "privacy": privacy}
+
+    def about_table(self, query: str, kinds: str) -> list[tuple[str, ...]]:
+        """What one table is, as rows of texts for people."""
+        return [
+            ("table", query),
+            *([("kinds of query", kinds)] if kinds else []),
+            ("rows", ROWS),
+            ("confidence level", str(self.level)),
+            ("variances", VARIANCE),
+            ("privacy", self.noise.guarantee),
+            ("plan", f"SHA-256 {self.plan_sha256}"),
+            ("", ""),
+            ("column", "unit", "meaning"),
+            *((column["name"], column["unit"], column["meaning"]) for column in self.columns),
+        ]
+
+    def _attribute(self, position: int) -> dict[str, Any]:
+        attribute, kinds = self.plan.domain.attributes[position], list(self.plan.workload.kinds)
+        asked = [(kind, part) for (place, kind), part in self.parts.items() if place == position]
+        return {
+            "name": attribute.name,
+            "size": attribute.size,
+            "asked": [
+                {
+                    "in_names": part,
+                    "kind": kind.name,
+                    "kind_number": kinds.index(kind),
+                    "datatype": label_type(attribute, kind),
+                }
+                for kind, part in asked
+            ],
+        }
+
+
+def label_type(attribute: Attribute, kind: Kind) -> str:
+    """The type of an attribute's labels in a table, in the vocabulary of CSV on the Web.
+
+    Example:
+        >>> from residualplanner.queries import Identity, Prefix
+        >>> label_type(Attribute("age", size=3), Identity()), label_type(Attribute("age", size=3), Prefix())
+        ('integer', 'string')
+    """
+    first = kind.labels(attribute)[0]
+    if isinstance(first, bool):
+        return TRUTH
+    return WHOLE if isinstance(first, int) else TEXT

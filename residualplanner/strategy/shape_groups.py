@@ -1,0 +1,115 @@
+"""Sets of attributes grouped by the bases of their attributes, so that equal tables are worked on together."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import IntArray, frozen
+from residualplanner.bases import Basis, basis_codes
+from residualplanner.strategy.bases_by_set import BasesBySet
+from residualplanner.workload import AttributeSets, row_numbers
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ShapeGroups:
+    """Which sets of attributes have the same sequence of bases, and with it tables and answers of the same shape.
+
+    Attributes:
+        bases: the bases of each group's attributes; groups of lower order come first.
+        shapes: the shape of each group's tables of counts.
+        answer_shapes: the shape of the residual answers to each of its tables.
+        group (m,): the group of every set.
+        row (m,): its place within the group.
+        members: for each group the numbers of its sets, ascending.
+    """
+
+    bases: tuple[tuple[Basis, ...], ...]
+    shapes: tuple[tuple[int, ...], ...]
+    answer_shapes: tuple[tuple[int, ...], ...]
+    group: NDArray[np.int64]
+    row: NDArray[np.int64]
+    members: tuple[NDArray[np.int64], ...]
+
+    def noise_shape(self, group: int) -> tuple[int, ...]:
+        """The shape of the noise of one of a group's tables: one number per answer, or per value before ``Sub``."""
+        return tuple(basis.size if basis.matrix is None else basis.answers for basis in self.bases[group])
+
+    def divisor(self, group: int) -> int:
+        """The sizes of a group's subtraction axes, multiplied.
+
+        Source: spec eqs. (34) and (36).
+        """
+        return math.prod(basis.size for basis in self.bases[group] if basis.matrix is None)
+
+
+def shape_groups(sets: AttributeSets, bases: Sequence[Basis]) -> ShapeGroups:
+    """Group ``sets`` by the ``bases`` (d,) of their attributes, in order.
+
+    Two attributes of one size may have different bases; then their tables have one shape, and their answers do not.
+
+    Example:
+        >>> from residualplanner.bases import subtraction_basis
+        >>> sets = AttributeSets.of([(0,), (1,), (2,)], attribute_count=3)
+        >>> groups = shape_groups(sets, [subtraction_basis(size) for size in (4, 2, 4)])
+        >>> groups.shapes, groups.group.tolist(), groups.row.tolist()
+        (((2,), (4,)), [1, 0, 1], [0, 0, 1])
+    """
+    distinct, code = _coded(bases)
+    return _grouped(sets, distinct, (code[block] for block in sets.blocks))
+
+
+def shape_groups_by_set(by_set: BasesBySet) -> ShapeGroups:
+    """Group the sets of a closure by the bases that their attributes have in them, in order.
+
+    Example:
+        >>> from residualplanner.bases import subtraction_basis
+        >>> from residualplanner.workload import downward_closure
+        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+        >>> groups = shape_groups_by_set(BasesBySet(closure, (subtraction_basis(4),), np.zeros(4), np.empty(0)))
+        >>> groups.shapes, groups.group.tolist()
+        (((), (4,), (4, 4)), [0, 1, 1, 2])
+    """
+    distinct, code = _coded(by_set.bases)
+    return _grouped(by_set.closure, distinct, (code[codes] for codes in by_set.codes()))
+
+
+def _grouped(sets: AttributeSets, distinct: Sequence[Basis], coded: Iterable[IntArray]) -> ShapeGroups:
+    """Group sets by the numbers among ``distinct`` that their attributes have, for each order (m_k, k)."""
+    found: list[NDArray[np.int64]] = []
+    group = np.empty(len(sets), dtype=np.int64)
+    total = 0
+    for codes, start in zip(coded, sets.offsets.tolist(), strict=False):
+        numbers = row_numbers(codes)
+        group[start : start + len(codes)] = numbers + total
+        found.append(codes[np.unique(numbers, return_index=True)[1]])
+        total += len(found[-1])
+    by_group = np.argsort(group, kind="stable")
+    counts = np.bincount(group, minlength=total)
+    starts = np.cumsum(counts) - counts
+    row = np.empty(len(sets), dtype=np.int64)
+    row[by_group] = np.arange(len(sets)) - np.repeat(starts, counts)
+    members = tuple(frozen(part) for part in np.split(by_group, starts[1:])) if total else ()
+    objects = np.array([*distinct, None], dtype=object)[:-1]
+    sizes = np.array([basis.size for basis in distinct], dtype=np.int64)
+    answers = np.array([basis.answers for basis in distinct], dtype=np.int64)
+    named = (_looked_up(objects, found), _looked_up(sizes, found), _looked_up(answers, found))
+    return ShapeGroups(*named, frozen(group), frozen(row), members)
+
+
+def _looked_up(values: NDArray[Any], found: Sequence[NDArray[np.int64]]) -> tuple[tuple[Any, ...], ...]:
+    """The ``values`` of each row of codes."""
+    return tuple(tuple(row) for codes in found for row in values[codes].tolist())
+
+
+def _coded(bases: Sequence[Basis]) -> tuple[list[Basis], NDArray[np.int64]]:
+    """The distinct bases, those of smaller size first, and which of them each of ``bases`` (d,) is, (d,)."""
+    first, code = np.unique(basis_codes(bases), return_index=True, return_inverse=True)[1:]
+    distinct = [bases[number] for number in first.tolist()]
+    order = np.argsort([basis.size for basis in distinct], kind="stable")
+    rank = np.empty(len(distinct), dtype=np.int64)
+    rank[order] = np.arange(len(distinct))
+    return [distinct[number] for number in order.tolist()], rank[code]
