@@ -40,7 +40,7 @@ from residualplanner.plan import Plan
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Prefix
 from residualplanner.reconstruction import reconstruct
-from residualplanner.strategy import BasesBySet, ShapeGroups
+from residualplanner.strategy import BasisGroups, varying_strategy
 from residualplanner.workload import Workload
 
 Scores = NDArray[np.float64]
@@ -308,7 +308,7 @@ def plan_by_set() -> Plan:
         loss_value=0.0,
         gap=math.inf,
         status="by hand",
-        bases_by_set=BasesBySet(asked.closure, bases, np.array([0, 0, 1, 1]), messages),
+        strategy=varying_strategy(asked.closure, asked.domain.sizes, bases, [0, 0, 1, 1], messages),
     )
 
 
@@ -322,7 +322,7 @@ def product(factors: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return reduce(np.kron, factors, np.ones((1, 1)))
 
 
-def _groups(experiment: Experiment) -> ShapeGroups:
+def _groups(experiment: Experiment) -> BasisGroups:
     """The sets that are measured, by the shape of their tables; a set may come twice."""
     groups = groups_of_plan(experiment.plan)
     again = [np.flatnonzero(np.isin(experiment.measured, numbers)) for numbers in groups.members]

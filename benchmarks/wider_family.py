@@ -39,7 +39,7 @@ def explicit(plan: rp.Plan) -> tuple[float, list[float]]:
     Raises:
         ArithmeticError: a query is not a combination of what is measured.
     """
-    sizes, by_set = plan.domain.sizes, plan.bases_by_set
+    sizes, by_set = plan.domain.sizes, plan.strategy
     if by_set is None:
         raise ArithmeticError("the plan has one basis for each attribute")
     rows = []
@@ -138,8 +138,8 @@ def result(name: str, asked: rp.Workload) -> Result:
     seconds = time.perf_counter() - start
     slack = plan.pcost / require_confirmed(plan) - 1
     optimum, one, by_set = (math.sqrt(loss / cells) for loss in (least, library, plan.loss_value))
-    assert plan.bases_by_set is not None
-    return Result(name, optimum, one, by_set, len(plan.bases_by_set.bases), slack, seconds)
+    assert plan.strategy.varying.any()
+    return Result(name, optimum, one, by_set, len(plan.strategy.bases), slack, seconds)
 
 
 def main() -> int:

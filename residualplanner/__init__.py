@@ -39,13 +39,12 @@ from residualplanner.plan import (
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
-from residualplanner.strategy import BasesBySet
+from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.workload import Workload, marginals
 
 __all__ = [
     "ArgumentError",
     "Attribute",
-    "BasesBySet",
     "Basis",
     "Bins",
     "Budget",
@@ -73,6 +72,7 @@ __all__ = [
     "ResidualPlannerError",
     "ResourceError",
     "SolverError",
+    "Strategy",
     "SumOfVariances",
     "Table",
     "Targets",
@@ -83,6 +83,7 @@ __all__ = [
     "__version__",
     "approx_dp",
     "compare",
+    "constant_strategy",
     "cost_estimate",
     "cost_of_more",
     "gdp",
@@ -95,7 +96,9 @@ __all__ = [
     "pcost",
     "reconstruct",
     "select",
+    "subtraction_strategy",
     "svd_bound",
     "sweep",
+    "varying_strategy",
     "zcdp",
 ]

@@ -13,6 +13,7 @@ from residualplanner.plan import Plan
 from residualplanner.privacy import Neighbors, pcost
 from residualplanner.queries import Identity, Prefix, Range
 from residualplanner.queries.kind import Centered, bordered
+from residualplanner.strategy import constant_strategy
 from residualplanner.workload import Workload
 from strategies import NAMES
 
@@ -116,7 +117,7 @@ class General:
             gap=math.inf,
             status="by hand",
             neighbors=neighbors,
-            basis_of_attribute=self.bases,
+            strategy=constant_strategy(workload.closure, self.bases),
         )
 
     def mechanism(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ from residualplanner.domain import Domain
 from residualplanner.plan import Plan
 from residualplanner.privacy import pcost
 from residualplanner.queries import Custom, Identity, Kind
+from residualplanner.strategy import constant_strategy
 from residualplanner.workload import Workload
 from strategies import NAMES, sizes
 
@@ -55,7 +56,7 @@ class MixedCase:
             loss_value=0.0,
             gap=0.0,
             status="given",
-            basis_of_attribute=tuple(map(basis_of, self.sizes, self.matrices)),
+            strategy=constant_strategy(workload.closure, list(map(basis_of, self.sizes, self.matrices))),
         )
         object.__setattr__(self, "plan", plan)
 

@@ -14,8 +14,7 @@ from residualplanner.optimize.bases.asked_forms import asked_forms
 from residualplanner.plan import Plan
 from residualplanner.privacy import Neighbors, pcost
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
-from residualplanner.strategy import BasesBySet
-from residualplanner.strategy.by_set.cost import cost_bound_by_set
+from residualplanner.strategy import Strategy, cost_upper_bound, varying_strategy
 from residualplanner.workload import Workload
 from strategies import NAMES
 
@@ -52,22 +51,24 @@ def plan_by_set(workload: Workload, seed: int = 0, *, most: int = 3) -> Plan:
     rng = np.random.default_rng(seed)
     by_set = bases_by_set(workload, rng, most=most)
     costs = [
-        math.prod(float(by_set.bases[code].pcost) for code in row) for codes in by_set.codes() for row in codes.tolist()
+        math.prod(float(by_set.bases[code].pcost) for code in row)
+        for codes in by_set.numbers()
+        for row in codes.tolist()
     ]
     noise = np.array(costs) * rng.lognormal(sigma=0.5, size=len(costs))
     return Plan(
         workload=workload,
         noise_array=noise,
-        budget=pcost(math.ceil(cost_bound_by_set(by_set, noise, Neighbors()))),
+        budget=pcost(math.ceil(cost_upper_bound(by_set, noise, Neighbors()))),
         loss="by hand",
         loss_value=0.0,
         gap=math.inf,
         status="by hand",
-        bases_by_set=by_set,
+        strategy=by_set,
     )
 
 
-def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3) -> BasesBySet:
+def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3) -> Strategy:
     """Random bases for the places of the workload's closure, and random messages."""
     forms, bases, numbers = asked_forms(workload), [], {}
     for attribute, size in enumerate(workload.domain.sizes):
@@ -85,7 +86,7 @@ def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3)
     orders = [len(members) for members in closure for _ in members]
     with_messages = [code for code, order in zip(of_place.tolist(), orders, strict=True) if order > 1]
     count = sum(bases[code].size for code in with_messages if bases[code].matrix is not None)
-    return BasesBySet(closure, tuple(bases), of_place, rng.normal(scale=0.2, size=count))
+    return varying_strategy(closure, workload.domain.sizes, bases, of_place, rng.normal(scale=0.2, size=count))
 
 
 def random_basis(rng: np.random.Generator, group: NDArray[np.int64]) -> Basis:
@@ -103,8 +104,7 @@ def random_basis(rng: np.random.Generator, group: NDArray[np.int64]) -> Basis:
 
 def measured(plan: Plan) -> list[tuple[dense.Matrix, dense.Matrix]]:
     """Of every set of the closure: the rows that are measured, over the whole domain, and the noise's covariance."""
-    by_set, sizes, found = plan.bases_by_set, plan.domain.sizes, []
-    assert by_set is not None
+    by_set, sizes, found = plan.strategy, plan.domain.sizes, []
     for members, variance in zip(plan.closure, plan.noise_array.tolist(), strict=True):
         parts = {i: strategy(by_set.basis(members, i)) for i in members}
         rows = dense.product(parts[i][0] if i in parts else np.ones((1, n)) for i, n in enumerate(sizes))

@@ -25,8 +25,7 @@ from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Prefix
-from residualplanner.strategy import BasesBySet
-from residualplanner.strategy.by_set.cost import cost_bound_by_set
+from residualplanner.strategy import constant_strategy, cost_upper_bound, varying_strategy
 from residualplanner.workload import Workload
 
 Entry = tuple[Any, int | None]
@@ -117,21 +116,22 @@ def _with_other_bases(draw: random.Random, plan: Plan) -> Plan:
         places = plan.domain.positions(query)
         queries.append({plan.domain.names[place]: draw.choice(kinds[place]) for place in places})
     bases = tuple(basis_of(*pair) for pair in zip(plan.domain.sizes, matrices, strict=True))
-    before, after = ([float(basis.pcost) or 1.0 for basis in found] for found in (plan.basis_of_attribute, bases))
+    before, after = ([float(basis.pcost) or 1.0 for basis in found] for found in (plan.strategy.of_attributes, bases))
     # Where records are replaced the stated cost is a bound, which for other bases is less tight.
     more = plan.closure.products(np.array(after) / before) * (1.001 if plan.neighbors.notion == "add-remove" else 64)
+    workload = Workload(plan.domain, queries, weights=plan.workload.weights)
     return replace(
         plan,
-        workload=Workload(plan.domain, queries, weights=plan.workload.weights),
+        workload=workload,
         noise_array=plan.noise_array * more,
-        basis_of_attribute=bases,
+        strategy=constant_strategy(workload.closure, bases),
     )
 
 
 def _with_bases_by_set(draw: random.Random, plan: Plan) -> Plan:
     """The same with one of three bases in each place, which answer the same queries, and random messages."""
     chance, bases = np.random.default_rng(draw.randrange(10**6)), []
-    for basis in plan.basis_of_attribute:
+    for basis in plan.strategy.of_attributes:
         bases += [basis] * 3
         for other in (1, 2) if basis.matrix is not None else ():
             mixed = random_matrix(basis.answers, basis.answers, draw.randrange(99), most=2, is_basis=False)
@@ -140,12 +140,12 @@ def _with_bases_by_set(draw: random.Random, plan: Plan) -> Plan:
     of_place = 3 * np.array(places, dtype=np.int64) + chance.integers(0, 3, len(places))
     orders = np.repeat(plan.closure.orders, plan.closure.orders)
     lengths = np.array([0 if basis.matrix is None else basis.size for basis in bases])[of_place] * (orders > 1)
-    by_set = BasesBySet(
-        plan.closure, tuple(bases), of_place, chance.normal(size=lengths.sum()) / plan.noise_array.max()
+    by_set = varying_strategy(
+        plan.closure, plan.domain.sizes, bases, of_place, chance.normal(size=lengths.sum()) / plan.noise_array.max()
     )
-    factor = cost_bound_by_set(by_set, plan.noise_array, plan.neighbors) / plan.budget.pcost * 1.001
+    factor = cost_upper_bound(by_set, plan.noise_array, plan.neighbors) / plan.budget.pcost * 1.001
     by_set = replace(by_set, messages=by_set.messages / factor)
-    return replace(plan, noise_array=plan.noise_array * factor, bases_by_set=by_set)
+    return replace(plan, noise_array=plan.noise_array * factor, strategy=by_set)
 
 
 def _codes(name: str, size: int, draw: random.Random) -> Column:
@@ -212,8 +212,7 @@ def residual_change(plan: Plan, members: Sequence[int], neighbor: Neighbor) -> n
 
 def _rows(plan: Plan, members: Sequence[int], position: int) -> np.ndarray:
     """What is measured of one attribute in a set, S of eq. (24)."""
-    by_set = plan.bases_by_set
-    basis = plan.basis_of_attribute[position] if by_set is None else by_set.basis(members, position)
+    basis = plan.strategy.basis(members, position)
     return _subtraction(basis.size) if basis.matrix is None else basis.matrix
 
 

@@ -55,7 +55,7 @@ def reconstructing(measurement: Path, folder: Path) -> str:
 
 def measurement_bytes(plan: Plan) -> int:
     """About how many bytes the file of a measurement of a plan has: its answers, and the plan."""
-    answers = np.array([basis.answers for basis in plan.basis_of_attribute], dtype=np.float64)
+    answers = np.array([basis.answers for basis in plan.strategy.of_attributes], dtype=np.float64)
     arrays = sum(array.nbytes for array in plan_to_archive(plan)[1].values())
     labels = sum(40 * attribute.size for attribute in plan.domain.attributes if attribute.labels or attribute.bins)
     return int(8 * plan.closure.products(answers).sum() + arrays + labels + _HEADER)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.errors import FileFormatError
-from residualplanner.strategy import ShapeGroups
+from residualplanner.strategy import BasisGroups
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class ResidualAnswers:
         FileFormatError: there are more or fewer values than the groups need, or one is not finite.
     """
 
-    groups: ShapeGroups
+    groups: BasisGroups
     values: FloatArray = field(repr=False)
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class IntegerAnswers:
     Source: spec eqs. (35), (36) and (44).
     """
 
-    groups: ShapeGroups
+    groups: BasisGroups
     divisors: tuple[int, ...]
     integers: IntArray = field(repr=False)
     wide: Mapping[int, NDArray[Any]] = field(repr=False, default_factory=dict)
@@ -124,12 +124,12 @@ class IntegerAnswers:
         return part.reshape(len(self.groups.members[group]), *self.groups.answer_shapes[group])
 
 
-def residual_count(groups: ShapeGroups) -> int:
+def residual_count(groups: BasisGroups) -> int:
     """How many residual answers the sets of ``groups`` have in all."""
     return sum(_counts(groups))
 
 
-def _counts(groups: ShapeGroups) -> list[int]:
+def _counts(groups: BasisGroups) -> list[int]:
     return [
         math.prod(shape) * len(members) for shape, members in zip(groups.answer_shapes, groups.members, strict=True)
     ]

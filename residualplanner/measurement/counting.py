@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray, frozen
 from residualplanner.errors import WorkloadError
 from residualplanner.sources import Progress, Source
-from residualplanner.strategy import ShapeGroups
+from residualplanner.strategy import BasisGroups
 from residualplanner.workload import AttributeSets, Closure
 
 #: How many counts may be held at once.
@@ -66,7 +66,7 @@ def parents(closure: Closure) -> Parents:
 
 
 def count_tables(
-    source: Source, closure: Closure, groups: ShapeGroups, family: Parents, *, progress: Progress | None = None
+    source: Source, closure: Closure, groups: BasisGroups, family: Parents, *, progress: Progress | None = None
 ) -> list[IntArray]:
     """The counts of every set of ``closure``: for each of ``groups`` an array (g, n_1, .., n_k) in its order.
 
@@ -104,7 +104,7 @@ def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> IntArray:
     return rows
 
 
-def require_cells(groups: ShapeGroups) -> None:
+def require_cells(groups: BasisGroups) -> None:
     """Raise WorkloadError if the tables of all ``groups`` together have more cells than `CELL_LIMIT`."""
     cells = sum(math.prod(shape) * len(members) for shape, members in zip(groups.shapes, groups.members, strict=True))
     if cells > CELL_LIMIT:
@@ -114,7 +114,7 @@ def require_cells(groups: ShapeGroups) -> None:
         )
 
 
-def _sum_down(tables: list[IntArray], groups: ShapeGroups, family: Parents) -> None:
+def _sum_down(tables: list[IntArray], groups: BasisGroups, family: Parents) -> None:
     """Fill in the tables that were not counted, those of the highest order first."""
     children = np.flatnonzero(~family.is_maximal)
     orders = int(family.axis.max(initial=0)) + 1

@@ -22,7 +22,7 @@ from residualplanner.measurement.counting import NOTHING
 from residualplanner.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
 from residualplanner.measurement.precision import gamma2_ratio
 from residualplanner.sources import Progress
-from residualplanner.strategy import ShapeGroups
+from residualplanner.strategy import BasisGroups
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache, and for how many noise is drawn.
 BATCH_CELLS = 2**15
@@ -41,7 +41,7 @@ class Piece(NamedTuple):
 
 def integer_answers(
     tables: list[IntArray],
-    groups: ShapeGroups,
+    groups: BasisGroups,
     precision: FloatArray,
     divisors: tuple[int, ...],
     source: ByteSource,
@@ -93,7 +93,7 @@ def integer_answers(
 class _Store:
     """Where answers are put together: int64 for all that fit, Python integers for groups that do not."""
 
-    def __init__(self, groups: ShapeGroups, divisors: tuple[int, ...], width: list[Width]) -> None:
+    def __init__(self, groups: BasisGroups, divisors: tuple[int, ...], width: list[Width]) -> None:
         self._groups, self._divisors, self._width = groups, divisors, width
         self._flat: IntArray = np.zeros(residual_count(groups), dtype=np.int64)
         self._wide: dict[int, NDArray[Any]] = {}
@@ -135,7 +135,7 @@ class _Store:
         return self._flat[self._start : self._start + math.prod(shape)].reshape(shape)
 
 
-def _batches(groups: ShapeGroups, width: list[Width]) -> Iterator[list[Piece]]:
+def _batches(groups: BasisGroups, width: list[Width]) -> Iterator[list[Piece]]:
     """All tables in order, cut into pieces, the pieces collected until there is enough to draw noise for."""
     batch: list[Piece] = []
     cells = 0
@@ -157,7 +157,7 @@ def _batches(groups: ShapeGroups, width: list[Width]) -> Iterator[list[Piece]]:
 
 
 def _drawn_ahead(
-    groups: ShapeGroups, precision: FloatArray, divisors: tuple[int, ...], width: list[Width], source: ByteSource
+    groups: BasisGroups, precision: FloatArray, divisors: tuple[int, ...], width: list[Width], source: ByteSource
 ) -> Iterator[tuple[list[Piece], list[NDArray[Any]]]]:
     """All batches in order with their noise, which threads draw ahead, as it does not depend on the counts.
 
@@ -184,7 +184,7 @@ def _drawn_ahead(
 
 def _noise(
     batch: list[Piece],
-    groups: ShapeGroups,
+    groups: BasisGroups,
     precision: FloatArray,
     divisors: tuple[int, ...],
     source: ByteSource,

@@ -11,13 +11,13 @@ from residualplanner._checks import FloatArray
 from residualplanner._margins import NOISE_SCALE
 from residualplanner.measurement.precision import gamma2_ratio
 from residualplanner.privacy import Neighbors
-from residualplanner.strategy import ShapeGroups
+from residualplanner.strategy import BasisGroups
 
 #: From this precision on a public total keeps its step of 1: the noise is 0, but for a chance below exp(-500).
 _NO_NOISE = 2**10
 
 
-def lattice_divisors(groups: ShapeGroups, precision: FloatArray, neighbors: Neighbors) -> tuple[int, ...]:
+def lattice_divisors(groups: BasisGroups, precision: FloatArray, neighbors: Neighbors) -> tuple[int, ...]:
     """What the integers of each group are to be divided by: f times the sizes of its subtraction axes, multiplied.
 
     Args:

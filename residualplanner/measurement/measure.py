@@ -31,7 +31,7 @@ from residualplanner.measurement.shielding import WatchedProgress, shielded, wit
 from residualplanner.plan import Plan
 from residualplanner.privacy import require_discrete
 from residualplanner.sources import Progress, Source, open_source, require_result_room
-from residualplanner.strategy import ShapeGroups
+from residualplanner.strategy import BasisGroups
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache.
 BATCH_CELLS = 2**16
@@ -142,7 +142,7 @@ def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress:
 def residual_values(
     mechanism: Mechanism,
     tables: list[IntArray],
-    groups: ShapeGroups,
+    groups: BasisGroups,
     noise_variance: FloatArray,
     *,
     progress: Progress | None = None,
@@ -212,7 +212,7 @@ class _Job(NamedTuple):
 
     plan: Plan
     cost: Fraction
-    groups: ShapeGroups
+    groups: BasisGroups
     family: Parents
     progress: Progress | None
     answer: Callable[[list[IntArray], Progress | None], Measurement]
@@ -274,7 +274,7 @@ def _continuous_job(plan: Plan, seed: int | None, progress: Progress | None) -> 
     return _Job(plan, Fraction(plan.pcost), groups, family, progress, answer)
 
 
-def _groups(plan: Plan) -> tuple[ShapeGroups, Parents]:
+def _groups(plan: Plan) -> tuple[BasisGroups, Parents]:
     """What is to be measured, if it can be held."""
     groups = groups_of_plan(plan)
     require_cells(groups)

@@ -9,7 +9,7 @@ from residualplanner._atomic import PathLike
 from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.plan import Plan
-from residualplanner.strategy import ShapeGroups, shape_groups, shape_groups_by_set
+from residualplanner.strategy import BasisGroups, basis_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +40,6 @@ class Measurement:
         save_measurement(self, path)
 
 
-def groups_of_plan(plan: Plan) -> ShapeGroups:
+def groups_of_plan(plan: Plan) -> BasisGroups:
     """The sets of a plan's closure by the bases that their attributes are measured with in them."""
-    if plan.bases_by_set is not None:
-        return shape_groups_by_set(plan.bases_by_set)
-    return shape_groups(plan.closure, plan.basis_of_attribute)
+    return basis_groups(plan.strategy)

@@ -17,7 +17,7 @@ from residualplanner._checks import FloatArray, IntArray
 from residualplanner.bases import Basis
 from residualplanner.kron import Scratch, differences_of_tables, integer_products, joined, near_enough, products_modulo
 from residualplanner.measurement.precision import gamma2_ratio
-from residualplanner.strategy import ShapeGroups
+from residualplanner.strategy import BasisGroups
 
 #: Below this many records the width that numbers are computed with depends on the plan alone.
 RECORDS = 2**33
@@ -106,7 +106,7 @@ def _finish(
     return answers
 
 
-def widths(groups: ShapeGroups, precision: FloatArray, divisors: Sequence[int], *, records: int) -> list[Width]:
+def widths(groups: BasisGroups, precision: FloatArray, divisors: Sequence[int], *, records: int) -> list[Width]:
     """The width for each group.
 
     Args:

@@ -3,15 +3,14 @@
 Reads: noise variances in floating point.  Gives: fractions.  No rounding decides anything here.
 """
 
-import math
 from fractions import Fraction
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner._checks import FloatArray, frozen
 from residualplanner.errors import BudgetError
 from residualplanner.plan import Plan
-from residualplanner.strategy import exact_cost_by_set, shape_groups
+from residualplanner.strategy import exact_cost
 
 _NOISE_RULE = (
     "w = nextafter(1 / noise_variance, 0) in float64, read as an exact fraction; "
@@ -23,8 +22,8 @@ PRECISION_RULE = _NOISE_RULE + (
     "pcost = sum of w * product of p; "
     "p = (n - 1) / n for the subtraction basis, else the largest squared length of a column of the basis matrix"
 )
-#: The same for plans with bases by set, where what is computed is a bound of the cost.
-PRECISION_RULE_BY_SET = _NOISE_RULE + (
+#: The same for plans whose attributes vary, where what is computed is a bound of the cost.
+PRECISION_RULE_VARYING = _NOISE_RULE + (
     "pcost = records_per_person**2 times a bound, the sum of three parts: w of the set of no attributes; "
     "for each set of one attribute, the maximum over its values of c + all messages of that value in larger sets; "
     "for each larger set, the maximum over its cells of c - the messages of the cell's values in that set; "
@@ -33,7 +32,6 @@ PRECISION_RULE_BY_SET = _NOISE_RULE + (
     "messages are the plan's own, float64 read as exact fractions, one for each value of each attribute with a matrix "
     "in each set of two attributes or more; any messages give a bound, as they cancel for every record"
 )
-_HALF = 27
 #: By policy no noise has more; integers are then divided by less than 2**53, and that exactly.
 LARGEST_PRECISION = 2.0**60
 
@@ -77,7 +75,7 @@ def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
 
 def precision_rule(plan: Plan) -> str:
     """How the exact noise of a plan and its cost are computed, in words: what `precision_of` and `measured_cost` do."""
-    return PRECISION_RULE if plan.bases_by_set is None else PRECISION_RULE_BY_SET
+    return PRECISION_RULE_VARYING if plan.strategy.varying.any() else PRECISION_RULE
 
 
 def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
@@ -88,58 +86,16 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
         precision (m,): of every set of the closure, in its order.
 
     Returns:
-        The exact cost, or with bases by set the exact value of its bound; where records are replaced the plan's own,
-        rounded up: it is that of ``1 / noise_variance``, which no precision exceeds, and costs grow with every
+        The exact cost, or where attributes vary the exact value of its bound; where records are replaced the plan's
+        own, rounded up: it is that of ``1 / noise_variance``, which no precision exceeds, and costs grow with every
         precision.
 
-    Cost: about a second for a million sets.
     Source: spec eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, and eq. (37); spec eq. (T4);
         paper Theorem 5.1.
     """
-    if plan.bases_by_set is not None:
-        return exact_cost_by_set(plan.bases_by_set, precision) * plan.neighbors.cost_factor
     if plan.neighbors.notion == "replace":
         return Fraction(plan.pcost)
-    groups = shape_groups(plan.closure, plan.basis_of_attribute)
-    wholes, exponent = exact_sums(precision, groups.group)
-    # One denominator for all, so that fractions are reduced once.
-    used = {basis.pcost.denominator for bases in groups.bases for basis in bases}
-    common = math.lcm(*used) ** max(map(len, groups.bases))
-    total = sum(
-        whole
-        * math.prod(basis.pcost.numerator for basis in bases)
-        * (common // math.prod(basis.pcost.denominator for basis in bases))
-        for bases, whole in zip(groups.bases, wholes, strict=True)
-    )
-    return Fraction(total, common) * Fraction(2) ** exponent * plan.neighbors.cost_factor
-
-
-def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:
-    """Sum positive floats exactly within groups.
-
-    Args:
-        values (m,): positive and finite.
-        group (m,): the group of each, all of 0, 1, .. up to some number.
-
-    Returns:
-        One whole number for each group and an exponent e: the sums are these times ``2**e``.
-
-    Example:
-        >>> exact_sums(np.array([0.5, 3.0, 1.0]), np.array([0, 1, 0]))
-        ([13510798882111488, 27021597764222976], -53)
-    """
-    mantissas, exponents = np.frexp(values)
-    wholes = np.ldexp(mantissas, 53).astype(np.int64)
-    least = int(exponents.min())
-    keys = group * 2**12 + (exponents - least)
-    by_key = np.argsort(keys, kind="stable")
-    starts = np.flatnonzero(np.diff(keys[by_key], prepend=-1))
-    high = np.add.reduceat(wholes[by_key] >> _HALF, starts).tolist()
-    low = np.add.reduceat(wholes[by_key] & (2**_HALF - 1), starts).tolist()
-    sums = [0] * (int(group.max()) + 1)
-    for key, upper, lower in zip(keys[by_key][starts].tolist(), high, low, strict=True):
-        sums[key >> 12] += (upper << _HALF) + lower << (key & 2**12 - 1)
-    return sums, least - 53
+    return exact_cost(plan.strategy, precision) * plan.neighbors.cost_factor
 
 
 def require_affordable(plan: Plan, cost: Fraction) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from residualplanner.errors import ResourceError
 from residualplanner.plan import bytes_text
-from residualplanner.strategy import ShapeGroups
+from residualplanner.strategy import BasisGroups
 
 #: Bytes for a count, and for an answer.
 _NUMBER = 8
@@ -22,7 +22,7 @@ _WORKING = 24
 _NO_LIMIT = 2**60
 
 
-def measuring_bytes(groups: ShapeGroups) -> int:
+def measuring_bytes(groups: BasisGroups) -> int:
     """At least how many bytes measuring holds at once: counts until they have noise, answers, work on one table.
 
     Counts are let go group by group as answers are made, so that both are there in full at no time.
@@ -45,7 +45,7 @@ def measuring_bytes(groups: ShapeGroups) -> int:
     return _NUMBER * held + _WORKING * max(tables)
 
 
-def require_memory(groups: ShapeGroups, *, system: Path = Path("/")) -> None:
+def require_memory(groups: BasisGroups, *, system: Path = Path("/")) -> None:
     """Raise ResourceError where measuring certainly needs more memory than this process can get.
 
     Args:

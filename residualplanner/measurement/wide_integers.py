@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, frozen
 from residualplanner.errors import FileFormatError
-from residualplanner.strategy import ShapeGroups
+from residualplanner.strategy import BasisGroups
 
 _WORD = 64
 
@@ -40,7 +40,7 @@ def wide_to_words(wide: Mapping[int, NDArray[Any]]) -> tuple[IntArray, IntArray]
     return np.array(groups, dtype=np.int64), words.astype(np.int64, copy=False)
 
 
-def wide_from_words(groups: ShapeGroups, wide_groups: IntArray, words: IntArray) -> dict[int, NDArray[Any]]:
+def wide_from_words(groups: BasisGroups, wide_groups: IntArray, words: IntArray) -> dict[int, NDArray[Any]]:
     """Undo `wide_to_words`.
 
     Args:

@@ -14,9 +14,8 @@ from residualplanner._archive import content_hash, read_archive, write_archive
 from residualplanner._atomic import PathLike
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
-from residualplanner.plan.basis_arrays import BASES, bases_from_arrays, bases_to_arrays
-from residualplanner.plan.by_set_arrays import are_by_set, by_set_from_arrays, by_set_to_arrays
 from residualplanner.plan.plan import Plan
+from residualplanner.plan.strategy_arrays import BASES, strategy_from_arrays, strategy_to_arrays
 from residualplanner.plan.target_arrays import TARGETS, targets_from_arrays, targets_to_arrays
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.queries import Kind, kind_from_json, kind_to_json
@@ -74,9 +73,7 @@ def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "records_per_person": plan.neighbors.records_per_person,
     }
     arrays: dict[str, NDArray[Any]] = {"noise_variance": plan.noise_array}
-    header["bases"], matrices = (
-        bases_to_arrays(plan.basis_of_attribute) if plan.bases_by_set is None else by_set_to_arrays(plan.bases_by_set)
-    )
+    header["bases"], matrices = strategy_to_arrays(plan.strategy)
     arrays |= matrices
     header["targets"], margins = targets_to_arrays(plan.targets)
     arrays |= margins
@@ -112,7 +109,7 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
             gap=math.inf if header["gap"] is None else _number(header, "gap"),
             status=_text(header, "status"),
             neighbors=_neighbors(header["neighbors"], header["records_per_person"]),
-            **_bases(workload, header["bases"], arrays),
+            strategy=strategy_from_arrays(workload, header["bases"], arrays),
             targets=targets_from_arrays(len(workload), header["targets"], arrays),
         )
     except WorkloadError as error:
@@ -120,13 +117,6 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     if plan.pcost != header["pcost"]:
         raise BudgetError(f"the plan states pcost {header['pcost']!r}, but its noise costs {plan.pcost!r}; plan again")
     return plan
-
-
-def _bases(workload: Workload, families: object, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The bases of a plan: one for each attribute, or by set."""
-    if are_by_set(arrays):
-        return {"bases_by_set": by_set_from_arrays(workload, families, arrays)}
-    return {"basis_of_attribute": bases_from_arrays(workload.domain, families, arrays)}
 
 
 def _workload(domain: Domain, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Workload:

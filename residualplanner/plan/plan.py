@@ -25,18 +25,12 @@ from residualplanner.plan.questions.cost_estimate import CostEstimate, cost_esti
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.strategy import (
     Accuracy,
-    AccuracyBySet,
-    BasesBySet,
     NoiseVariances,
-    OneBasisAccuracy,
-    TableAccuracy,
+    Strategy,
     TransposedTable,
-    checked_bases,
-    cost_bound_by_set,
-    cost_numbers,
     cost_upper_bound,
     mean_max_bound,
-    require_all_spanned,
+    require_fitting,
     require_public_total,
 )
 from residualplanner.workload import Closure, QueryLike, Workload, written_query
@@ -61,17 +55,15 @@ class Plan:
         gap: the loss (or, for a given loss, the cost) is proved to be within this fraction of the best for these
             bases.
         status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
+        strategy: what is measured: the basis of every attribute, in every set where it varies.
         neighbors: which data sets count as neighbors.
-        basis_of_attribute (d,): the residual basis of each attribute; the subtraction basis for all if none is given.
-        bases_by_set: where an attribute has different bases in different sets: these.  ``basis_of_attribute`` then has
-            those of the sets of one attribute.
         targets: the margins of error that it was planned for, as an array with one for each query, if there are any.
 
     Raises:
         BudgetError: noise is missing, not positive or not finite, or costs more than the budget; records are replaced
             and the domain drops some.
-        WorkloadError: bases are not one for each attribute and of its size, or do not span a kind of query asked;
-            targets do not fit the workload; bases by set are not for the workload's closure, or records are replaced.
+        WorkloadError: the strategy is not for the workload's closure, has bases of other sizes, or does not answer the
+            workload's queries; targets do not fit the workload; bases vary by set, and records are replaced.
 
     Guarantees: ``pcost``, recomputed from the noise and rounded up, is at most the budget.
     Source: spec eqs. (8), (11), (12); paper Theorems 4.3 and 4.4.
@@ -84,20 +76,18 @@ class Plan:
     loss_value: float
     gap: float
     status: str
+    strategy: Strategy = field(repr=False)
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
-    basis_of_attribute: tuple[Basis, ...] = field(default=(), repr=False)
-    bases_by_set: BasesBySet | None = field(default=None, repr=False)
     targets: Targets | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         require_public_total(self.domain, self.neighbors)
-        bases = self.basis_of_attribute
-        if self.bases_by_set is not None:
-            self._require_fitting(self.bases_by_set)
-            bases = self.bases_by_set.of_attributes(self.domain.sizes)
-        object.__setattr__(self, "basis_of_attribute", checked_bases(self.domain, bases))
-        if self.bases_by_set is not None:
-            require_all_spanned(self.workload, self.basis_of_attribute)
+        require_fitting(self.workload, self.strategy)
+        if self.strategy.varying.any() and self.neighbors.notion != "add-remove":
+            raise WorkloadError(
+                'bases that vary by set are for neighbors="add-remove"; where records are replaced, plan with '
+                'bases="optimal"'
+            )
         if self.targets is not None:
             object.__setattr__(self, "targets", self.targets.of(self.workload))
         noise = frozen(np.array(self.noise_array, dtype=np.float64))
@@ -134,9 +124,9 @@ class Plan:
     def bases(self) -> dict[str, Basis]:
         """The residual basis of each attribute, by name: what is measured of it.
 
-        With bases by set: in the set of the attribute alone; `bases_by_set` has those of other sets.
+        Of an attribute whose bases vary: in the set of it alone; `strategy` has those of other sets.
         """
-        return dict(zip(self.domain.names, self.basis_of_attribute, strict=True))
+        return dict(zip(self.domain.names, self.strategy.of_attributes, strict=True))
 
     @property
     def basis_summary(self) -> dict[str, int]:
@@ -144,20 +134,17 @@ class Plan:
 
         The family "optimal_by_set" stands for bases that are found together, others in other sets.
         """
-        return dict(Counter(basis.family for basis in self.basis_of_attribute))
+        return dict(Counter(basis.family for basis in self.strategy.of_attributes))
 
     @cached_property
     def pcost(self) -> float:
         """The privacy cost of this noise for these neighbors, rounded up; rho-zCDP holds with rho = pcost / 2.
 
-        With bases by set it is a bound of the cost.
+        Where bases vary by set it is a bound of the cost.
 
         Source: spec eqs. (8) and (37); spec eq. (T4).
         """
-        if self.bases_by_set is not None:
-            return cost_bound_by_set(self.bases_by_set, self.noise_array, self.neighbors)
-        numbers = cost_numbers(self.workload, self.basis_of_attribute)
-        return cost_upper_bound(self.closure, numbers, self.noise_array, self.neighbors)
+        return cost_upper_bound(self.strategy, self.noise_array, self.neighbors)
 
     @property
     @_within_memory
@@ -320,7 +307,7 @@ class Plan:
             DataError: ``records`` is not a number, or less than 0.
         """
         loss: Loss = "max" if self.loss.startswith(("maximum", "largest")) else "sum"
-        return cost_estimate(self.workload, loss=loss, by_set=self.bases_by_set is not None, records=records)
+        return cost_estimate(self.workload, loss=loss, by_set=bool(self.strategy.varying.any()), records=records)
 
     def save(self, path: PathLike) -> None:
         """Write the plan to one file, whole or not at all; `load_plan` reads it.
@@ -332,24 +319,11 @@ class Plan:
 
         save_plan(self, path)
 
-    def _require_fitting(self, by_set: BasesBySet) -> None:
-        if len(by_set.closure) != len(self.closure) or not all(
-            np.array_equal(theirs, mine)
-            for theirs, mine in zip(by_set.closure.blocks, self.closure.blocks, strict=True)
-        ):
-            raise WorkloadError("bases by set must be for the sets of the workload's closure")
-        if self.neighbors.notion != "add-remove":
-            raise WorkloadError(
-                'bases by set are for neighbors="add-remove"; where records are replaced, plan with bases="optimal"'
-            )
-
     @cached_property
     def _accuracy(self) -> Accuracy:
-        if self.bases_by_set is not None:
-            return AccuracyBySet(self.workload, self.bases_by_set, self.noise_array)
-        return OneBasisAccuracy(self.workload, self.basis_of_attribute, self.noise_array)
+        return Accuracy(self.workload, self.strategy, self.noise_array)
 
-    def _table(self, query: QueryLike) -> TableAccuracy:
+    def _table(self, query: QueryLike) -> TransposedTable:
         """Variances and covariances within the table of a query."""
         written = written_query(self.domain, query)
         positions, kinds = written.in_domain_order

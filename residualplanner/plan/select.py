@@ -43,8 +43,8 @@ from residualplanner.optimize import (
 from residualplanner.plan.plan import Plan
 from residualplanner.privacy import Budget, Neighbors, Notion, pcost
 from residualplanner.strategy import (
-    BasesBySet,
-    cost_bound_by_set,
+    Strategy,
+    constant_strategy,
     cost_upper_bound,
     require_public_total,
     workload_numbers,
@@ -179,31 +179,28 @@ class _Frame:
             raise WorkloadError("the bases have entries too large for queries of so many attributes; divide them")
 
     def plan(
-        self, noise_variance: FloatArray, choice: NoiseChoice, loss_value: float, by_set: BasesBySet | None = None
+        self, noise_variance: FloatArray, choice: NoiseChoice, loss_value: float, strategy: Strategy | None = None
     ) -> Plan:
         """The plan with this noise; without a budget, one that covers it."""
+        measured = strategy or constant_strategy(self.workload.closure, self.bases)
         if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
             raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
         return Plan(
             workload=self.workload,
             noise_array=noise_variance,
-            budget=self.budget or self._least_budget(noise_variance, by_set),
+            budget=self.budget or self._least_budget(noise_variance, measured),
             loss=describe_loss(self.loss),
             loss_value=loss_value,
             gap=choice.gap,
             status=choice.status,
             neighbors=self.neighbors,
-            basis_of_attribute=self.bases,
-            bases_by_set=by_set,
+            strategy=measured,
             targets=self.loss if isinstance(self.loss, Targets) else None,
         )
 
-    def _least_budget(self, noise_variance: FloatArray, by_set: BasesBySet | None) -> Budget:
+    def _least_budget(self, noise_variance: FloatArray, strategy: Strategy) -> Budget:
         """A budget that covers this noise; a float more, as a budget reads the decimal spelling where that is less."""
-        if by_set is not None:
-            cost = cost_bound_by_set(by_set, noise_variance, self.neighbors)
-        else:
-            cost = cost_upper_bound(self.workload.closure, self.numbers, noise_variance, self.neighbors)
+        cost = cost_upper_bound(strategy, noise_variance, self.neighbors)
         return pcost(math.nextafter(cost, math.inf))
 
 

@@ -21,7 +21,7 @@ from residualplanner.bases import Basis, basis_codes
 from residualplanner.kron import ProductMap, keeping, matrix_map
 from residualplanner.measurement import BATCH_CELLS, IntegerAnswers, Measurement, ResidualAnswers
 from residualplanner.plan import Plan
-from residualplanner.strategy import ShapeGroups, shape_groups
+from residualplanner.strategy import BasisGroups, basis_groups, constant_strategy
 
 
 def reference_answers(measurement: Measurement) -> IntegerAnswers | ResidualAnswers:
@@ -38,7 +38,7 @@ def reference_answers(measurement: Measurement) -> IntegerAnswers | ResidualAnsw
     Source: spec eq. (T1), with R applied to both sides.
     """
     plan, told = measurement.plan, measurement.residuals
-    if plan.bases_by_set is None:
+    if not plan.strategy.varying.any():
         return told
     found = _Found(plan)
     for sets in _alike(told.groups, found.groups):
@@ -115,7 +115,7 @@ class _Found:
 
     def __init__(self, plan: Plan) -> None:
         self._closure = plan.closure
-        self.groups = groups = shape_groups(plan.closure, plan.basis_of_attribute)
+        self.groups = groups = basis_groups(constant_strategy(plan.closure, plan.strategy.of_attributes))
         shapes = [(len(members), *shape) for members, shape in zip(groups.members, groups.answer_shapes, strict=True)]
         ends = np.cumsum([math.prod(shape) for shape in shapes])
         self._values = np.empty(int(ends[-1]))
@@ -145,7 +145,7 @@ class _Found:
         return ResidualAnswers(self.groups, frozen(self._values))
 
 
-def _alike(own: ShapeGroups, reference: ShapeGroups) -> Iterator[NDArray[np.int64]]:
+def _alike(own: BasisGroups, reference: BasisGroups) -> Iterator[NDArray[np.int64]]:
     """The numbers of the sets that are in one group both here and there, ascending, those of fewer attributes first."""
     pair = own.group * (reference.group.max() + 1) + reference.group
     by_pair = np.argsort(pair, kind="stable")

@@ -199,7 +199,7 @@ class Release(Mapping[Any, Table]):
             start += len(block)
 
     def _require_spanned(self, position: int, kind: Kind) -> None:
-        if not spans_kind(self.plan.basis_of_attribute[position], kind):
+        if not spans_kind(self.plan.strategy.of_attributes[position], kind):
             raise WorkloadError(
                 f"what was measured of {self.plan.domain.names[position]!r} does not answer {kind.name}; ask for "
                 "this kind in a query of the workload, plan and measure again"

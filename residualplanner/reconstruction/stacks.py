@@ -44,7 +44,7 @@ class Rebuilder:
     def __init__(self, measurement: Measurement) -> None:
         self._closure = measurement.plan.closure
         self._residuals = reference_answers(measurement)
-        self._bases = measurement.plan.basis_of_attribute
+        self._bases = measurement.plan.strategy.of_attributes
         self._codes = basis_codes(self._bases)
         # Kept with the rebuilder, not with the module: maps hold the matrices of one plan's bases.
         self._axis_maps: dict[tuple[int, Kind], AxisMap] = {}

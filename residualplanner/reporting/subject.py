@@ -127,7 +127,7 @@ def subject_of_plan(plan: Plan, name: str, *, level: float) -> Subject:
         status=plan.status,
         bases=tuple((name, basis.family) for name, basis in plan.bases.items()),
         plan_sha256=plan_hash(plan),
-        workload=plan.workload if plan.bases_by_set is None else None,
+        workload=None if plan.strategy.varying.any() else plan.workload,
         basis_of_attribute=plan.bases,
         target_level=level if plan.targets is None else plan.targets.level,
     )

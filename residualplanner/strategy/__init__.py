@@ -1,18 +1,20 @@
-"""What is measured, before any noise, and what follows from it: its cost, and how accurate every query is."""
+"""What is measured, before any noise, and what follows from it: its cost, and how accurate every query is.
 
-from residualplanner.strategy.accuracy import Accuracy, OneBasisAccuracy, TableAccuracy
+Reads: a closure and bases; noise variances.  Gives: Strategy; costs; Accuracy.
+Source: spec sections 2 and 5; eqs. (8), (11), (12), (23), (26) to (28), (37) and (T1) to (T4).
+"""
+
+from residualplanner.strategy.accuracy import Accuracy
 from residualplanner.strategy.attributes import (
-    checked_bases,
-    cost_numbers,
-    has_alike_cells,
+    has_equal_cells,
     require_all_spanned,
+    require_fitting,
+    subtraction_strategy,
     workload_numbers,
 )
-from residualplanner.strategy.bases_by_set import BasesBySet
-from residualplanner.strategy.by_set.accuracy import AccuracyBySet
-from residualplanner.strategy.by_set.cost import cost_bound_by_set, exact_cost_by_set
+from residualplanner.strategy.basis_groups import BasisGroups, basis_groups
 from residualplanner.strategy.cells import AnswerShares, hull_answers, largest_cells
-from residualplanner.strategy.costs import cost_upper_bound, require_public_total
+from residualplanner.strategy.costs import cost_upper_bound, exact_cost, require_public_total
 from residualplanner.strategy.max_abs_error import mean_max_bound
 from residualplanner.strategy.neighbor_costs import (
     CORNER_LIMIT,
@@ -25,43 +27,44 @@ from residualplanner.strategy.neighbor_costs import (
     with_token_cost,
 )
 from residualplanner.strategy.noise_variances import NoiseVariances
-from residualplanner.strategy.shape_groups import ShapeGroups, shape_groups, shape_groups_by_set
+from residualplanner.strategy.strategy import Strategy, constant_strategy, varying_strategy
+from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.transposed import TransposedTable
 from residualplanner.strategy.variances import variance_matrix, variance_pieces, variance_weights
+from residualplanner.strategy.varying_groups import VaryingTables
 
 __all__ = [
     "CORNER_LIMIT",
     "FOR_THE_BOUND",
     "Accuracy",
-    "AccuracyBySet",
     "AnswerShares",
-    "BasesBySet",
+    "BasisGroups",
     "NoiseVariances",
-    "OneBasisAccuracy",
-    "ShapeGroups",
+    "Strategy",
     "TableAccuracy",
     "TransposedTable",
-    "checked_bases",
+    "VaryingTables",
+    "basis_groups",
+    "constant_strategy",
     "corner_costs",
     "corner_rows",
-    "cost_bound_by_set",
-    "cost_numbers",
     "cost_upper_bound",
-    "exact_cost_by_set",
-    "has_alike_cells",
+    "exact_cost",
     "has_corners",
+    "has_equal_cells",
     "hull_answers",
     "largest_cells",
     "mean_max_bound",
     "occurring",
     "require_all_spanned",
+    "require_fitting",
     "require_public_total",
     "safe_row",
-    "shape_groups",
-    "shape_groups_by_set",
+    "subtraction_strategy",
     "variance_matrix",
     "variance_pieces",
     "variance_weights",
+    "varying_strategy",
     "with_token_cost",
     "workload_numbers",
 ]

@@ -1,21 +1,20 @@
-"""How accurate a plan's queries are, where every attribute has one basis for all sets.
+"""How accurate the queries of a workload are, with some noise.
 
-Reads: a workload, bases, noise variances.  Gives: arrays, one entry per query; variances within one table.
-Source: spec eqs. (11), (12) and (26); paper Theorems 4.3, 4.4 and 7.2.
+Reads: a workload, a strategy, noise variances.  Gives: arrays, one entry per query; variances within one table.
+Source: spec eqs. (11), (12), (26) and (T3); paper Theorems 4.3, 4.4 and 7.2.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases import Basis, ResidualNumbers
+from residualplanner.bases import ResidualNumbers
 from residualplanner.queries import Kind
-from residualplanner.strategy.attributes import has_alike_cells, require_spanned, workload_numbers
+from residualplanner.strategy.attributes import has_equal_cells, require_spanned, strategy_numbers
 from residualplanner.strategy.cells import (
     AnswerShares,
     every_answer,
@@ -24,17 +23,15 @@ from residualplanner.strategy.cells import (
     mean_std_errs,
     variances_of_cells,
 )
-from residualplanner.strategy.covariance import (
-    Axis,
-    cell_variances,
-    dense_covariance,
-    differing_variances,
-    quadratic_form,
-)
+from residualplanner.strategy.cost_parts import cost_parts
 from residualplanner.strategy.max_abs_error import independent_mean_max, mean_max_bounds
 from residualplanner.strategy.privacy_shares import privacy_shares
-from residualplanner.strategy.variances import average_variances, variance_pieces
-from residualplanner.workload import Workload
+from residualplanner.strategy.strategy import Strategy
+from residualplanner.strategy.table_accuracy import TableAccuracy
+from residualplanner.strategy.table_axes import Axis
+from residualplanner.strategy.variances import CHUNK, Piece
+from residualplanner.strategy.varying_groups import VaryingTables
+from residualplanner.workload import Workload, subset_products
 
 #: Up to this many cells that differ, means over cells are taken cell by cell.
 MEAN_LIMIT = 2**22
@@ -42,162 +39,111 @@ MEAN_LIMIT = 2**22
 QUERY_LIMIT = 2**13
 
 
-class TableAccuracy(Protocol):
-    """Variances and covariances within one table."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """How many answers each attribute has."""
-
-    def variances(self) -> NDArray[np.float64]:
-        """The variance of every cell, in the table's shape."""
-
-    def differing_variances(self) -> NDArray[np.float64]:
-        """The same, but an axis along which all cells are alike has one entry."""
-
-    def covariance(self) -> NDArray[np.float64]:
-        """The covariance of all cells in C order, (cells, cells)."""
-
-    def combination_variance(self, weights: NDArray[np.float64]) -> float:
-        """The variance of the sum of the cells times ``weights``, in the table's shape."""
-
-
-class Accuracy(Protocol):
-    """How accurate the queries of a workload are with some noise."""
-
-    @property
-    def average_variances(self) -> FloatArray:
-        """The variance of an average cell of every query, (q,)."""
-
-    @property
-    def max_variances(self) -> FloatArray:
-        """The largest cell variance of every query, (q,)."""
-
-    @property
-    def mean_std_errs(self) -> FloatArray:
-        """The mean standard error of a cell of every query, (q,), or what bounds it if there are too many cells."""
-
-    @property
-    def max_abs_errors(self) -> FloatArray:
-        """A bound on the mean of the largest error of every query, (q,)."""
-
-    @property
-    def privacy_shares(self) -> FloatArray:
-        """The share of the privacy cost that each query accounts for, (q,)."""
-
-    def table(self, positions: Sequence[int], kinds: Sequence[Kind]) -> TableAccuracy:
-        """Within the table of some attributes, a set of the closure but for attributes of one value.
-
-        Raises:
-            WorkloadError: what is measured of an attribute does not answer its kind.
-        """
-
-
 @dataclass(frozen=True, eq=False)
-class OneBasisAccuracy:
-    """The accuracy of a plan with one basis for each attribute.
+class Accuracy:
+    """How accurate the queries of a workload are with some noise.
 
     Attributes:
         workload: the queries.
-        bases (d,): of the attributes.
+        strategy: what is measured, on the workload's closure.
         noise (m,): sigma squared of every set of the closure.
     """
 
     workload: Workload
-    bases: tuple[Basis, ...]
+    strategy: Strategy
     noise: FloatArray
 
     @cached_property
-    def numbers(self) -> ResidualNumbers:
-        """What each attribute contributes to cost and variance."""
-        return workload_numbers(self.workload, self.bases)
-
-    @cached_property
     def average_variances(self) -> FloatArray:
-        """As `Accuracy`.  Source: spec eq. (11)."""
-        return frozen(average_variances(self.workload, self.numbers, self.noise))
+        """The variance of an average cell of every query, (q,).  Source: spec eqs. (11) and (T3)."""
+        variances = np.empty(len(self.workload))
+        for queries, sets, coefficients in self.pieces():
+            variances[queries] = np.einsum("qs,qs->q", coefficients, self.noise[sets])
+        return frozen(variances)
 
     @cached_property
     def max_variances(self) -> FloatArray:
-        """As `Accuracy`.  Source: spec eqs. (23) and (26)."""
-        if has_alike_cells(self.workload, self.bases):
+        """The largest cell variance of every query, (q,).  Source: spec eqs. (23), (26) and (T3)."""
+        if self._has_equal_cells:
             return self.average_variances
-        answers = hull_answers(self.workload, self.bases, self.numbers.code)
-        return frozen(largest_cells(self.workload, self.workload.closure, answers, self.noise)[0])
+        answers = hull_answers(self.workload, self.strategy)
+        return frozen(largest_cells(self.workload, answers, self.noise, self._tables)[0])
 
     @cached_property
     def mean_std_errs(self) -> FloatArray:
-        """As `Accuracy`; what bounds a mean is the root of the average variance."""
-        answers = self._every_answer()
-        if answers is not None and answers.cells(self.workload) <= MEAN_LIMIT:
-            return mean_std_errs(len(self.workload), self._variances_of_cells(answers))
+        """The mean standard error of a cell of every query, (q,), or what bounds it if there are too many cells."""
+        if not self._has_equal_cells and self._cells <= MEAN_LIMIT:
+            return mean_std_errs(len(self.workload), self._variances_of_cells())
         return np.sqrt(self.average_variances)
 
     @cached_property
     def max_abs_errors(self) -> FloatArray:
-        """As `Accuracy`."""
-        answers = self._every_answer()
-        if answers is not None and answers.cells(self.workload) <= MEAN_LIMIT and len(self.workload) <= QUERY_LIMIT:
-            return mean_max_bounds(self.workload.cells, self._variances_of_cells(answers))
+        """A bound on the mean of the largest error of every query, (q,)."""
+        few = len(self.workload) <= QUERY_LIMIT and not self._has_equal_cells
+        if few and self._cells <= MEAN_LIMIT:
+            return mean_max_bounds(self.workload.cells, self._variances_of_cells())
         return np.sqrt(self.max_variances) * independent_mean_max(self.workload.cells)
 
-    @property
+    @cached_property
     def privacy_shares(self) -> FloatArray:
-        """As `Accuracy`."""
-        workload, numbers = self.workload, self.numbers
-        cost = workload.closure.products(numbers.pcost) / self.noise
-        return privacy_shares(workload, cost, lambda: variance_pieces(workload, workload.closure, numbers))
+        """The share of the privacy cost that each query accounts for, (q,); see `cost_parts`."""
+        return frozen(privacy_shares(self.workload, cost_parts(self.strategy, self.noise), self.pieces))
 
-    def table(self, positions: Sequence[int], kinds: Sequence[Kind]) -> "OneBasisTable":
-        """As `Accuracy`."""
-        closure, names = self.workload.closure, self.workload.domain.names
-        axes = tuple(Axis(self.bases[i], kind) for i, kind in zip(positions, kinds, strict=True))
+    def pieces(self) -> Iterator[Piece]:
+        """For runs of queries: which they are, their sets, and what an average cell takes of their noise, (m, 2**k).
+
+        Source: spec eqs. (11) and (T3).
+        """
+        numbers = self._numbers
+        for run in self.workload.runs(CHUNK):
+            present, absent = (of[run.attributes, run.kinds] for of in (numbers.present, numbers.absent))
+            coefficients = subset_products(absent, present)
+            group, tables = self._tables.numbered(run.attributes, run.kinds, self.workload.kinds)
+            for number, table in enumerate(tables):
+                table.multiply(coefficients, group == number)
+            yield run.numbers, self.strategy.closure.subset_positions(run.attributes), coefficients
+
+    def table(self, positions: Sequence[int], kinds: Sequence[Kind]) -> TableAccuracy:
+        """Within the table of some attributes, ascending, a set of the closure but for attributes of one value.
+
+        Raises:
+            WorkloadError: what is measured of an attribute does not answer its kind.
+        """
+        names, bases = self.workload.domain.names, self.strategy.bases
+        axes = tuple(Axis(bases[self.strategy.of_attribute[i]], kind) for i, kind in zip(positions, kinds, strict=True))
         for position, axis in zip(positions, axes, strict=True):
             require_spanned(names[position], axis.basis, axis.kind)
-        rows = np.array([positions], dtype=np.int32)
-        noise = self.noise[closure.subset_positions(rows)[0]].reshape((2,) * len(axes)).transpose()
-        return OneBasisTable(axes, noise[tuple(slice(0, min(axis.basis.size, 2)) for axis in axes)])
+        attributes = np.array(positions, dtype=np.int32)
+        sets = self.strategy.closure.subset_positions(attributes[None])[0]
+        return TableAccuracy(axes, self._tables.table(attributes, kinds), self.noise[sets])
 
-    def _variances_of_cells(self, answers: AnswerShares) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
-        return variances_of_cells(self.workload, self.workload.closure, answers, self.noise)
+    @cached_property
+    def _tables(self) -> VaryingTables:
+        return VaryingTables(self.strategy)
 
-    def _every_answer(self) -> AnswerShares | None:
-        """What all answers take of the noise; None if all cells of each query are alike."""
-        if has_alike_cells(self.workload, self.bases):
-            return None
-        return every_answer(self.workload, self.bases, self.numbers.code)
+    @cached_property
+    def _numbers(self) -> ResidualNumbers:
+        """What each constant attribute contributes; 1 for those that vary."""
+        return strategy_numbers(self.workload, self.strategy)
 
+    @cached_property
+    def _has_equal_cells(self) -> bool:
+        return has_equal_cells(self.workload, self.strategy)
 
-@dataclass(frozen=True, eq=False, slots=True)
-class OneBasisTable:
-    """A table of a plan with one basis for each attribute.
+    @cached_property
+    def _cells(self) -> float:
+        """How many cells all queries have together, counting those with one variance by symmetry once."""
+        rows = np.ones(self.workload.asked.shape)
+        for attribute, number in np.argwhere(self.workload.asked & self.strategy.varying[:, None]).tolist():
+            rows[attribute, number] = self.workload.kinds[number].rows(self.workload.domain.sizes[attribute])
+        return sum(
+            float((self._answers.counts(block) * rows[block.attributes, block.kinds]).prod(axis=1).sum())
+            for block in self.workload.blocks
+        )
 
-    Attributes:
-        axes: its attributes.
-        noise (2, .., 2): sigma squared of all their subsets, with an axis for each attribute, index 1 where it is
-            present; attributes of one value are never measured, so they have only index 0.
-    """
+    @cached_property
+    def _answers(self) -> AnswerShares:
+        return every_answer(self.workload, self.strategy)
 
-    axes: tuple[Axis, ...]
-    noise: NDArray[np.float64]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """How many answers each attribute has."""
-        return tuple(axis.rows for axis in self.axes)
-
-    def variances(self) -> NDArray[np.float64]:
-        """As `TableAccuracy`.  Source: spec eq. (26)."""
-        return cell_variances(self.axes, self.noise)
-
-    def differing_variances(self) -> NDArray[np.float64]:
-        """As `TableAccuracy`."""
-        return differing_variances(self.axes, self.noise)
-
-    def covariance(self) -> NDArray[np.float64]:
-        """As `TableAccuracy`.  Source: spec eq. (26)."""
-        return dense_covariance(self.axes, self.noise)
-
-    def combination_variance(self, weights: NDArray[np.float64]) -> float:
-        """As `TableAccuracy`.  Source: spec eq. (26)."""
-        return quadratic_form(self.axes, weights, self.noise)
+    def _variances_of_cells(self) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
+        return variances_of_cells(self.workload, self._answers, self.noise, self._tables)

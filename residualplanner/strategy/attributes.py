@@ -4,13 +4,15 @@ Reads: a workload, one basis per attribute.  Gives: ResidualNumbers.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from residualplanner._checks import frozen
 from residualplanner.bases import Basis, ResidualNumbers, is_alike, residual_numbers, spans_kind, subtraction_basis
-from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Kind
+from residualplanner.strategy.strategy import Strategy, constant_strategy
 from residualplanner.workload import Workload
 
 
@@ -24,19 +26,21 @@ def workload_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumb
     return residual_numbers(bases, workload.kinds, workload.asked)
 
 
-def cost_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumbers:
-    """What each attribute contributes to cost alone, without the pass over n by n matrices that variances take.
+def strategy_numbers(workload: Workload, strategy: Strategy) -> ResidualNumbers:
+    """What each constant attribute contributes to cost and variance; variances have the factor 1 for those that vary.
 
     Raises:
         WorkloadError: a basis cannot answer a kind of query that is asked of its attribute.
     """
-    require_all_spanned(workload, bases)
-    return residual_numbers(bases, workload.kinds, np.zeros(workload.asked.shape))
+    numbers = workload_numbers(workload, strategy.of_attributes)
+    varies = strategy.varying[:, None]
+    present, absent = (frozen(np.where(varies, 1.0, factor)) for factor in (numbers.present, numbers.absent))
+    return replace(numbers, present=present, absent=absent)
 
 
-def has_alike_cells(workload: Workload, bases: Sequence[Basis]) -> bool:
+def has_equal_cells(workload: Workload, strategy: Strategy) -> bool:
     """Whether all cells of each query have one variance, by symmetry: identity queries on subtraction bases."""
-    pairs = np.argwhere(workload.asked).tolist()
+    bases, pairs = strategy.of_attributes, np.argwhere(workload.asked).tolist()
     return all(is_alike(bases[attribute], workload.kinds[number]) for attribute, number in pairs)
 
 
@@ -63,17 +67,23 @@ def require_spanned(name: str, basis: Basis, kind: Kind) -> None:
         )
 
 
-def checked_bases(domain: Domain, bases: Sequence[Basis]) -> tuple[Basis, ...]:
-    """One basis for each attribute: the given ones, or the subtraction basis for all where none is given.
+def require_fitting(workload: Workload, strategy: Strategy) -> None:
+    """Refuse a strategy that is for another closure or domain, or does not answer the workload's queries.
 
     Raises:
-        WorkloadError: there are more or fewer bases than attributes, or one is of another size.
+        WorkloadError: the closure is not the workload's, a basis is of another size, or a query's rows are no
+            combinations of what is measured.
     """
-    if not len(bases):
-        return tuple(subtraction_basis(size) for size in domain.sizes)
-    if len(bases) != len(domain):
-        raise WorkloadError(f"one basis for each attribute: got {len(bases)} for {len(domain)} attributes")
-    for name, size, basis in zip(domain.names, domain.sizes, bases, strict=True):
+    mine, theirs = workload.closure.blocks, strategy.closure.blocks
+    if mine is not theirs and not (len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))):
+        raise WorkloadError("a strategy must be for the sets of the workload's closure")
+    domain = workload.domain
+    for name, size, basis in zip(domain.names, domain.sizes, strategy.of_attributes, strict=True):
         if basis.size != size:
             raise WorkloadError(f"the basis of {name!r} is for {basis.size} values, but it has {size}")
-    return tuple(bases)
+    require_all_spanned(workload, strategy.of_attributes)
+
+
+def subtraction_strategy(workload: Workload) -> Strategy:
+    """The strategy for plain marginals: the subtraction basis for every attribute."""
+    return constant_strategy(workload.closure, [subtraction_basis(size) for size in workload.domain.sizes])

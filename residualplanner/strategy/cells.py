@@ -4,19 +4,23 @@ Reads: a workload, bases, noise variances.  Gives: arrays, one entry per query.
 Source: spec eqs. (23) and (26).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases import Basis, cell_shares
+from residualplanner.bases import cell_shares
 from residualplanner.strategy.hulls import hull_rows
-from residualplanner.workload import Closure, QueryBlock, Workload, row_numbers
+from residualplanner.strategy.strategy import Strategy
+from residualplanner.strategy.varying_groups import VaryingTables
+from residualplanner.workload import QueryBlock, Workload, row_numbers
 
 #: How many cells are worked on at a time.
 _CHUNK = 2**21
+#: Varying attributes stand among the answers to try as one answer that counts 1.
+_VARYING, _ONE = (-1, -1), (np.ones(1), np.ones(1))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,10 +44,6 @@ class AnswerShares:
         counts: IntArray = self.count[self.pair[block.attributes, block.kinds]]
         return counts
 
-    def cells(self, workload: Workload) -> float:
-        """How many cells all queries have together, counting those that are alike once."""
-        return float(sum(self.counts(block).astype(np.float64).prod(axis=1).sum() for block in workload.blocks))
-
     def all_of(self, pair: IntArray, count: int) -> tuple[FloatArray, FloatArray]:
         """The shares of all answers of some pairs (m,) that have equally many, (m, count) each."""
         places = self.start[pair][:, None] + np.arange(count)
@@ -55,39 +55,38 @@ class AnswerShares:
         return self.present[place], self.absent[place]
 
 
-def every_answer(workload: Workload, bases: Sequence[Basis], code: IntArray) -> AnswerShares:
-    """The shares of every answer; where all of an attribute's are alike, one stands for them."""
-    return _shares(workload, bases, code, on_hull=False)
+def every_answer(workload: Workload, strategy: Strategy) -> AnswerShares:
+    """The shares of every answer on constant attributes; where all of an attribute's are equal, one stands for them."""
+    return _shares(workload, strategy, on_hull=False)
 
 
-def hull_answers(workload: Workload, bases: Sequence[Basis], code: IntArray) -> AnswerShares:
-    """The shares of those answers that can have the largest variance in some table.
-
-    Args:
-        workload: the queries.
-        bases: one for each attribute.
-        code (d,): equal for equal bases.
-    """
-    return _shares(workload, bases, code, on_hull=True)
+def hull_answers(workload: Workload, strategy: Strategy) -> AnswerShares:
+    """The shares of those answers on constant attributes that can have the largest variance in some table."""
+    return _shares(workload, strategy, on_hull=True)
 
 
 def largest_cells(
-    workload: Workload, closure: Closure, shares: AnswerShares, noise_variance: FloatArray
+    workload: Workload, shares: AnswerShares, noise_variance: FloatArray, tables: VaryingTables
 ) -> tuple[FloatArray, IntArray]:
     """The largest cell variance of every query, (q,), and which of the cells made of ``shares`` has it, (q,).
 
     Args:
         workload: the queries.
-        closure: the sets that are measured, among them all subsets of the queries' attributes.
-        shares: of the answers to try.
+        shares: of the answers to try on constant attributes; all answers on varying ones are tried.
         noise_variance (m,): of every set of the closure.
+        tables: of the strategy, among whose sets are all subsets of the queries' attributes.
+
+    Returns:
+        The variances, and where no attribute varies the index of the cell in C order.
 
     Cost: one pass over all combinations of the answers to try.
-    Source: spec eqs. (23) and (26).
+    Source: spec eqs. (23), (26) and (T3).
     """
-    largest, place = np.empty(len(workload)), np.empty(len(workload), dtype=np.int64)
-    for numbers, factors, noise in _alike(workload, closure, shares, noise_variance):
-        largest[numbers], place[numbers] = _largest(factors, noise)
+    largest, place = np.full(len(workload), -np.inf), np.zeros(len(workload), dtype=np.int64)
+    for numbers, factors, noise in _runs(workload, shares, noise_variance, tables, most=_CHUNK):
+        values, places = _largest(factors, noise)
+        is_larger = values > largest[numbers]
+        largest[numbers[is_larger]], place[numbers[is_larger]] = values[is_larger], places[is_larger]
     return largest, place
 
 
@@ -105,13 +104,14 @@ def mean_std_errs(count: int, cells: Iterable[tuple[IntArray, NDArray[np.float64
 
 
 def variances_of_cells(
-    workload: Workload, closure: Closure, shares: AnswerShares, noise_variance: FloatArray
+    workload: Workload, shares: AnswerShares, noise_variance: FloatArray, tables: VaryingTables
 ) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
     """Runs of queries with equally many cells: their numbers (m,), and the variances of their cells (m, cells).
 
-    ``shares`` are of every answer; where all of an attribute's are alike, one cell stands for as many.
+    ``shares`` are of every answer on constant attributes; where all of an attribute's are equal, one cell stands for as
+    many.
     """
-    for numbers, factors, noise in _alike(workload, closure, shares, noise_variance):
+    for numbers, factors, noise in _runs(workload, shares, noise_variance, tables, most=np.inf):
         yield numbers, _cells(factors, noise)
 
 
@@ -119,26 +119,31 @@ def variances_of_cells(
 _Factor = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def _alike(
-    workload: Workload, closure: Closure, shares: AnswerShares, noise_variance: FloatArray
+def _runs(
+    workload: Workload, shares: AnswerShares, noise_variance: FloatArray, tables: VaryingTables, *, most: float
 ) -> Iterator[tuple[IntArray, list[_Factor], NDArray[np.float64]]]:
-    """Runs of queries with equally many answers to try on their attributes.
+    """Runs of queries with equally many answers to try and one table over varying attributes, by parts of that table.
 
-    Yields: their numbers, the shares of those answers, and the noise of all subsets (m, 2**k, 1).
+    Yields: their numbers, the shares of the answers of each constant attribute, and the noise of all subsets of these
+    for each cell over the varying ones, (m, 2**c, x).
     """
     start = 0
     for block in workload.blocks:
         counts = shares.counts(block)
-        group = row_numbers(counts)
+        number, found = tables.numbered(block.attributes, block.kinds, workload.kinds)
+        group = row_numbers(np.concatenate([number[:, None], counts], axis=1))
         order = np.argsort(group, kind="stable")
         for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(block) else []:
-            tried = counts[members[0]].tolist()
-            step = max(1, int(_CHUNK // max(np.prod(tried, dtype=np.float64), 1 << len(tried))))
-            for first in range(0, len(members), step):
-                part = members[first : first + step]
-                noise = noise_variance[closure.subset_positions(block.attributes[part])][..., None]
-                pairs = shares.pair[block.attributes[part], block.kinds[part]]
-                yield start + part, [shares.all_of(pairs[:, i], count) for i, count in enumerate(tried)], noise
+            table, tried = found[number[members[0]]], counts[members[0]].tolist()
+            for weights in table.of_cells(most):
+                cells = max(np.prod(tried, dtype=np.float64) * weights.shape[1], 1 << len(tried))
+                step = max(1, int(_CHUNK // cells))
+                for first in range(0, len(members), step):
+                    part = members[first : first + step]
+                    noise = noise_variance[tables.strategy.closure.subset_positions(block.attributes[part])]
+                    pairs = shares.pair[block.attributes[part], block.kinds[part]]
+                    factors = [shares.all_of(pairs[:, axis], tried[axis]) for axis in table.constant]
+                    yield start + part, factors, table.applied(noise, weights)
         start += len(block)
 
 
@@ -176,16 +181,16 @@ def _extended(
     return extended.reshape(len(cells), cells.shape[1] // 2, -1)
 
 
-def _shares(workload: Workload, bases: Sequence[Basis], code: IntArray, *, on_hull: bool) -> AnswerShares:
-    asked = workload.asked
-    pair = np.full(asked.shape, -1, dtype=np.int64)
+def _shares(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerShares:
+    uses, bases = workload.asked, strategy.of_attributes
+    pair = np.full(uses.shape, -1, dtype=np.int64)
     known: dict[tuple[int, int], int] = {}
     parts: list[_Factor] = []
-    for attribute, kind in np.argwhere(asked).tolist():
-        key = (int(code[attribute]), kind)
+    for attribute, kind in np.argwhere(uses).tolist():
+        key = _VARYING if strategy.varying[attribute] else (int(strategy.of_attribute[attribute]), kind)
         if key not in known:
             known[key] = len(parts)
-            present, absent = cell_shares(bases[attribute], workload.kinds[kind])
+            present, absent = _ONE if key == _VARYING else cell_shares(bases[attribute], workload.kinds[kind])
             parts.append(hull_rows(present, absent) if on_hull else (present, absent))
         pair[attribute, kind] = known[key]
     count = np.array([len(present) for present, _ in parts], dtype=np.int64)

@@ -1,51 +1,93 @@
-"""The privacy cost of noise, rounded up, for either notion of neighbors.
+"""The privacy cost of noise: exactly, and as a float rounded up, for either notion of neighbors.
 
-Reads: a closure, attribute sizes, noise variances, neighbors.  Gives: numbers that are never less than the exact cost.
-Source: spec eqs. (8) and (37).
+Reads: a strategy, noise variances or precisions, neighbors.  Gives: numbers that are never less than the exact cost.
+Source: spec eqs. (8), (28), (37) and (T4).
 """
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
-from residualplanner._checks import FloatArray
-from residualplanner.bases import ResidualNumbers
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.bases import ResidualNumbers, residual_numbers
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
 from residualplanner.privacy import Neighbors
+from residualplanner.strategy.basis_groups import basis_groups
 from residualplanner.strategy.neighbor_costs import CORNER_LIMIT, corner_costs, has_corners, occurring, safe_row
+from residualplanner.strategy.strategy import Strategy
+from residualplanner.strategy.varying_cost import exact_varying_cost
 from residualplanner.workload import Closure
 
 _ULP = 2.0**-52
+_HALF = 27
 
 
-def cost_upper_bound(
-    closure: Closure, numbers: ResidualNumbers, noise_variance: FloatArray, neighbors: Neighbors
-) -> float:
+def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: Neighbors) -> float:
     """The privacy cost of measuring every set with this noise, rounded up: never less than the exact cost.
 
     Args:
-        closure: the sets that are measured.
-        numbers: p of every attribute, and how much worse than that replacing a value may be.
+        strategy: what is measured.
         noise_variance (m,): sigma squared of every set, > 0.
         neighbors: who must not be told apart.  For "replace" the cost is exact where at most `CORNER_LIMIT` attributes
             occur, all with the subtraction basis, else a safe bound.
 
+    Returns:
+        The cost, or where attributes vary the right side of (T4), which is a bound of it.
+
     Guarantees: each term is a product and quotient of at most 2k + 4 rounded numbers; the sum of terms is rounded once.
-        Over all ways to differ, rounding is bounded by that of the sum of absolute values.
-    Source: spec eqs. (8), (28) and (37).
+        Over all ways to differ, rounding is bounded by that of the sum of absolute values.  Sets with varying
+        attributes are computed exactly.
+    Source: spec eqs. (8), (28), (37) and (T4).
     """
+    closure, bases = strategy.closure, strategy.of_attributes
+    numbers = residual_numbers(bases, (), np.empty((len(bases), 0)))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         precision = 1 / noise_variance
         cost = _corner_bound(closure, numbers, precision) if is_enumerated(closure, numbers, neighbors) else None
         row = safe_row(closure, numbers) if neighbors.notion == "replace" else closure.products(numbers.pcost)
         terms = row / noise_variance
+        upper = np.nextafter(precision, np.inf)  # no less than the exact quotient
+    is_constant = np.diff(strategy.varying_starts) == 0
     try:
-        cost = math.fsum(terms) if cost is None else cost
-    except OverflowError:
+        cost = math.fsum(terms[is_constant]) if cost is None else cost
+        varying = math.nextafter(float(exact_varying_cost(strategy, upper)), math.inf) if not is_constant.all() else 0.0
+    except (OverflowError, ValueError):  # an infinite precision is no fraction
         return math.inf
     roundings = 2 * len(closure.blocks) + 10
-    return (cost * (1 + roundings * _ULP) + len(closure) * math.ulp(0.0)) * neighbors.cost_factor * (1 + 2 * _ULP)
+    constant = cost * (1 + roundings * _ULP) + len(closure) * math.ulp(0.0)
+    return (constant + varying) * neighbors.cost_factor * (1 + 3 * _ULP)
+
+
+def exact_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
+    """The exact privacy cost of measuring every set with noise of this precision; where attributes vary, of its bound.
+
+    Args:
+        strategy: what is measured.
+        precision (m,): 1 / sigma squared of every set, read as exact fractions.
+
+    Returns:
+        The cost for adding or removing one record.
+
+    Cost: about a second for a million sets; for sets with varying attributes that of `exact_varying_cost`.
+    Source: spec eqs. (8), (28) and (T4); paper Theorem 5.1.
+    """
+    if precision.shape != (len(strategy.closure),):
+        raise ValueError(f"one precision for each of {len(strategy.closure)} sets, got shape {precision.shape}")
+    groups = basis_groups(strategy)
+    is_constant = np.diff(strategy.varying_starts) == 0
+    wholes, exponent = exact_sums(np.where(is_constant, precision, 0.0), groups.group)
+    # One denominator for all, so that fractions are reduced once.
+    used = {basis.pcost.denominator for bases in groups.bases for basis in bases}
+    common = math.lcm(*used) ** max(map(len, groups.bases))
+    total = sum(
+        whole
+        * math.prod(basis.pcost.numerator for basis in bases)
+        * (common // math.prod(basis.pcost.denominator for basis in bases))
+        for bases, whole in zip(groups.bases, wholes, strict=True)
+    )
+    return Fraction(total, common) * Fraction(2) ** exponent + exact_varying_cost(strategy, precision)
 
 
 def is_enumerated(closure: Closure, numbers: ResidualNumbers, neighbors: Neighbors) -> bool:
@@ -86,3 +128,31 @@ def _corner_bound(closure: Closure, numbers: ResidualNumbers, precision: FloatAr
     lost = 8 * (count + 4) * _ULP * size + 2.0 ** (count + 3) * math.ulp(0.0)
     worst = float(corner_costs(closure, numbers.sizes, paid).max()) + lost
     return worst if math.isfinite(worst) else math.inf
+
+
+def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:
+    """Sum floats exactly within groups.
+
+    Args:
+        values (m,): at least 0 and finite.
+        group (m,): the group of each, all of 0, 1, .. up to some number.
+
+    Returns:
+        One whole number for each group and an exponent e: the sums are these times ``2**e``.
+
+    Example:
+        >>> exact_sums(np.array([0.5, 3.0, 1.0]), np.array([0, 1, 0]))
+        ([13510798882111488, 27021597764222976], -53)
+    """
+    mantissas, exponents = np.frexp(values)
+    wholes = np.ldexp(mantissas, 53).astype(np.int64)
+    least = int(exponents.min())
+    keys = group * 2**12 + (exponents - least)
+    by_key = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[by_key], prepend=-1))
+    high = np.add.reduceat(wholes[by_key] >> _HALF, starts).tolist()
+    low = np.add.reduceat(wholes[by_key] & (2**_HALF - 1), starts).tolist()
+    sums = [0] * (int(group.max()) + 1)
+    for key, upper, lower in zip(keys[by_key][starts].tolist(), high, low, strict=True):
+        sums[key >> 12] += (upper << _HALF) + lower << (key & 2**12 - 1)
+    return sums, least - 53

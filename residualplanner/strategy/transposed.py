@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.strategy.accuracy import TableAccuracy
+from residualplanner.strategy.table_accuracy import TableAccuracy
 
 
 @dataclass(frozen=True, slots=True)

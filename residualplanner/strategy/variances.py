@@ -14,7 +14,7 @@ from residualplanner.bases import ResidualNumbers
 from residualplanner.workload import Closure, Workload, subset_products
 
 #: How many (query, subset) pairs are worked on at a time.
-_CHUNK = 2**19
+CHUNK = 2**19
 
 #: Some queries, their sets, and what an average cell takes of the noise of each, (m, s) both.
 Piece = tuple[slice | IntArray, IntArray, FloatArray]
@@ -27,18 +27,11 @@ def variance_pieces(
 
     Source: spec eq. (11): the variance of an average cell of Q is ``sum_A m_{Q,A} sigma_A**2``.
     """
-    start = 0
-    for order, block in enumerate(workload.blocks):
-        step = max(1, _CHUNK >> order)
-        for first in range(0, len(block), step):
-            part = slice(first, first + step)
-            attributes, kinds = block.attributes[part], block.kinds[part]
-            yield (
-                slice(start + first, start + first + len(attributes)),
-                closure.subset_positions(attributes),
-                subset_products(numbers.absent[attributes, kinds], numbers.present[attributes, kinds]),
-            )
-        start += len(block)
+    for run in workload.runs(CHUNK):
+        coefficients = subset_products(
+            numbers.absent[run.attributes, run.kinds], numbers.present[run.attributes, run.kinds]
+        )
+        yield run.numbers, closure.subset_positions(run.attributes), coefficients
 
 
 def variance_matrix(workload: Workload, closure: Closure, numbers: ResidualNumbers) -> sparse.csr_array:
@@ -71,14 +64,3 @@ def noise_weights(pieces: Iterable[Piece], importance: FloatArray, count: int) -
         taken = coefficients * importance[queries, None]
         weights += np.bincount(positions.ravel(), weights=taken.ravel(), minlength=count)
     return weights
-
-
-def average_variances(workload: Workload, numbers: ResidualNumbers, noise_variance: FloatArray) -> FloatArray:
-    """The variance of an average cell of every query, (q,), in counts squared.
-
-    Source: spec eq. (11).
-    """
-    variances = np.empty(len(workload))
-    for queries, positions, coefficients in variance_pieces(workload, workload.closure, numbers):
-        variances[queries] = np.einsum("qs,qs->q", coefficients, noise_variance[positions])
-    return variances

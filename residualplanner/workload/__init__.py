@@ -5,7 +5,7 @@ from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
 from residualplanner.workload.symmetry import Orbits, workload_orbits
-from residualplanner.workload.workload import QueryBlock, Workload, require_workload
+from residualplanner.workload.workload import QueryBlock, QueryRun, Workload, require_workload
 
 __all__ = [
     "AttributeSets",
@@ -13,6 +13,7 @@ __all__ = [
     "Orbits",
     "QueryBlock",
     "QueryLike",
+    "QueryRun",
     "Workload",
     "WrittenQuery",
     "downward_closure",

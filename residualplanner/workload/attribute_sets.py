@@ -76,20 +76,20 @@ class AttributeSets:
         return np.repeat(np.arange(len(self.blocks)), np.diff(self.offsets))
 
     @cached_property
-    def place_starts(self) -> NDArray[np.int64]:
-        """Where the places of each set start, and where the last ones end, (m + 1,).
+    def factor_starts(self) -> NDArray[np.int64]:
+        """Where the factors of each set start, and where the last ones end, (m + 1,).
 
-        A *place* is an attribute in a set.  Places are numbered set after set, and in a set by attribute.
+        A *factor* is an attribute in a set.  Factors are numbered set after set, and in a set by attribute.
 
         Example:
-            >>> AttributeSets.of([(), (0,), (0, 1)], attribute_count=2).place_starts
+            >>> AttributeSets.of([(), (0,), (0, 1)], attribute_count=2).factor_starts
             array([0, 0, 1, 3])
         """
         return frozen(np.concatenate([[0], np.cumsum(self.orders)]).astype(np.int64))
 
     @cached_property
-    def attribute_of_place(self) -> NDArray[np.int64]:
-        """The attribute of each place, (places,)."""
+    def attribute_of_factor(self) -> NDArray[np.int64]:
+        """The attribute of each factor, (factors,)."""
         return frozen(np.concatenate([block.ravel() for block in self.blocks]).astype(np.int64))
 
     def products(self, factor: ArrayLike) -> NDArray[np.float64]:

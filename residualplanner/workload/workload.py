@@ -67,6 +67,20 @@ class QueryBlock:
         return QueryBlock(self.attributes[rows], self.kinds[rows], self.weights[rows], axes)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class QueryRun:
+    """Some consecutive queries of one order.
+
+    Attributes:
+        numbers: of the queries in the order of the workload, a slice of m.
+        attributes (m, k), kinds (m, k): as of `QueryBlock`.
+    """
+
+    numbers: slice
+    attributes: PositionArray
+    kinds: NDArray[np.int16]
+
+
 @dataclass(frozen=True, eq=False, init=False)
 class Workload:
     """The tables to publish and how much each matters.
@@ -198,6 +212,16 @@ class Workload:
             start += len(block)
             blocks.append(block.part(part))
         return Workload.from_blocks(self.domain, blocks, self.kinds)
+
+    def runs(self, most: int) -> Iterator[QueryRun]:
+        """All queries in order, in runs whose queries have together about ``most`` subsets of their attributes."""
+        start = 0
+        for order, block in enumerate(self.blocks):
+            step = max(1, most >> order)
+            for first in range(0, len(block), step):
+                attributes, kinds = block.attributes[first : first + step], block.kinds[first : first + step]
+                yield QueryRun(slice(start + first, start + first + len(kinds)), attributes, kinds)
+            start += len(block)
 
     @property
     def weights(self) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from residualplanner.cli.starting.starting_spec import spec_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import load_measurement
-from residualplanner.measurement.precision import PRECISION_RULE_BY_SET
+from residualplanner.measurement.precision import PRECISION_RULE_VARYING
 from residualplanner.plan import load_plan, plan_hash, select
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Hierarchy, Identity, Prefix, Range
@@ -90,7 +90,7 @@ def test_bases_by_set_are_planned_measured_and_released(run, mixed, folder):
     assert result.exit_code == 0, result.output
     plan = load_plan(folder / "mixed.plan")
     expected = select(plan.workload, budget=zcdp("0.5"), bases="optimal_by_set")
-    assert plan.bases_by_set is not None
+    assert plan.strategy.varying.any()
     np.testing.assert_array_equal(plan.noise_array, expected.noise_array)
     assert plan.loss_value < 0.97 * select(plan.workload, budget=zcdp("0.5")).loss_value
     assert run("release", mixed, folder / "mixed.csv", "-o", "out").exit_code == 0
@@ -98,7 +98,7 @@ def test_bases_by_set_are_planned_measured_and_released(run, mixed, folder):
     assert run("reconstruct", "measured", "-o", "again", "--format", "csv").exit_code == 0
     for name in ("out", "again"):
         manifest = json.loads((folder / name / "manifest.json").read_text())
-        assert manifest["noise"]["precision"] == PRECISION_RULE_BY_SET
+        assert manifest["noise"]["precision"] == PRECISION_RULE_VARYING
         assert Fraction(manifest["noise"]["pcost"]) <= Fraction(plan.pcost) <= 1
         assert manifest["plan"]["sha256"] == plan_hash(plan)
     assert load_plan(folder / "out" / "release.plan").pcost == plan.pcost

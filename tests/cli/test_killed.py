@@ -88,7 +88,8 @@ def prepare(folder, text, records):
 EXACT = """
 import os, signal, sys
 import pandas, pyarrow.csv, pyarrow.parquet  # as much as can be before the fork
-import residualplanner.cli.app, residualplanner.cli.spec.overrides, residualplanner.cli.rehearsal, residualplanner.cli.runs
+import residualplanner.cli.app, residualplanner.cli.rehearsal, residualplanner.cli.runs
+import residualplanner.cli.spec.overrides
 from residualplanner.cli import main
 
 gate = sys.modules["residualplanner.measurement.measure"]

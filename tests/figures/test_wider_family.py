@@ -47,7 +47,7 @@ def test_a_plan_by_set_has_the_error_that_was_saved():
     row, (_, asked) = SAVED[1], list(cases())[1]
     plan = rp.select(asked, budget=rp.pcost(1), bases="optimal_by_set")
     assert plan.rmse == pytest.approx(row["by_set"], rel=2e-4)
-    assert len(plan.bases_by_set.bases) == row["bases"]
+    assert len(plan.strategy.bases) == row["bases"]
 
 
 def test_the_decision_record_has_the_saved_figures():

@@ -21,7 +21,7 @@ from residualplanner.measurement.gaussian import gaussian_mechanism
 from residualplanner.measurement.measure import measure_with_bits, residual_values
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.noisy_answers import Width
-from residualplanner.measurement.precision import PRECISION_RULE_BY_SET, measured_cost, precision_of
+from residualplanner.measurement.precision import PRECISION_RULE_VARYING, measured_cost, precision_of
 from residualplanner.plan import plan_hash, plan_to_archive
 
 KIND = {"kind": "measurement", "version": 5}
@@ -31,7 +31,7 @@ CODES = np.random.default_rng(5).integers(0, SIZES, (40, 4))
 
 
 def bases_in(plan, members):
-    return [plan.bases_by_set.basis(members, i) for i in members]
+    return [plan.strategy.basis(members, i) for i in members]
 
 
 def data_of(plan, records, seed=7):
@@ -187,7 +187,7 @@ def test_a_measurement_comes_back_as_it_was(tmp_path, noise):
 def test_the_cost_can_be_computed_from_the_file_by_the_rule_that_it_states(path):
     """As somebody would who has the file and the rule, and nothing of this library."""
     header, arrays = read_archive(path, **KIND)
-    assert header["noise"]["precision"] == PRECISION_RULE_BY_SET
+    assert header["noise"]["precision"] == PRECISION_RULE_VARYING
     w = [Fraction(math.nextafter(1 / variance, 0)) for variance in arrays["plan/noise_variance"].tolist()]
     sets = [members for k in range(4) for members in itertools.combinations(range(3), k) if members in PLAN.closure]
     of_place, messages = iter(arrays["plan/bases/of_place"].tolist()), iter(arrays["plan/bases/messages"].tolist())

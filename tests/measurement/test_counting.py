@@ -9,7 +9,7 @@ import dense
 from residualplanner.domain import Domain
 from residualplanner.measurement.counting import count_tables, parents, require_cells
 from residualplanner.sources import open_source
-from residualplanner.strategy import shape_groups
+from residualplanner.strategy import basis_groups, constant_strategy
 from residualplanner.workload import marginals
 from strategies import Case, bases_of, cases
 
@@ -32,7 +32,7 @@ def random_codes(case: Case, records: int):
 def counted(case: Case, codes):
     spy = Spy(open_source(codes, case.domain))
     closure = case.workload.closure
-    groups = shape_groups(closure, bases_of(case.sizes))
+    groups = basis_groups(constant_strategy(closure, bases_of(case.sizes)))
     return count_tables(spy, closure, groups, parents(closure)), groups, spy
 
 
@@ -72,4 +72,4 @@ def test_tables_beyond_the_limit_are_refused():
     domain = Domain({f"a{i}": 1000 for i in range(5)})
     closure = marginals(domain, order=4).closure
     with pytest.raises(Exception, match=r"too large: the tables to measure have 5,010,010,005,001 cells, the limit is"):
-        require_cells(shape_groups(closure, bases_of(domain.sizes)))
+        require_cells(basis_groups(constant_strategy(closure, bases_of(domain.sizes))))

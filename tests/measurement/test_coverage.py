@@ -136,7 +136,7 @@ def test_cells_and_their_combinations_are_covered_as_often_as_their_intervals_sa
 def test_prefix_sums_are_covered_as_often_as_their_intervals_say(rho):
     """Eq. (25) by hand, with the matrix that was measured, of integers."""
     plan = select(marginals(Domain({"a": 3}), up_to=1, kinds={"a": Prefix()}), budget=zcdp(rho))
-    matrix = plan.basis_of_attribute[0].matrix
+    matrix = plan.strategy.of_attributes[0].matrix
     assert matrix is not None
     release = reconstruct(measure(plan, np.zeros((3, 1), dtype=np.int64)))
     table, (of_total, of_table) = release[{"a": Prefix()}], divisors(release)

@@ -26,7 +26,7 @@ from residualplanner.measurement.precision import gamma2_ratio, precision_of
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
 from residualplanner.reconstruction import reconstruct
-from residualplanner.strategy import shape_groups
+from residualplanner.strategy import basis_groups, constant_strategy, subtraction_strategy
 from residualplanner.workload import Workload, marginals
 from strategies import bases_of, cases, names_of
 
@@ -212,7 +212,9 @@ def test_int64_is_chosen_by_sizes_and_scales(shape, precision, records, fits):
     assert fits_int64_path(bases_of(shape), precision, math.prod(shape), records) is fits
 
 
-LARGE = shape_groups(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closure, bases_of((2**15, 2**14)))
+LARGE = basis_groups(
+    constant_strategy(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closure, bases_of((2**15, 2**14)))
+)
 
 
 @pytest.mark.parametrize("records", [0, 1, 2**33 - 1, 2**33])
@@ -226,7 +228,9 @@ def test_above_two_to_the_33_records_their_number_decides():
 
 
 def test_the_largest_noise_of_a_group_decides_for_all_of_it():
-    groups = shape_groups(marginals(Domain(dict.fromkeys("abc", 3)), up_to=1).closure, bases_of((3, 3, 3)))
+    groups = basis_groups(
+        constant_strategy(marginals(Domain(dict.fromkeys("abc", 3)), up_to=1).closure, bases_of((3, 3, 3)))
+    )
     for place in range(3):
         precision = np.ones(4)
         precision[1 + place] = 1e-60
@@ -239,7 +243,14 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
     workload = marginals(domain, up_to=2)
     noise = np.random.default_rng(1).choice([0.5, 2.0, 3.0], len(workload.closure))
     plan = Plan(
-        workload=workload, noise_array=noise, budget=pcost(1000), loss="", loss_value=0.0, gap=0.0, status="given"
+        workload=workload,
+        strategy=subtraction_strategy(workload),
+        noise_array=noise,
+        budget=pcost(1000),
+        loss="",
+        loss_value=0.0,
+        gap=0.0,
+        status="given",
     )
     asked = []
 
@@ -266,6 +277,7 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
 def plan_with_noise(workload, variance):
     return Plan(
         workload=workload,
+        strategy=subtraction_strategy(workload),
         noise_array=np.full(len(workload.closure), variance),
         budget=pcost("1e9"),
         loss="none",

@@ -22,7 +22,7 @@ from residualplanner.measurement.measure import measure_with_bits
 from residualplanner.measurement.wide_integers import wide_from_words, wide_to_words
 from residualplanner.plan import Plan, load_plan, plan_hash, plan_to_archive, select
 from residualplanner.privacy import zcdp
-from residualplanner.strategy import shape_groups
+from residualplanner.strategy import basis_groups, subtraction_strategy
 from residualplanner.workload import marginals
 from strategies import bases_of
 
@@ -34,6 +34,7 @@ KIND = {"kind": "measurement", "version": 5}
 
 HUGE = Plan(
     workload=PLAN.workload,
+    strategy=PLAN.strategy,
     noise_array=np.where(PLAN.closure.orders == 2, 1e60, PLAN.noise_array),
     budget=PLAN.budget,
     loss="none",
@@ -103,7 +104,9 @@ def test_a_measurement_with_exact_noise_comes_back_as_it_was(tmp_path, plan, bit
     extra=st.integers(2**63, 2**300),
 )
 def test_words_hold_whole_numbers_of_every_size(lists, extra):
-    groups = shape_groups(marginals(Domain({"a": 5, "b": 5, "c": 3}), up_to=2).closure, bases_of((5, 5, 3)))
+    groups = basis_groups(
+        subtraction_strategy(marginals(Domain({"a": 5, "b": 5, "c": 3}), up_to=2).closure, bases_of((5, 5, 3)))
+    )
     numbers = [number for number, shape in enumerate(groups.shapes) if sorted(shape) == [3, 5]]
     wide = {}
     for number, values in zip([*numbers, 1], lists, strict=False):

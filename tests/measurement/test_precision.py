@@ -14,7 +14,6 @@ from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
 from residualplanner.measurement import measure
 from residualplanner.measurement.precision import (
-    exact_sums,
     gamma2_ratio,
     measured_cost,
     precision_of,
@@ -23,6 +22,8 @@ from residualplanner.measurement.precision import (
 )
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
+from residualplanner.strategy import subtraction_strategy
+from residualplanner.strategy.costs import exact_sums
 from residualplanner.workload import Workload, marginals
 from strategies import cases, noise_of
 
@@ -106,6 +107,7 @@ def test_plans_with_noise_of_very_different_sizes_have_exact_costs(variances):
     workload = marginals(Domain({"a": 2, "b": 3, "c": 5}), up_to=3)
     plan = Plan(
         workload=workload,
+        strategy=subtraction_strategy(workload),
         noise_array=np.array(variances),
         budget=pcost("1e300"),
         loss="",

@@ -28,10 +28,9 @@ from residualplanner import (
     pcost,
 )
 from residualplanner.bases import integer_basis, subtraction_basis
-from residualplanner.strategy import BasesBySet
-from residualplanner.strategy.by_set import accuracy, table_groups, table_shares
-from residualplanner.strategy.by_set.accuracy import AccuracyBySet
-from residualplanner.strategy.by_set.cost_parts import cost_parts
+from residualplanner.strategy import accuracy, cells, constant_strategy, varying_strategy
+from residualplanner.strategy.accuracy import Accuracy
+from residualplanner.strategy.cost_parts import cost_parts
 from residualplanner.strategy.max_abs_error import mean_max_bound
 
 seeds = st.integers(0, 10**6)
@@ -84,7 +83,7 @@ def spanned_kinds(plan, name):
 def test_a_table_of_attributes_of_all_sorts_is_that_of_explicit_matrices():
     """Fewer answers than values, the subtraction basis, a single value, ranges, groups, three attributes."""
     assert [SAMPLE.bases[name].answers for name in "abc"] == [3, 2, 2]
-    assert len({SAMPLE.bases_by_set.basis(members, 0) for members in SAMPLE.closure if 0 in members}) > 1
+    assert len({SAMPLE.strategy.basis(members, 0) for members in SAMPLE.closure if 0 in members}) > 1
     for query in SAMPLE.workload:
         require_table(SAMPLE, query, np.random.default_rng(2))
     require_table(SAMPLE, {"a": Hierarchy([{"low": [0, 1], "high": [2, 3]}]), "c": Range()}, np.random.default_rng(3))
@@ -107,8 +106,8 @@ def test_the_largest_error_is_bounded_from_the_variances_of_all_cells(plan):
 
 def with_one_basis(plan: Plan) -> Plan:
     """The same, told as a plan with one basis for each attribute."""
-    bases = plan.basis_of_attribute
-    return replace(plan, bases_by_set=None, basis_of_attribute=bases, budget=pcost("1e300"))
+    bases = plan.strategy.of_attributes
+    return replace(plan, strategy=constant_strategy(plan.closure, bases), budget=pcost("1e300"))
 
 
 @given(plan=plans_by_set(most_bases=1), seed=seeds)
@@ -131,10 +130,10 @@ def test_where_all_sets_have_one_basis_nothing_differs_from_plans_with_one(plan,
 
 @given(plan=plans_by_set(most_bases=1))
 def test_without_messages_shares_of_the_cost_are_those_of_plans_with_one_basis(plan):
-    by_set = plan.bases_by_set
-    silent = BasesBySet(by_set.closure, by_set.bases, by_set.of_place, 0 * by_set.messages)
+    by_set = plan.strategy
+    silent = replace(by_set, messages=0 * by_set.messages)
     other = with_one_basis(plan)
-    found = AccuracyBySet(plan.workload, silent, plan.noise_array)
+    found = Accuracy(plan.workload, silent, plan.noise_array)
     np.testing.assert_allclose(found.privacy_shares, other._accuracy.privacy_shares, rtol=1e-9)
 
 
@@ -142,7 +141,7 @@ def test_without_messages_shares_of_the_cost_are_those_of_plans_with_one_basis(p
 def test_shares_of_the_cost_are_split_by_what_queries_take_of_the_noise(plan):
     """Set by set: the cost at the cells with the largest term of (T4), and the sums of variances that it is in."""
     parts = parts_by_hand(plan)
-    np.testing.assert_allclose(cost_parts(plan.bases_by_set, plan.noise_array), parts, rtol=1e-9)
+    np.testing.assert_allclose(cost_parts(plan.strategy, plan.noise_array), parts, rtol=1e-9)
     sums = plan.average_variances * plan.workload.cells * plan.workload.weights
     shares = np.zeros(len(sums))
     for number, part in enumerate(parts):
@@ -155,7 +154,7 @@ def test_shares_of_the_cost_are_split_by_what_queries_take_of_the_noise(plan):
 
 
 def parts_by_hand(plan):
-    by_set, sizes = plan.bases_by_set, plan.domain.sizes
+    by_set, sizes = plan.strategy, plan.domain.sizes
     sets, noise = list(by_set.closure), plan.noise_array.tolist()
     costs, terms = {}, {}
     for members, variance in zip(sets, noise, strict=True):
@@ -166,7 +165,7 @@ def parts_by_hand(plan):
         terms[members] = dict(own)
     for members in sets:
         for axis, i in enumerate(members):
-            messages = by_set.messages_at(by_set.place(members, i))
+            messages = by_set.messages_of(members, i)
             for value, phi in enumerate(messages):
                 terms[i,][value,] += phi
                 for cell in terms[members]:
@@ -188,10 +187,9 @@ def column_cost(basis, value):
 
 @pytest.mark.parametrize("chunk", [1, 7, 50])
 def test_tables_may_be_worked_on_in_parts(chunk, monkeypatch):
-    monkeypatch.setattr(table_shares, "CHUNK", chunk)
     monkeypatch.setattr(accuracy, "CHUNK", chunk)
-    monkeypatch.setattr(table_groups, "_CHUNK", chunk)
-    again = AccuracyBySet(SAMPLE.workload, SAMPLE.bases_by_set, SAMPLE.noise_array)
+    monkeypatch.setattr(cells, "_CHUNK", chunk)
+    again = Accuracy(SAMPLE.workload, SAMPLE.strategy, SAMPLE.noise_array)
     for name in ("average_variances", "max_variances", "mean_std_errs", "max_abs_errors", "privacy_shares"):
         np.testing.assert_allclose(getattr(again, name), getattr(SAMPLE._accuracy, name), rtol=1e-12)
 
@@ -199,7 +197,7 @@ def test_tables_may_be_worked_on_in_parts(chunk, monkeypatch):
 def test_means_over_too_many_cells_are_bounded(monkeypatch):
     exact = SAMPLE.errors()
     monkeypatch.setattr(accuracy, "MEAN_LIMIT", 1)
-    again = AccuracyBySet(SAMPLE.workload, SAMPLE.bases_by_set, SAMPLE.noise_array)
+    again = Accuracy(SAMPLE.workload, SAMPLE.strategy, SAMPLE.noise_array)
     np.testing.assert_allclose(again.mean_std_errs, exact["std_err"])
     assert (again.max_abs_errors >= exact["expected_max_abs_error"] * (1 - 1e-9)).all()
 
@@ -212,14 +210,15 @@ def test_queries_of_one_sort_are_computed_together():
     bases = (*(integer_basis(matrix, "optimal_by_set") for matrix in matrices), subtraction_basis(3))
     of_place = [2 if i >= 8 else len(members) % 2 for members in closure for i in members]
     count = 4 * sum(i < 8 for members in closure for i in members if len(members) > 1)
-    by_set = BasesBySet(closure, bases, np.array(of_place), np.zeros(count))
+    by_set = varying_strategy(closure, domain.sizes, bases, of_place, np.zeros(count))
     noise = np.random.default_rng(0).lognormal(size=len(closure))
-    found = AccuracyBySet(asked, by_set, noise)
-    assert len(found.groups) == 1 + 3 + 3 + 4  # of no attributes, of one, of two, of three
+    found = Accuracy(asked, by_set, noise)
+    assert np.isfinite(found.average_variances).all()
+    assert len(found._tables.tables) == 3 + 2 + 3  # x alone in two kinds, (x,), (x, y), (x, x), ..
     for number in (0, 3, 40, len(asked) - 1):
         part = asked.take([number])
         kept = np.concatenate([closure.positions_of(block) for block in part.closure.blocks])
-        alone = AccuracyBySet(part, by_set.part(part.closure), noise[kept])
+        alone = Accuracy(part, by_set.part(part.closure), noise[kept])
         assert found.average_variances[number] == pytest.approx(alone.average_variances[0], rel=1e-12)
         assert found.max_variances[number] == pytest.approx(alone.max_variances[0], rel=1e-12)
 
@@ -229,7 +228,7 @@ def test_average_variances_of_ranges_need_no_array_of_all_ranges(monkeypatch):
     plan = plan_by_set(Workload(Domain({"a": 4, "b": 3, "c": 5}), [query, {"a": Prefix(), "b": Range()}]), 3)
     means = [plan.variance(asked).mean() for asked in plan.workload]
     monkeypatch.setattr(Range, "apply", None)
-    again = AccuracyBySet(plan.workload, plan.bases_by_set, plan.noise_array)
+    again = Accuracy(plan.workload, plan.strategy, plan.noise_array)
     np.testing.assert_allclose(again.average_variances, means, rtol=1e-10)
 
 

@@ -16,7 +16,7 @@ from residualplanner.optimize.by_set.choice import choose_by_set
 from residualplanner.optimize.by_set.problem import by_set_problem
 from residualplanner.plan.questions.answered import plan_of_part, scaled_plan
 from residualplanner.privacy import Neighbors
-from residualplanner.strategy import exact_cost_by_set
+from residualplanner.strategy import exact_cost
 from workloads_by_set import ALIKE, EXCHANGED, IDENTITY, ODD, PREFIX, RING, THREE, TINY
 
 BY_SET = "optimal_by_set"
@@ -38,7 +38,7 @@ def test_the_loss_is_that_of_explicit_matrices(plan):
     loss = 0.0
     for query, weight in zip(plan.workload, plan.workload.weights.tolist(), strict=True):
         loss += weight * float(np.trace(dense.least_squares_covariance(rows, covariance, query_rows(plan, query))))
-    assert plan.bases_by_set is not None
+    assert plan.strategy.varying.any()
     assert plan.loss_value == pytest.approx(loss, rel=1e-8)
     assert float(plan.workload.weights * plan.workload.cells @ plan.average_variances) == pytest.approx(loss, rel=1e-8)
 
@@ -46,7 +46,7 @@ def test_the_loss_is_that_of_explicit_matrices(plan):
 def test_the_exact_cost_is_the_budget_but_for_a_billionth_and_not_below_that_of_explicit_matrices(plan):
     rows, covariance = mechanism(plan)
     precision = np.nextafter(1 / plan.noise_array, np.inf)
-    exact = exact_cost_by_set(plan.bases_by_set, precision)
+    exact = exact_cost(plan.strategy, precision)
     assert exact <= Fraction(plan.pcost) <= plan.budget.pcost_exact <= exact * (1 + Fraction(1, 10**9))
     assert dense.privacy_cost(rows, covariance) <= plan.pcost * (1 + 1e-9)
 
@@ -66,22 +66,22 @@ def test_no_workload_is_worse_off_and_where_a_set_asks_otherwise_one_is_better_o
 
 def test_attributes_of_single_values_keep_the_subtraction_basis_and_the_others_have_whole_numbers():
     plan = planned("odd")
-    by_set = plan.bases_by_set
+    by_set = plan.strategy
     families = {(i, by_set.basis(A, i).family) for A in plan.closure for i in A}
     assert families == {(0, BY_SET), (1, BY_SET), (3, "subtraction")}
     assert all(abs(basis.matrix).max() < 2**20 for basis in by_set.bases if basis.matrix is not None)
 
 
 def test_attributes_that_can_be_exchanged_have_the_same_bases_messages_and_noise():
-    by_set, plan = planned("exchanged").bases_by_set, planned("exchanged")
+    by_set, plan = planned("exchanged").strategy, planned("exchanged")
     assert len(by_set.bases) == 3  # of single attributes, of pairs, and the subtraction basis
     for sets in ([(0,), (1,), (2,)], [(0, 1), (0, 2), (1, 2)], [(0, 3), (1, 3), (2, 3)]):
         places = [by_set.place(A, i) for A in sets for i in A if i < 3]
-        assert len({by_set.of_place[place] for place in places}) == 1
+        assert len({by_set.factor_bases[place] for place in places}) == 1
         assert len({by_set.messages_at(place).tobytes() for place in places}) == 1
         noise = [plan.noise_array[plan.closure.positions_of([A])[0]] for A in sets]
         np.testing.assert_allclose(noise, noise[0], rtol=1e-12)
-    assert len({planned("ring").bases_by_set.of_place[i] for i in range(4)}) == 4
+    assert len({planned("ring").strategy.factor_bases[i] for i in range(4)}) == 4
 
 
 def test_where_an_attribute_is_asked_alike_in_all_sets_the_plan_is_the_usual_one():
@@ -92,7 +92,7 @@ def test_where_an_attribute_is_asked_alike_in_all_sets_the_plan_is_the_usual_one
         workload((6, 5), [{0: PREFIX, 1: PREFIX}]),
     ):
         found, usual = (rp.select(asked, budget=rp.pcost(1), bases=word) for word in (BY_SET, "optimal"))
-        assert found.bases_by_set is None
+        assert not found.strategy.varying.any()
         assert (found.loss_value, found.pcost) == (usual.loss_value, usual.pcost)
         assert found.status.removesuffix("; no better bases by set were found") == usual.status
         assert (found.noise_array == usual.noise_array).all()
@@ -101,7 +101,7 @@ def test_where_an_attribute_is_asked_alike_in_all_sets_the_plan_is_the_usual_one
 def test_the_bound_is_below_what_a_convex_solver_finds():
     cvxpy = pytest.importorskip("cvxpy")
     plan = planned("tiny")
-    by_set, sizes = plan.bases_by_set, plan.domain.sizes
+    by_set, sizes = plan.strategy, plan.domain.sizes
     lengths = {(A, i): (by_set.basis(A, i).matrix ** 2).sum(axis=0) for A in plan.closure for i in A}
     # The loss is linear in the noise: unit noise of one set after another gives its weights.
     weights, rows = [], mechanism(plan)[0]
@@ -138,7 +138,7 @@ def test_the_bound_is_below_what_a_convex_solver_finds():
 @pytest.mark.parametrize("budget", ["1e-9", "0.1", "12345.678", "1e12"])
 def test_every_budget_is_spent_and_never_exceeded(budget):
     plan = rp.select(TINY, budget=rp.pcost(budget), bases=BY_SET)
-    exact = exact_cost_by_set(plan.bases_by_set, np.nextafter(1 / plan.noise_array, np.inf))
+    exact = exact_cost(plan.strategy, np.nextafter(1 / plan.noise_array, np.inf))
     assert Fraction(budget) * (1 - Fraction(1, 10**9)) <= exact <= Fraction(budget)
     assert plan.loss_value * float(budget) == pytest.approx(planned("tiny").loss_value * 0.74, rel=1e-9)
 
@@ -185,7 +185,7 @@ def test_a_search_that_gains_nothing_ends_where_it_started():
     asked = workload((6, 5), [{0: PREFIX, 1: PREFIX}])
     problem = by_set_problem(asked, np.ones(1))
     one = rp.select(asked, budget=rp.pcost(1), loss=rp.SumOfVariances([1.0]))
-    found = choose_by_set(problem, one.basis_of_attribute, Neighbors())
+    found = choose_by_set(problem, one.strategy.of_attributes, Neighbors())
     assert one.loss_value * (1 - 1e-4) < found.noise.loss < one.loss_value * (1 + 1e-4)
 
 

@@ -28,7 +28,7 @@ def family_of(asked):
 
 
 def library(asked, family):
-    return family.start(rp.select(asked, budget=rp.pcost(1)).basis_of_attribute)
+    return family.start(rp.select(asked, budget=rp.pcost(1)).strategy.of_attributes)
 
 
 def random_member(family, seed):

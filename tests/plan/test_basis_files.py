@@ -26,7 +26,7 @@ def small_plan(**bases) -> Plan:
 
 
 def require_equal_bases(left: Plan, right: Plan) -> None:
-    for mine, theirs in zip(left.basis_of_attribute, right.basis_of_attribute, strict=True):
+    for mine, theirs in zip(left.strategy.of_attributes, right.strategy.of_attributes, strict=True):
         assert (mine.size, mine.family, mine.pcost) == (theirs.size, theirs.family, theirs.pcost)
         for name in ("matrix", "u", "G"):
             one, two = getattr(mine, name), getattr(theirs, name)

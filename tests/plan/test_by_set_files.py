@@ -15,7 +15,7 @@ from residualplanner.errors import BudgetError, DomainError, FileFormatError, Wo
 from residualplanner.plan import Plan, load_plan, plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Prefix
-from residualplanner.strategy import BasesBySet
+from residualplanner.strategy import constant_strategy, varying_strategy
 from residualplanner.workload import Workload
 from saved_plans import changes, forge, placed, require_equal, require_refused_arrays, through_a_file
 
@@ -30,9 +30,9 @@ def small_plan(seed: int = 6) -> Plan:
 
 def require_equal_by_set(left: Plan, right: Plan) -> None:
     """Every place has the same basis, and the messages are the same to the bit."""
-    one, other = left.bases_by_set, right.bases_by_set
+    one, other = left.strategy, right.strategy
     assert one.messages.tobytes() == other.messages.tobytes()
-    for mine, theirs in zip(one.of_place.tolist(), other.of_place.tolist(), strict=True):
+    for mine, theirs in zip(one.factor_bases.tolist(), other.factor_bases.tolist(), strict=True):
         first, second = one.bases[mine], other.bases[theirs]
         assert (first.size, first.family, first.pcost) == (second.size, second.family, second.pcost)
         for name in ("matrix", "u", "G"):
@@ -43,11 +43,7 @@ def require_equal_by_set(left: Plan, right: Plan) -> None:
 
 def true_cost(plan: Plan) -> Fraction:
     """What the record that costs most costs, over all cells of the domain."""
-    by_set = plan.bases_by_set
-    if by_set is None:
-        bases = {members: [plan.basis_of_attribute[i] for i in members] for members in plan.closure}
-    else:
-        bases = {members: [by_set.basis(members, i) for i in members] for members in plan.closure}
+    bases = {members: [plan.strategy.basis(members, i) for i in members] for members in plan.closure}
     worst = Fraction(0)
     for record in itertools.product(*map(range, plan.domain.sizes)):
         total = Fraction(0)
@@ -76,9 +72,11 @@ def test_each_matrix_is_stored_once_and_every_place_names_its_own(tmp_path):
     require_equal_by_set(plan, through_a_file(plan, tmp_path))
     header, arrays = plan_to_archive(plan)
     names = sorted(name for name in arrays if name.startswith("bases/"))
-    assert names == [*(f"bases/matrix_{i}" for i in range(len(names) - 2)), "bases/messages", "bases/of_place"]
-    assert header["bases"] == ["optimal_by_set"] * (len(names) - 2)
-    assert arrays["bases/of_place"].shape == (int(plan.closure.orders.sum()),)
+    others = ["bases/messages", "bases/of_attribute", "bases/of_factor", "bases/varying"]
+    assert names == [*(f"bases/matrix_{i}" for i in range(len(names) - 4)), *others]
+    assert header["bases"] == ["optimal_by_set"] * (len(names) - 4)
+    assert arrays["bases/varying"].tolist() == [0, 1]
+    assert arrays["bases/of_factor"].shape == (sum(i < 2 for members in plan.closure for i in members),)
 
 
 @given(plan=plans_by_set())
@@ -93,22 +91,23 @@ def test_random_plans_come_back(plan):
 def test_how_bases_are_listed_makes_no_other_file():
     """Bases that no place has, in another order, and twice, are written as if each were there once."""
     plan = small_plan()
-    by_set = plan.bases_by_set
+    by_set = plan.strategy
     bases = (subtraction_basis(9), *reversed(by_set.bases), *by_set.bases)
-    turned = np.where(np.arange(len(by_set.of_place)) % 2, len(by_set.bases) - by_set.of_place, 0)
-    again = np.where(turned > 0, turned, by_set.of_place + 1 + len(by_set.bases))
-    other = replace(plan, bases_by_set=BasesBySet(by_set.closure, bases, again, by_set.messages))
+    turned = np.where(np.arange(len(by_set.factor_bases)) % 2, len(by_set.bases) - by_set.factor_bases, 0)
+    again = np.where(turned > 0, turned, by_set.factor_bases + 1 + len(by_set.bases))
+    other = replace(plan, strategy=varying_strategy(by_set.closure, plan.domain.sizes, bases, again, by_set.messages))
     require_equal_by_set(plan, other)
     assert plan_hash(plan) == plan_hash(other)
 
 
 def test_bases_of_equal_matrices_keep_their_families():
     plan = small_plan()
-    by_set = plan.bases_by_set
+    by_set = plan.strategy
     count = len(by_set.bases)
     renamed = tuple(b if b.matrix is None else integer_basis(b.matrix, "given") for b in by_set.bases)
-    places = by_set.of_place + count * (np.arange(len(by_set.of_place)) % 2)
-    mixed = replace(plan, bases_by_set=BasesBySet(by_set.closure, (*by_set.bases, *renamed), places, by_set.messages))
+    places = by_set.factor_bases + count * (np.arange(len(by_set.factor_bases)) % 2)
+    both = (*by_set.bases, *renamed)
+    mixed = replace(plan, strategy=varying_strategy(by_set.closure, plan.domain.sizes, both, places, by_set.messages))
     again = plan_from_archive(*plan_to_archive(mixed))
     require_equal_by_set(mixed, again)
     assert plan_hash(mixed) == plan_hash(again) != plan_hash(plan)
@@ -121,14 +120,15 @@ def test_a_plan_about_the_total_alone_comes_back():
 
 def test_plans_with_one_basis_for_each_attribute_are_written_as_before():
     plan = replace(small_plan(), budget=pcost(99))
-    one = replace(plan, bases_by_set=None, basis_of_attribute=plan.basis_of_attribute)
+    one = replace(plan, strategy=constant_strategy(plan.closure, plan.strategy.of_attributes))
     header, arrays = plan_to_archive(one)
-    assert sorted({name.rstrip("0123456789") for name in arrays if name.startswith("bases/")}) == [
-        "bases/matrix_",
-        "bases/of_attribute",
-    ]
+    assert {name: arrays[name].size for name in ("bases/varying", "bases/of_factor", "bases/messages")} == {
+        "bases/varying": 0,
+        "bases/of_factor": 0,
+        "bases/messages": 0,
+    }
     assert set(header) == set(plan_to_archive(plan)[0])
-    assert plan_from_archive(header, arrays).bases_by_set is None
+    assert not plan_from_archive(header, arrays).strategy.varying.any()
 
 
 def test_other_messages_are_another_bound_which_is_computed(tmp_path):
@@ -139,9 +139,7 @@ def test_other_messages_are_another_bound_which_is_computed(tmp_path):
         other = {**arrays, "bases/messages": arrays["bases/messages"] * scale}
         with pytest.raises(BudgetError, match=r"states pcost|more than the budget"):
             load_plan(forge(tmp_path / "forged", plan, header, other))
-        proved = replace(
-            plan, budget=pcost("1e305"), bases_by_set=replace(plan.bases_by_set, messages=other["bases/messages"])
-        )
+        proved = replace(plan, budget=pcost("1e305"), strategy=replace(plan.strategy, messages=other["bases/messages"]))
         honest = {**header, "pcost": proved.pcost, "budget": proved.budget.to_json()}
         loaded = load_plan(forge(tmp_path / "honest", plan, honest, other))
         assert loaded.pcost == proved.pcost != plan.pcost
@@ -151,10 +149,10 @@ def test_other_messages_are_another_bound_which_is_computed(tmp_path):
 def test_a_kind_that_does_not_follow_is_refused_in_a_file(tmp_path):
     plan = plan_by_set(Workload(Domain({"a": 3, "b": 2}), [{"a": Prefix(), "b": Prefix()}]), 1)
     coarse = integer_basis([[1, 1, -2]], "given")
-    bases = tuple(coarse if basis.size == 3 else basis for basis in plan.bases_by_set.bases)
-    by_set = replace(plan.bases_by_set, bases=bases)
+    bases = tuple(coarse if basis.size == 3 else basis for basis in plan.strategy.bases)
+    by_set = replace(plan.strategy, bases=bases)
     with pytest.raises(WorkloadError, match="the basis of 'a' has 1 answers, from which prefix does not follow"):
-        replace(plan, bases_by_set=by_set, noise_array=np.full(4, 1e9))
+        replace(plan, strategy=by_set, noise_array=np.full(4, 1e9))
     header, arrays = plan_to_archive(plan)
     names = [name for name, array in arrays.items() if name.startswith("bases/matrix") and array.shape == (2, 3)]
     assert names
@@ -178,14 +176,18 @@ def test_a_kind_that_does_not_follow_is_refused_in_a_file(tmp_path):
         ("bases/matrix_0", lambda B: B * 2, "more than the budget"),
         ("bases/matrix_0", lambda B: B[::-1] * -1, "none"),
         ("bases/matrix_1", lambda B: B * 2, "more than the budget"),
-        ("bases/of_place", lambda index: index[:-1], "must be int32 of shape"),
-        ("bases/of_place", lambda index: index[:, None], "must be int32 of shape"),
-        ("bases/of_place", lambda index: index.astype(np.int64), "must be int32 of shape"),
-        ("bases/of_place", lambda index: index.astype(np.float64), "must be int32 of shape"),
-        ("bases/of_place", lambda index: index[::-1], "in the order in which they are used|equally many answers"),
-        ("bases/of_place", lambda index: np.where(index < 0, -2, index), "in the order in which"),
-        ("bases/of_place", lambda index: np.full_like(index, -1), "in the order in which"),
-        ("bases/of_place", lambda index: np.where(np.arange(len(index)) == 0, -1, index), "in the order|equally many"),
+        ("bases/of_factor", lambda index: index[:-1], "must be int32 of shape"),
+        ("bases/of_factor", lambda index: index[:, None], "must be int32 of shape"),
+        ("bases/of_factor", lambda index: index.astype(np.int64), "must be int32 of shape"),
+        ("bases/of_factor", lambda index: index.astype(np.float64), "must be int32 of shape"),
+        ("bases/of_factor", lambda index: index[::-1], "in the order in which they are used|equally many answers"),
+        ("bases/of_attribute", lambda index: np.where(index < 0, -2, index), "in the order in which"),
+        ("bases/of_factor", lambda index: np.full_like(index, -1), "in the order in which"),
+        (
+            "bases/of_attribute",
+            lambda index: np.where(np.arange(len(index)) == 0, -1, index),
+            "in the order|equally many",
+        ),
         ("bases/messages", lambda told: told[:-1], "must have [0-9]+ messages, finite"),
         ("bases/messages", lambda told: np.append(told, 0.0), "must have [0-9]+ messages, finite"),
         ("bases/messages", lambda told: told.astype(np.float32), "must be float64 of one axis"),
@@ -207,23 +209,20 @@ def test_bases_by_set_that_cannot_be_are_refused(tmp_path, name, change, message
         load_plan(forged)
 
 
-@pytest.mark.parametrize("name", ["bases/matrix_0", "bases/matrix_3", "bases/of_place", "bases/messages"])
+@pytest.mark.parametrize("name", ["bases/matrix_0", "bases/matrix_3", "bases/of_factor", "bases/messages"])
 def test_an_array_that_is_missing_or_superfluous_is_refused(tmp_path, name):
     require_refused_arrays(tmp_path, small_plan(), name)
 
 
-def test_a_basis_stored_twice_and_both_forms_at_once_are_refused(tmp_path):
+def test_a_basis_stored_twice_is_refused(tmp_path):
     plan = small_plan()
     header, arrays = plan_to_archive(plan)
-    count, places = len(header["bases"]), arrays["bases/of_place"].copy()
+    count, places = len(header["bases"]), arrays["bases/of_factor"].copy()
     again = int(np.flatnonzero(places == 2)[-1])  # after the places that name the others first
     places[again] = count
-    twice = {**arrays, "bases/of_place": places, f"bases/matrix_{count}": arrays["bases/matrix_2"]}
+    twice = {**arrays, "bases/of_factor": places, f"bases/matrix_{count}": arrays["bases/matrix_2"]}
     with pytest.raises(FileFormatError, match="a plan must have each basis once"):
         load_plan(forge(tmp_path / "twice", plan, {**header, "bases": [*header["bases"], "optimal_by_set"]}, twice))
-    both = {**arrays, "bases/of_attribute": np.full(4, -1, dtype=np.int32)}
-    with pytest.raises(FileFormatError, match="a matrix for each basis, and which attribute has which"):
-        load_plan(forge(tmp_path / "both", plan, header, both))
 
 
 @pytest.mark.parametrize("word", ["", "Given", "a b", "x" * 41, "subtraction", 1, None])
@@ -267,8 +266,9 @@ def test_any_number_of_the_arrays_may_be_changed_without_harm():
 def test_attributes_of_which_single_values_are_asked_have_no_matrix():
     plan = plan_by_set(Workload(Domain({"a": 3, "b": 4}), [{"a": Identity(), "b": Prefix()}]), 1)
     header, arrays = plan_to_archive(plan)
-    assert arrays["bases/of_place"].tolist()[0] == -1
-    assert plan_from_archive(header, arrays).bases_by_set.basis((0, 1), 0).matrix is None
+    assert arrays["bases/of_attribute"].tolist()[0] == -1
+    assert arrays["bases/varying"].tolist() == [1]
+    assert plan_from_archive(header, arrays).strategy.basis((0, 1), 0).matrix is None
     singles = plan_to_archive(plan_by_set(Workload(Domain({"a": 3, "b": 4}), [("a", "b")]), 1))
     assert singles[0]["bases"] == []
-    assert plan_from_archive(*singles).bases_by_set.messages.shape == (0,)
+    assert plan_from_archive(*singles).strategy.messages.shape == (0,)

@@ -13,7 +13,8 @@ import dense
 from residualplanner.bases import subtraction_numbers
 from residualplanner.domain import Domain
 from residualplanner.privacy import Neighbors
-from residualplanner.strategy.costs import cost_upper_bound, is_enumerated
+from residualplanner.strategy import cost_upper_bound, subtraction_strategy
+from residualplanner.strategy.costs import is_enumerated
 from residualplanner.strategy.neighbor_costs import corner_costs, corner_rows, occurring, safe_row, with_token_cost
 from residualplanner.workload import Workload, marginals
 from strategies import Case, cases
@@ -103,8 +104,7 @@ def test_the_stated_cost_is_at_least_the_exact_one_and_hardly_more(case, seed, s
     workload = case.workload
     noise = random_noise(workload, seed) * size
     exact = dense.exact_replacement_cost(case.sizes, dict(zip(workload.closure, noise.tolist(), strict=True)))
-    numbers = subtraction_numbers(workload.domain.sizes)
-    stated = Fraction(cost_upper_bound(workload.closure, numbers, noise, Neighbors("replace", records)))
+    stated = Fraction(cost_upper_bound(subtraction_strategy(workload), noise, Neighbors("replace", records)))
     assert exact * records**2 <= stated <= exact * records**2 * (1 + Fraction(1, 10**12)) + Fraction(1, 10**300)
 
 
@@ -113,21 +113,19 @@ def test_the_stated_cost_is_at_least_the_exact_one_and_hardly_more(case, seed, s
 def test_tables_of_one_attribute_cost_two_over_the_noise_each_whether_enumerated_or_bounded(attributes, size):
     workload = marginals(Domain({f"x{i}": size for i in range(attributes)}), order=1)
     noise = random_noise(workload, attributes)
-    numbers = subtraction_numbers(workload.domain.sizes)
-    stated = Fraction(cost_upper_bound(workload.closure, numbers, noise, REPLACE))
+    stated = Fraction(cost_upper_bound(subtraction_strategy(workload), noise, REPLACE))
     exact = sum(2 / Fraction(variance) for variance in noise[1:].tolist())
-    assert is_enumerated(workload.closure, numbers, REPLACE) == (attributes <= 20)
+    assert is_enumerated(workload.closure, subtraction_numbers(workload.domain.sizes), REPLACE) == (attributes <= 20)
     assert exact <= stated <= exact * (1 + Fraction(1, 10**12))
 
 
 @pytest.mark.parametrize("attributes", [1, 5, 20])
 def test_a_cost_over_all_ways_to_differ_leaves_room_for_the_rounding_of_every_operation(attributes):
     """A term of each of two corners: 3.5 roundings of 2**-53 for each attribute, and the difference is doubled."""
-    sizes = [2] * attributes
     workload = marginals(Domain({f"x{i}": 2 for i in range(attributes)}), order=1)
     noise = random_noise(workload, attributes)
     terms = sum(1 / Fraction(variance) for variance in noise[1:].tolist())
-    stated = Fraction(cost_upper_bound(workload.closure, subtraction_numbers(sizes), noise, REPLACE))
+    stated = Fraction(cost_upper_bound(subtraction_strategy(workload), noise, REPLACE))
     assert stated >= 2 * terms + 14 * attributes * Fraction(1, 2**53) * terms / 2
 
 
@@ -149,15 +147,14 @@ def test_several_records_of_a_person_cost_what_all_pairs_of_data_sets_say(sizes,
     held = multisets(math.prod(sizes), records)
     moves = (held[:, None] - held[None]).reshape(-1, held.shape[1]) if notion == "replace" else held
     brute = np.einsum("pi,ij,pj->p", moves, information, moves).max()
-    numbers = subtraction_numbers(workload.domain.sizes)
-    assert cost_upper_bound(workload.closure, numbers, noise, Neighbors(notion, records)) == pytest.approx(brute)
+    assert cost_upper_bound(subtraction_strategy(workload), noise, Neighbors(notion, records)) == pytest.approx(brute)
 
 
 @given(case=cases(), seed=seeds, notion=st.sampled_from(["add-remove", "replace"]), records=st.integers(1, 10**6))
 def test_records_per_person_multiply_the_cost_by_their_square(case, seed, notion, records):
     workload = case.workload
-    noise, numbers = random_noise(workload, seed), subtraction_numbers(workload.domain.sizes)
-    one, many = (cost_upper_bound(workload.closure, numbers, noise, Neighbors(notion, k)) for k in (1, records))
+    noise = random_noise(workload, seed)
+    one, many = (cost_upper_bound(subtraction_strategy(workload), noise, Neighbors(notion, k)) for k in (1, records))
     assert many == pytest.approx(one * records**2, rel=1e-14)
     assert many >= one * records**2 * (1 - 1e-15)
 
@@ -167,7 +164,7 @@ def test_records_per_person_multiply_the_cost_by_their_square(case, seed, notion
 def test_noise_too_small_for_its_cost_to_be_a_number_costs_infinitely_much(attributes, size):
     workload = marginals(Domain({f"x{i}": 2 for i in range(attributes)}), up_to=2)
     noise = np.full(len(workload.closure), size)
-    assert cost_upper_bound(workload.closure, subtraction_numbers([2] * attributes), noise, REPLACE) == math.inf
+    assert cost_upper_bound(subtraction_strategy(workload), noise, REPLACE) == math.inf
 
 
 @settings(max_examples=30)

@@ -65,7 +65,7 @@ def least_cost(plan, whole, added, moe) -> float:
     from residualplanner.strategy.variances import variance_matrix
 
     closure = whole.closure
-    numbers = workload_numbers(whole, select(whole, budget=pcost(1)).basis_of_attribute)
+    numbers = workload_numbers(whole, select(whole, budget=pcost(1)).strategy.of_attributes)
     p = closure.products(numbers.pcost)
     known = {tuple(query) for query in plan.workload}
     limits = [largest(plan, query) if query in known else (moe / (1.959963984540054 + 2**-18)) ** 2 for query in whole]
@@ -186,7 +186,7 @@ def test_with_bases_by_set_the_same_budget_is_planned_with_such_bases():
     plan, more = by_set_plan(), [{"a": Range()}]
     cost = cost_of_more(plan, more)
     again = select(plan.workload + Workload(plan.domain, more), budget=zcdp("0.5"), bases="optimal_by_set")
-    assert cost.same_budget.bases_by_set is not None
+    assert cost.same_budget.strategy.varying.any()
     assert cost.same_budget.rmse == pytest.approx(again.rmse, rel=1e-9)
     assert (cost.queries["same_accuracy"] <= cost.queries["now"] * (1 + 1e-9))[~cost.queries["is_new"]].all()
 
@@ -194,6 +194,6 @@ def test_with_bases_by_set_the_same_budget_is_planned_with_such_bases():
 def test_a_loss_or_targets_that_bases_by_set_are_not_for_are_planned_with_one_basis():
     plan = by_set_plan()
     cost = cost_of_more(plan, [{"a": Range()}], loss="max", moe=5)
-    assert cost.same_budget.bases_by_set is None
-    assert cost.same_accuracy.bases_by_set is None
+    assert not cost.same_budget.strategy.varying.any()
+    assert not cost.same_accuracy.strategy.varying.any()
     assert (cost.queries["same_accuracy"] <= cost.queries["now"] * (1 + 1e-6))[~cost.queries["is_new"]].all()

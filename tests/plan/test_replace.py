@@ -316,6 +316,7 @@ def relabeled(plan: Plan, neighbors: Neighbors, budget) -> Plan:
         gap=plan.gap,
         status=plan.status,
         neighbors=neighbors,
+        strategy=plan.strategy,
     )
 
 

@@ -13,6 +13,7 @@ from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
 from residualplanner.plan import Plan
 from residualplanner.privacy import Budget, pcost
+from residualplanner.strategy import subtraction_strategy
 from residualplanner.workload import Workload, marginals
 from strategies import cases, noise_of
 
@@ -26,6 +27,7 @@ def plan_with(workload: Workload, noise: np.ndarray, budget: Budget) -> Plan:
         loss_value=0.0,
         gap=math.inf,
         status="by hand",
+        strategy=subtraction_strategy(workload),
     )
 
 

@@ -155,7 +155,7 @@ def test_the_others_share_what_is_set_aside_and_get_the_best_of_it():
     alone = select(Workload(ABC, [("a",)]), loss=Targets(3))
     assert plan.pcost == pytest.approx(alone.pcost / 0.8, rel=1e-9)
     assert plan.status.endswith("0.2 of the cost for tables without a target")
-    p = plan.closure.products([float(basis.pcost) for basis in plan.basis_of_attribute])
+    p = plan.closure.products([float(basis.pcost) for basis in plan.strategy.of_attributes])
     free = np.array([members not in {(), (0,)} for members in plan.closure])
     assert (p / plan.noise_array)[free].sum() == pytest.approx(0.2 * plan.pcost, rel=1e-9)
     rng = np.random.default_rng(3)

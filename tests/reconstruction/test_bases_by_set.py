@@ -27,7 +27,7 @@ from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.queries import Identity, Prefix
 from residualplanner.reconstruction import reconstruct, reference_answers
 from residualplanner.reconstruction.reference_answers import reference_answers as rebased
-from residualplanner.strategy import BasesBySet
+from residualplanner.strategy import constant_strategy, varying_strategy
 from residualplanner.workload import Workload
 
 
@@ -69,7 +69,7 @@ def test_the_answers_of_the_references_are_what_these_would_have_answered(plan, 
     data = counts(plan, seed)
     found = rebased(exact_release(plan, data).measurement)
     for number, members in enumerate(plan.closure):
-        R = [strategy(plan.basis_of_attribute[i])[0] for i in members]
+        R = [strategy(plan.strategy.of_attributes[i])[0] for i in members]
         expected = dense.product(R) @ (dense.marginal(plan.domain.sizes, members) @ data.ravel())
         block = found.block(found.groups.group[number])[found.groups.row[number]]
         np.testing.assert_allclose(block.ravel(), expected, atol=1e-8)
@@ -107,7 +107,7 @@ def test_how_many_are_worked_on_at_a_time_changes_no_bit(plan, batch):
 @given(plan=plans_by_set(most_bases=1))
 def test_one_basis_in_all_sets_gives_the_tables_of_a_plan_with_one_basis_to_the_bit(plan):
     release = any_release(plan)
-    one = replace(plan, bases_by_set=None, basis_of_attribute=plan.basis_of_attribute)
+    one = replace(plan, strategy=constant_strategy(plan.closure, plan.strategy.of_attributes))
     answers = release.measurement.residuals
     other = reconstruct(Measurement(one, ResidualAnswers(groups_of_plan(one), answers.values), NoiseRecord(seed=1)))
     for query in plan.workload:
@@ -116,7 +116,7 @@ def test_one_basis_in_all_sets_gives_the_tables_of_a_plan_with_one_basis_to_the_
 
 def test_a_plan_with_one_basis_keeps_its_answers():
     plan = plan_by_set(sample_workload(), most=1)
-    release = any_release(replace(plan, bases_by_set=None, basis_of_attribute=plan.basis_of_attribute))
+    release = any_release(replace(plan, strategy=constant_strategy(plan.closure, plan.strategy.of_attributes)))
     assert rebased(release.measurement) is release.measurement.residuals
 
 
@@ -151,8 +151,8 @@ def test_answers_that_int64_cannot_hold_are_rounded_once(monkeypatch):
         integer_basis(basis.matrix * 2**45 + np.eye(*basis.matrix.shape, dtype=np.int64), "given")
         for basis in by_set.bases
     )
-    by_set = BasesBySet(by_set.closure, large, by_set.of_place, by_set.messages)
-    plan = replace(plan_by_set(workload, 1), bases_by_set=by_set, noise_array=np.full(4, 1e60))
+    by_set = varying_strategy(by_set.closure, workload.domain.sizes, large, by_set.factor_bases, by_set.messages)
+    plan = replace(plan_by_set(workload, 1), strategy=by_set, noise_array=np.full(4, 1e60))
     data = counts(plan, 2, 1000)
     without_noise(monkeypatch)
     measurement = measure(plan, {plan.domain.names: data})
@@ -171,7 +171,7 @@ def test_only_sets_with_another_basis_than_the_reference_are_changed():
         before, after = (
             answers.block(answers.groups.group[number])[answers.groups.row[number]] for answers in (own, found)
         )
-        is_same = all(plan.bases_by_set.basis(members, i) is plan.basis_of_attribute[i] for i in members)
+        is_same = all(plan.strategy.basis(members, i) is plan.strategy.of_attributes[i] for i in members)
         assert (before == after).all() == is_same
         changed += not is_same
     assert changed > 3

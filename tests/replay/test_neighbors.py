@@ -43,7 +43,7 @@ def difference(world: World, before: Seen, after: Seen, neighbor: Neighbor, nois
     fine = dict(zip(world.plan.closure, refinements(world.plan), strict=True))
     for members, numbers in after.numbers.items():
         change = residual_change(world.plan, members, neighbor)
-        bases = [world.plan.basis_of_attribute[i] for i in members]
+        bases = [world.plan.strategy.of_attributes[i] for i in members]
         divisor = fine[members] * math.prod(basis.size for basis in bases if basis.matrix is None)
         found = numbers - before.numbers[members]
         if noise == "discrete":

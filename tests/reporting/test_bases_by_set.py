@@ -45,7 +45,7 @@ def test_no_weighting_with_one_basis_stands_beside_bases_by_set():
 
 def test_the_manifest_says_how_many_bases_an_attribute_has(saved):
     manifest = json.loads((saved / "manifest.json").read_text())
-    by_set = PLAN.bases_by_set
+    by_set = PLAN.strategy
     count = {i: len({id(by_set.basis(members, i)) for members in PLAN.closure if i in members}) for i in (0, 1)}
     assert count[0] > 1
     assert manifest["plan"]["bases"] == {

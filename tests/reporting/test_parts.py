@@ -22,6 +22,7 @@ from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of
 from residualplanner.reporting.rows import error_rows, rows_json
 from residualplanner.reporting.shown_table import rows_to_show
+from residualplanner.strategy import subtraction_strategy
 
 
 def test_fairness_is_the_root_of_the_average_variance_of_each_table(plan):
@@ -56,6 +57,7 @@ def test_weightings_are_left_out_where_they_cannot_be_planned():
     plan = rp.select(rp.Workload(domain, [("a",), ("b",)]), budget=rp.zcdp(1))
     free = rp.Plan(
         workload=workload,
+        strategy=subtraction_strategy(workload),
         noise_array=plan.noise_array,
         budget=plan.budget,
         loss="other",

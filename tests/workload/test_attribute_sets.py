@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dense
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.errors import WorkloadError
-from residualplanner.strategy import shape_groups
+from residualplanner.strategy import basis_groups, constant_strategy
 from residualplanner.workload import AttributeSets, downward_closure, row_numbers, subset_products
 
 counts = st.sampled_from([4, 9, 2**16])
@@ -130,12 +130,12 @@ def key_of(basis):
 
 
 @given(collections(), st.data())
-def test_shape_groups_are_the_sets_with_the_same_bases_in_order(collection, data):
+def test_basis_groups_are_the_sets_with_the_same_bases_in_order(collection, data):
     count, given_sets = collection
     pool = data.draw(st.lists(st.sampled_from(BASES), min_size=1, max_size=7))
     bases = [pool[i % len(pool)] for i in range(count)]
     sets = AttributeSets.of(given_sets, attribute_count=count)
-    groups = shape_groups(sets, bases)
+    groups = basis_groups(constant_strategy(sets, bases))
     keys = [[key_of(bases[i]) for i in members] for members in sets]
     assert [[key_of(basis) for basis in groups.bases[group]] for group in groups.group.tolist()] == keys
     assert len(groups.bases) == len({str(key) for key in keys})

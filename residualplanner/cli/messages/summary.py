@@ -146,7 +146,7 @@ def bases_text(plan: Plan) -> str:
     """
     families: dict[str, list[str]] = {}
     for position in np.flatnonzero(plan.workload.asked.any(axis=1)).tolist():
-        families.setdefault(plan.basis_of_attribute[position].family, []).append(plan.domain.names[position])
+        families.setdefault(plan.strategy.of_attributes[position].family, []).append(plan.domain.names[position])
     return "; ".join(f"{family_text(family)} for {listed(names, _NAMED)}" for family, names in sorted(families.items()))
 
 
@@ -162,7 +162,9 @@ def by_set_hint(plan: Plan) -> list[str]:
         >>> by_set_hint(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
         ['age: asked in several kinds; bases = "optimal_by_set" may be more accurate, and takes longer']
     """
-    is_for_it = plan.bases_by_set is None and plan.neighbors.notion == "add-remove" and plan.loss.startswith("sum")
+    is_for_it = (
+        not plan.strategy.varying.any() and plan.neighbors.notion == "add-remove" and plan.loss.startswith("sum")
+    )
     if not is_for_it or "optimal" not in plan.basis_summary or len(plan.closure.blocks) <= 2:
         return []
     in_pairs = np.unique(plan.closure.blocks[2])

@@ -20,7 +20,7 @@ from residualplanner.optimize.by_set.search import Family, Member, search
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.table_costs import TableChoice
 from residualplanner.privacy import Neighbors
-from residualplanner.strategy import BasesBySet, cost_bound_by_set
+from residualplanner.strategy import Strategy, cost_upper_bound, varying_strategy
 
 #: Messages are multiples of this at privacy cost 1, before they are scaled: none is so small that fractions get long.
 _QUANTUM = 2.0**-44
@@ -34,11 +34,11 @@ class ChoiceBySet:
     """Bases by set, and the best noise for them at privacy cost 1.
 
     Attributes:
-        bases: with messages that prove the cost.
+        strategy: the bases, with messages that prove the cost.
         noise: the noise variances of all sets, with the bound for these bases.
     """
 
-    bases: BasesBySet
+    strategy: Strategy
     noise: NoiseChoice
 
 
@@ -113,7 +113,7 @@ def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> ChoiceBy
     return ChoiceBySet(by_set, NoiseChoice(costing, loss, bound, _STATUS))
 
 
-def _bases_by_set(family: Family, whole: _Whole, numbers: Numbers, found: TableChoice, cost: FloatArray) -> BasesBySet:
+def _bases_by_set(family: Family, whole: _Whole, numbers: Numbers, found: TableChoice, cost: FloatArray) -> Strategy:
     """Bases and messages of all places; ``cost`` (m,) is each set's precision times the factor of its others."""
     problem = family.problem
     workload, closure = problem.workload, problem.workload.closure
@@ -133,7 +133,9 @@ def _bases_by_set(family: Family, whole: _Whole, numbers: Numbers, found: TableC
             elif len(members) > 1:
                 messages.append(of_group[int(problem.group[place])][problem.axes[i].forms.group])
             place += 1
-    return BasesBySet(closure, bases, of_place, np.rint(np.concatenate(messages) / _QUANTUM) * _QUANTUM)
+    return varying_strategy(
+        closure, workload.domain.sizes, bases, of_place, np.rint(np.concatenate(messages) / _QUANTUM) * _QUANTUM
+    )
 
 
 def _messages(found: TableChoice, number: int, family: Family, numbers: Numbers, cost: float) -> dict[int, FloatArray]:
@@ -151,13 +153,13 @@ def _messages(found: TableChoice, number: int, family: Family, numbers: Numbers,
     }
 
 
-def spending(choice: ChoiceBySet, spent: float, neighbors: Neighbors) -> tuple[BasesBySet, FloatArray]:
+def spending(choice: ChoiceBySet, spent: float, neighbors: Neighbors) -> tuple[Strategy, FloatArray]:
     """Bases and noise (m,) that cost ``spent`` at most, exactly, and hardly less."""
-    factor = spent / cost_bound_by_set(choice.bases, choice.noise.noise_variance, neighbors)
+    factor = spent / cost_upper_bound(choice.strategy, choice.noise.noise_variance, neighbors)
     with np.errstate(over="ignore", under="ignore"):
-        bases, noise = choice.bases.scaled(factor), choice.noise.noise_variance / factor
+        bases, noise = choice.strategy.scaled(factor), choice.noise.noise_variance / factor
         for _ in range(_ROUNDINGS):
-            excess = cost_bound_by_set(bases, noise, neighbors) / spent - 1
+            excess = cost_upper_bound(bases, noise, neighbors) / spent - 1
             if excess <= 0:
                 break
             noise = noise * (1 + max(2 * excess, _ULP))

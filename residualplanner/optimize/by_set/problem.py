@@ -125,9 +125,9 @@ def place_groups(workload: Workload, own: Iterable[int], alike: IntArray) -> tup
     Source: docs/decisions/0010-one-basis-for-an-attribute.md.
     """
     closure = workload.closure
-    attributes, orders = closure.attribute_of_place, np.repeat(closure.orders, closure.orders)
+    attributes, orders = closure.attribute_of_factor, np.repeat(closure.orders, closure.orders)
     kinds = np.zeros((len(attributes), len(workload.kinds)), dtype=np.bool_)
-    starts = closure.place_starts
+    starts = closure.factor_starts
     for block in workload.blocks[1:]:
         positions, trivial = closure.subset_positions(block.attributes), closure.trivial[block.attributes]
         for subset in range(positions.shape[1]):
@@ -144,7 +144,7 @@ def place_groups(workload: Workload, own: Iterable[int], alike: IntArray) -> tup
 
 def _classes(workload: Workload, group: IntArray) -> tuple[FloatArray, IntArray, tuple[tuple[int, ...], ...]]:
     closure, sizes = workload.closure, np.array(workload.domain.sizes, dtype=np.float64)
-    starts, attributes = closure.place_starts, closure.attribute_of_place
+    starts, attributes = closure.factor_starts, closure.attribute_of_factor
     found: dict[tuple[int, ...], int] = {}
     factor, code = np.ones(len(closure)), np.zeros(len(closure), dtype=np.int64)
     plain = np.where(group < 0, 1 - 1 / sizes[attributes], 1.0)

@@ -119,7 +119,7 @@ class TermBuilder:
         self.workload, self.importance, self.axes, self.group = workload, importance, axes, group.tolist()
         counts = [len(axes[i].forms.kinds) for i in self.attribute_of_group]
         self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64).tolist()
-        starts = workload.closure.place_starts.tolist()
+        starts = workload.closure.factor_starts.tolist()
         self.start = {members: starts[number] for number, members in enumerate(workload.closure)}
         self.number = {members: number for number, members in enumerate(workload.closure)}
         self.shares: dict[Share, int] = {}

@@ -8,17 +8,15 @@ largest of all cells, which is found query by query among the combinations of hu
 The cells above the level are added, and the problem is solved again from the weights it ended with.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.minimax_noise import MinimaxProblem, least_maximum_row
-from residualplanner.strategy import FOR_THE_BOUND, AnswerShares, hull_answers, largest_cells
+from residualplanner.strategy import FOR_THE_BOUND, AnswerShares, Strategy, VaryingTables, hull_answers, largest_cells
 from residualplanner.workload import Workload, subset_products
 
 #: Up to this many entries, all combinations of hull answers are rows from the start.
@@ -41,24 +39,24 @@ class CellRows:
 
     Attributes:
         queries: the queries.
+        tables: of the strategy.
         shares: of the answers to try.
         importance (q,): what multiplies the variances of each query.
         count (q,): how many cells each query has to try; 0 where its importance is 0.
     """
 
     queries: Workload
+    tables: VaryingTables
     shares: AnswerShares
     importance: FloatArray
     count: FloatArray
 
     @classmethod
-    def of(
-        cls, queries: Workload, bases: Sequence[Basis], numbers: ResidualNumbers, importance: FloatArray
-    ) -> "CellRows":
-        """The rows of all combinations of hull answers."""
-        shares = hull_answers(queries, bases, numbers.code)
+    def of(cls, queries: Workload, strategy: Strategy, importance: FloatArray) -> "CellRows":
+        """The rows of all combinations of hull answers; no attribute may vary."""
+        shares = hull_answers(queries, strategy)
         counts = [shares.counts(block).astype(np.float64).prod(axis=1) for block in queries.blocks]
-        return cls(queries, shares, importance, np.concatenate(counts) * (importance > 0))
+        return cls(queries, VaryingTables(strategy), shares, importance, np.concatenate(counts) * (importance > 0))
 
     @property
     def entries(self) -> float:
@@ -91,9 +89,9 @@ class CellRows:
         matrix.sum_duplicates()
         return matrix
 
-    def largest(self, problem: MinimaxProblem, noise_variance: FloatArray) -> tuple[FloatArray, IntArray]:
+    def largest(self, noise_variance: FloatArray) -> tuple[FloatArray, IntArray]:
         """The largest cell variance of every query times its importance, and its place, (q,) each."""
-        value, place = largest_cells(self.queries, problem.closure, self.shares, noise_variance)
+        value, place = largest_cells(self.queries, self.shares, noise_variance, self.tables)
         return value * self.importance, place
 
 
@@ -111,11 +109,11 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         return least_maximum_row(replace(average, variance=cells.matrix(average, query, place), start=start), gap)
     choice, best = least_maximum_row(average, _FIRST_GAP), None
     query = np.flatnonzero(cells.count)
-    place, start = cells.largest(average, choice.noise_variance)[1][query], average.start[query]
+    place, start = cells.largest(choice.noise_variance)[1][query], average.start[query]
     inner = _FIRST_GAP
     for _ in range(_ROUNDS):
         choice = least_maximum_row(_relaxed(average, cells.matrix(average, query, place), start), inner)
-        value, worst = cells.largest(average, choice.noise_variance)
+        value, worst = cells.largest(choice.noise_variance)
         bound = choice.bound if best is None else max(best.bound, choice.bound)
         whole = replace(choice, loss=float(value.max()))
         best = replace(min(whole, best or whole, key=lambda found: found.loss), bound=bound)

@@ -15,7 +15,7 @@ from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.unit_noise import least_maximum
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.privacy import Neighbors
-from residualplanner.strategy import cost_upper_bound, safe_row, variance_weights
+from residualplanner.strategy import constant_strategy, cost_upper_bound, safe_row, variance_weights
 from residualplanner.workload import Closure, Workload
 
 
@@ -59,7 +59,7 @@ def least_largest_ratio(
     costs = row[free] * neighbors.cost_factor
     noise_variance[free] = minimize_weighted_variance(costs, weights[free], pcost=spent).noise_variance
     # Measured together they may cost a little less than apart, or, where a safe bound is needed, more.
-    cost = cost_upper_bound(closure, numbers, noise_variance, neighbors)
+    cost = cost_upper_bound(constant_strategy(closure, bases), noise_variance, neighbors)
     status = f"{choice.status}, {others:.2g} of the cost for tables without a target"
     return replace(choice, noise_variance=frozen(noise_variance * cost), loss=choice.loss * cost, status=status)
 

@@ -15,7 +15,7 @@ from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.minimax_noise import MinimaxProblem, indicator, least_maximum_row
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.privacy import Neighbors
-from residualplanner.strategy import has_alike_cells, variance_matrix, variance_weights
+from residualplanner.strategy import constant_strategy, has_equal_cells, variance_matrix, variance_weights
 from residualplanner.workload import Workload, workload_orbits
 
 
@@ -76,9 +76,10 @@ def least_maximum(
         matrix = matrix @ indicator(member)
     require_limited(workload, (matrix.T @ np.ones(len(chosen)))[member])
     average = MinimaxProblem(closure, numbers, neighbors, matrix, size, member)
-    if has_alike_cells(queries, bases):
+    strategy = constant_strategy(closure, bases)
+    if has_equal_cells(queries, strategy):
         return least_maximum_row(average, gap)
-    return least_maximum_cell(average, CellRows.of(queries, bases, numbers, importance[chosen]), gap)
+    return least_maximum_cell(average, CellRows.of(queries, strategy, importance[chosen]), gap)
 
 
 def require_limited(workload: Workload, weights: FloatArray) -> None:

@@ -30,9 +30,10 @@ def answered_queries(plan: Plan, queries: Workload) -> IntArray:
     """
     if queries.domain != plan.domain:
         raise WorkloadError("plans can be compared only over the same domain; plan for one domain")
+    bases = plan.strategy.of_attributes
     spanned = np.zeros(queries.asked.shape, dtype=np.bool_)
     for attribute, kind in np.argwhere(queries.asked).tolist():
-        spanned[attribute, kind] = spans_kind(plan.basis_of_attribute[attribute], queries.kinds[kind])
+        spanned[attribute, kind] = spans_kind(bases[attribute], queries.kinds[kind])
     found = [
         (plan.closure.positions_of(block.attributes) >= 0) & spanned[block.attributes, block.kinds].all(axis=1)
         for block in queries.blocks
@@ -44,8 +45,8 @@ def answered_queries(plan: Plan, queries: Workload) -> IntArray:
 def plan_of_part(plan: Plan, part: Workload) -> Plan:
     """The same noise as a plan for other queries, all of which the plan must answer; it has no targets."""
     places = np.concatenate([plan.closure.positions_of(block) for block in part.closure.blocks])
-    by_set = None if plan.bases_by_set is None else plan.bases_by_set.part(part.closure)
-    return replace(plan, workload=part, noise_array=plan.noise_array[places], bases_by_set=by_set, targets=None)
+    strategy = plan.strategy.part(part.closure)
+    return replace(plan, workload=part, noise_array=plan.noise_array[places], strategy=strategy, targets=None)
 
 
 def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> Plan:
@@ -67,12 +68,11 @@ def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> P
     """
     loss_value = plan.loss_value / (factor if plan.targets is None else math.sqrt(factor))
     noise_array = plan.noise_array / factor
-    by_set = None if plan.bases_by_set is None else plan.bases_by_set.scaled(factor)
     loose = replace(
         plan,
         noise_array=noise_array,
         loss_value=loss_value,
-        bases_by_set=by_set,
+        strategy=plan.strategy.scaled(factor),
         budget=pcost(Fraction(plan.pcost * factor) * 2),
     )
     return replace(loose, budget=budget or pcost(math.nextafter(loose.pcost, math.inf)))

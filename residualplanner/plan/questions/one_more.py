@@ -169,7 +169,7 @@ def _bases(plan: Plan, loss: Loss) -> Bases:
     given = {name: basis for name, basis in plan.bases.items() if basis.family == "given"}
     if given:
         return given
-    if plan.bases_by_set is not None and isinstance(read_loss(loss), SumOfVariances):
+    if plan.strategy.varying.any() and isinstance(read_loss(loss), SumOfVariances):
         return "optimal_by_set"
     return "orthogonal" if "orthogonal" in plan.basis_summary else "optimal"
 
@@ -179,9 +179,10 @@ def _all_bases(plan: Plan, whole: Workload, targets: Targets) -> list[Bases]:
     if set(plan.basis_summary) == {"subtraction"}:
         return [_bases(plan, targets)]
     asked = set(np.argwhere(plan.workload.asked)[:, 0].tolist())
-    kept = {plan.domain.names[attribute]: plan.basis_of_attribute[attribute] for attribute in asked}
+    bases = plan.strategy.of_attributes
+    kept = {plan.domain.names[attribute]: bases[attribute] for attribute in asked}
     is_spanned = all(
-        spans_kind(plan.basis_of_attribute[attribute], whole.kinds[kind])
+        spans_kind(bases[attribute], whole.kinds[kind])
         for attribute, kind in np.argwhere(whole.asked).tolist()
         if attribute in asked
     )

@@ -72,8 +72,9 @@ def about_plan(plan: Plan) -> dict[str, Any]:
 
 def _measured(plan: Plan, attribute: int) -> dict[str, Any]:
     """The basis of an attribute: its family, answers and cost; or how many bases it has, where sets have their own."""
-    basis, by_set = plan.basis_of_attribute[attribute], plan.bases_by_set
+    strategy = plan.strategy
+    basis = strategy.of_attributes[attribute]
     told = {"family": basis.family, "answers": basis.answers}
-    if by_set is None or basis.matrix is None:
+    if not strategy.varying[attribute]:
         return told | {"pcost": str(basis.pcost)}
-    return told | {"bases": len(np.unique(by_set.of_place[by_set.closure.attribute_of_place == attribute]))}
+    return told | {"bases": len(strategy.numbers_of(attribute))}

@@ -75,7 +75,7 @@ def places(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
 
 def _are_alike(table: Table) -> bool:
     """Whether all cells have one variance: those of a marginal have, with subtraction bases, by symmetry."""
-    bases = table.plan.basis_of_attribute
+    bases = table.plan.strategy.of_attributes
     return all(is_alike(bases[position], kind) for position, kind in zip(table.positions, table.kinds, strict=True))
 
 

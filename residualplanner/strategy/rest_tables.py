@@ -18,25 +18,28 @@ from numpy.typing import NDArray
 _Array = NDArray[np.float64]
 
 
-def rest_tables(origins: Mapping[tuple[int, int], _Array], start: _Array) -> dict[int, _Array]:
+def rest_tables(origins: Mapping[tuple[int, int], _Array], start: _Array, order: int) -> dict[int, _Array]:
     """``W h_{A,B}`` for all subsets B of a table's attributes A: the table on A without B, by the bits of B.
 
     Args:
         origins: for each subset and each axis in it, ``W u`` of that attribute there, along its axis.
-        start (1, .., q, .., 1): what all tables are multiplied by.
+            Axes that have none count as 1.
+        start: what all tables are multiplied by.
+        order: how many attributes the table has.
 
-    An attribute that is spread alike in all sets is a factor: ``h_{A,B}`` is its u times ``h_{A without it, B}``.
+    An attribute that is spread in the same way in all sets is a factor: ``h_{A,B}`` is its u times ``h_{A without it,
+    B}``.
 
-    Cost: ``4**k`` products of tables at most, for k attributes that are not spread alike in all sets.
+    Cost: ``4**k`` products of tables at most, for k attributes that are not spread in the same way in all sets.
     Source: spec eq. (T2).
 
     Example:
         >>> origins = {(1, 0): [[1.0], [0]], (3, 0): [[0.5], [0.5]], (2, 1): [[1.0, 0]], (3, 1): [[0.5, 0.5]]}
-        >>> found = rest_tables({place: np.array(u) for place, u in origins.items()}, np.ones((1, 1)))
+        >>> found = rest_tables({place: np.array(u) for place, u in origins.items()}, np.ones((1, 1)), 2)
         >>> found[1].tolist(), found[0].tolist()  # by the basis of the pair; by those of both sizes of set
         ([[0.5, 0.5]], [[0.75, 0.25], [0.25, -0.25]])
     """
-    everything = max((bits for bits, _ in origins), default=0)
+    everything = (1 << order) - 1
     search = _Spread(origins, start, everything & ~_spread_apart(origins))
     return {part: search.table(everything, part) for part in _subsets(everything)}
 
@@ -47,13 +50,13 @@ class _Spread:
 
     Attributes:
         origins, start: as of `rest_tables`.
-        alike: the attributes that are spread alike in all sets, as bits.
+        constant: the attributes that are spread in the same way in all sets, as bits.
         known: the tables that have been made, by the bits of A and B.
     """
 
     origins: Mapping[tuple[int, int], _Array]
     start: _Array
-    alike: int
+    constant: int
     known: dict[tuple[int, int], _Array] = field(default_factory=dict)
 
     def table(self, whole: int, part: int) -> _Array:
@@ -62,7 +65,7 @@ class _Spread:
             return self.start
         if (whole, part) not in self.known:
             rest = whole & ~part
-            factors = rest & self.alike
+            factors = rest & self.constant
             first = factors & -factors
             self.known[whole, part] = self._term(whole, part, first) if first else self._sum(whole, part, rest)
         return self.known[whole, part]
@@ -75,7 +78,7 @@ class _Spread:
         """The table without the attributes outside of it, times their u."""
         term = self.table(whole & ~outside, part)
         for axis in range(outside.bit_length()):
-            if outside >> axis & 1:
+            if outside >> axis & 1 and (whole, axis) in self.origins:
                 term = term * self.origins[whole, axis]
         return term
 

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, frozen
 from residualplanner.bases import Basis, basis_codes
-from residualplanner.strategy.bases_by_set import BasesBySet
+from residualplanner.strategy.strategy import Strategy
 from residualplanner.workload import AttributeSets, row_numbers
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ShapeGroups:
+class BasisGroups:
     """Which sets of attributes have the same sequence of bases, and with it tables and answers of the same shape.
 
     Attributes:
@@ -46,38 +46,25 @@ class ShapeGroups:
         return math.prod(basis.size for basis in self.bases[group] if basis.matrix is None)
 
 
-def shape_groups(sets: AttributeSets, bases: Sequence[Basis]) -> ShapeGroups:
-    """Group ``sets`` by the ``bases`` (d,) of their attributes, in order.
+def basis_groups(strategy: Strategy) -> BasisGroups:
+    """Group the sets of a strategy's closure by the bases that their attributes have in them, in order.
 
     Two attributes of one size may have different bases; then their tables have one shape, and their answers do not.
 
     Example:
         >>> from residualplanner.bases import subtraction_basis
-        >>> sets = AttributeSets.of([(0,), (1,), (2,)], attribute_count=3)
-        >>> groups = shape_groups(sets, [subtraction_basis(size) for size in (4, 2, 4)])
+        >>> from residualplanner.strategy.strategy import constant_strategy
+        >>> from residualplanner.workload import AttributeSets, downward_closure
+        >>> closure = downward_closure(AttributeSets.of([(0,), (1,), (2,)], attribute_count=3))
+        >>> groups = basis_groups(constant_strategy(closure, [subtraction_basis(size) for size in (4, 2, 4)]))
         >>> groups.shapes, groups.group.tolist(), groups.row.tolist()
-        (((2,), (4,)), [1, 0, 1], [0, 0, 1])
+        (((), (2,), (4,)), [0, 2, 1, 2], [0, 0, 0, 1])
     """
-    distinct, code = _coded(bases)
-    return _grouped(sets, distinct, (code[block] for block in sets.blocks))
+    distinct, code = _coded(strategy.bases)
+    return _grouped(strategy.closure, distinct, (code[numbers] for numbers in strategy.numbers()))
 
 
-def shape_groups_by_set(by_set: BasesBySet) -> ShapeGroups:
-    """Group the sets of a closure by the bases that their attributes have in them, in order.
-
-    Example:
-        >>> from residualplanner.bases import subtraction_basis
-        >>> from residualplanner.workload import downward_closure
-        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
-        >>> groups = shape_groups_by_set(BasesBySet(closure, (subtraction_basis(4),), np.zeros(4), np.empty(0)))
-        >>> groups.shapes, groups.group.tolist()
-        (((), (4,), (4, 4)), [0, 1, 1, 2])
-    """
-    distinct, code = _coded(by_set.bases)
-    return _grouped(by_set.closure, distinct, (code[codes] for codes in by_set.codes()))
-
-
-def _grouped(sets: AttributeSets, distinct: Sequence[Basis], coded: Iterable[IntArray]) -> ShapeGroups:
+def _grouped(sets: AttributeSets, distinct: Sequence[Basis], coded: Iterable[IntArray]) -> BasisGroups:
     """Group sets by the numbers among ``distinct`` that their attributes have, for each order (m_k, k)."""
     found: list[NDArray[np.int64]] = []
     group = np.empty(len(sets), dtype=np.int64)
@@ -97,7 +84,7 @@ def _grouped(sets: AttributeSets, distinct: Sequence[Basis], coded: Iterable[Int
     sizes = np.array([basis.size for basis in distinct], dtype=np.int64)
     answers = np.array([basis.answers for basis in distinct], dtype=np.int64)
     named = (_looked_up(objects, found), _looked_up(sizes, found), _looked_up(answers, found))
-    return ShapeGroups(*named, frozen(group), frozen(row), members)
+    return BasisGroups(*named, frozen(group), frozen(row), members)
 
 
 def _looked_up(values: NDArray[Any], found: Sequence[NDArray[np.int64]]) -> tuple[tuple[Any, ...], ...]:

@@ -1,6 +1,6 @@
-"""A bound of the privacy cost, in exact arithmetic, where attributes have bases of their own by set.
+"""A bound of the privacy cost of the sets that have varying attributes, in exact arithmetic.
 
-Reads: bases by set, precisions.  Gives: fractions, and floats that are no less.
+Reads: a strategy, precisions.  Gives: fractions.
 Source: spec eq. (T4).
 """
 
@@ -12,87 +12,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.privacy import Neighbors
-from residualplanner.strategy.bases_by_set import BasesBySet
+from residualplanner.strategy.strategy import Strategy
 
 _MANTISSA = 53
 _HALF_ULP = 2.0**-_MANTISSA
 _NORMAL = 2.0**-1022
 
 
-def exact_cost_by_set(by_set: BasesBySet, precision: FloatArray) -> Fraction:
-    """The right side of (T4), exactly: the cost of measuring every set with noise of this precision is no more.
+def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
+    """The part of the right side of (T4) that is about sets with varying attributes, exactly.
+
+    Together with what all other sets cost it is no less than the cost of measuring every set with noise of this
+    precision.
 
     Args:
-        by_set: the bases and the messages.
+        strategy: the bases and the messages.
         precision (m,): 1 / sigma squared of every set, read as exact fractions.
 
-    Cost: one pass over the tables of the closure in floating point, where equal entries count once and attributes with
-        the subtraction basis not at all, and about 50 microseconds a set.
+    Cost: one pass over the tables of these sets in floating point, where equal entries count once and constant
+        attributes not at all, and about 50 microseconds a set.
     Source: spec eq. (T4).
 
     Example:
         >>> from residualplanner.bases import integer_basis
+        >>> from residualplanner.strategy.strategy import varying_strategy
         >>> from residualplanner.workload import AttributeSets, downward_closure
         >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
         >>> bases = (integer_basis([[1, -2]], "given"), integer_basis([[1, 0]], "given"))
-        >>> without = BasesBySet(closure, bases, np.array([0, 0, 1, 1]), np.zeros(4))
-        >>> exact_cost_by_set(without, np.array([1.0, 1.0, 1.0, 2.0]))  # 1 + 4 + 4 + 2
-        Fraction(11, 1)
-        >>> told = BasesBySet(closure, bases, np.array([0, 0, 1, 1]), np.array([1.0, -1.0, 1.0, -1.0]))
-        >>> exact_cost_by_set(told, np.array([1.0, 1.0, 1.0, 2.0]))  # what a record of the second values costs is 9
-        Fraction(9, 1)
+        >>> silent = varying_strategy(closure, [2, 2], bases, [0, 0, 1, 1], np.zeros(4))
+        >>> exact_varying_cost(silent, np.array([1.0, 1.0, 1.0, 2.0]))  # 4 + 4 + 2
+        Fraction(10, 1)
+        >>> told = varying_strategy(closure, [2, 2], bases, [0, 0, 1, 1], np.array([1.0, -1.0, 1.0, -1.0]))
+        >>> exact_varying_cost(told, np.array([1.0, 1.0, 1.0, 2.0]))  # what a record of the second values costs is 8
+        Fraction(8, 1)
     """
-    common = _common_denominator(by_set, precision)
-    columns = [
-        None if basis.matrix is None else [int(square) for square in basis.column_squares] for basis in by_set.bases
-    ]
-    starts, codes, total = by_set.closure.place_starts[:-1].tolist(), by_set.of_place.tolist(), 0
+    varying = np.flatnonzero(np.diff(strategy.varying_starts)).tolist()
+    if not varying:
+        return Fraction(0)
+    common = _common_denominator(strategy, precision)
+    factor_of, total = strategy.of_factor.tolist(), 0
+    columns = {number: [int(square) for square in strategy.bases[number].column_squares] for number in set(factor_of)}
     by_value: dict[int, list[int]] = {}
-    for members, start, w in zip(by_set.closure, starts, precision.tolist(), strict=True):
-        factor, axes = _whole(w, common), []
-        for place, attribute in enumerate(members, start):
-            lengths, p = columns[codes[place]], by_set.bases[codes[place]].pcost
-            if len(members) == 1:
-                by_value[attribute] = [factor * p.numerator // p.denominator]
-                if lengths is not None:
-                    by_value[attribute] = [factor * length for length in lengths]
-            elif lengths is None:
+    for number in varying:
+        members, own = strategy.closure[number], int(strategy.varying_starts[number])
+        factor, axes = _whole(float(precision[number]), common), []
+        for attribute in members:
+            if not strategy.varying[attribute]:
+                p = strategy.bases[int(strategy.of_attribute[attribute])].pcost
                 factor = factor * p.numerator // p.denominator
+                continue
+            lengths = columns[factor_of[own]]
+            if len(members) == 1:
+                by_value[attribute] = [factor * length for length in lengths]
             else:
-                messages = by_set.messages_at(place).tolist()
-                own = by_value[attribute]
-                by_value[attribute] = [told + _whole(phi, common) for told, phi in zip(own, messages, strict=True)]
+                messages, before = strategy.messages_at(own).tolist(), by_value[attribute]
+                by_value[attribute] = [told + _whole(phi, common) for told, phi in zip(before, messages, strict=True)]
                 axes.append(list(dict.fromkeys(zip(lengths, messages, strict=True))))
+            own += 1
         total += 0 if len(members) == 1 else _largest_rest(factor, axes, common)
     return Fraction(total + sum(map(max, by_value.values())), common)
 
 
-def cost_bound_by_set(by_set: BasesBySet, noise_variance: FloatArray, neighbors: Neighbors) -> float:
-    """The right side of (T4), rounded up.
-
-    Args:
-        by_set: the bases and the messages.
-        noise_variance (m,): sigma squared of every set, > 0.
-        neighbors: of the notion "add-remove".
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        precision = np.nextafter(1 / noise_variance, np.inf)  # no less than the exact quotient
-    if not np.isfinite(precision).all():
-        return math.inf
-    try:
-        exact = exact_cost_by_set(by_set, precision) * neighbors.cost_factor
-        return math.nextafter(float(exact), math.inf)
-    except OverflowError:
-        return math.inf
-
-
-def _common_denominator(by_set: BasesBySet, precision: FloatArray) -> int:
+def _common_denominator(strategy: Strategy, precision: FloatArray) -> int:
     """A number that all costs and messages are whole when multiplied by, so that nothing else need be a fraction."""
-    told = by_set.messages[by_set.messages != 0]
+    told = strategy.messages[strategy.messages != 0]
     exponents = np.frexp(np.concatenate([precision, told]))[1] - _MANTISSA
-    used = {basis.pcost.denominator for basis in by_set.bases}
-    power: int = math.lcm(*used) ** len(by_set.closure.blocks)
+    used = {basis.pcost.denominator for basis in strategy.bases}
+    power: int = math.lcm(*used) ** len(strategy.closure.blocks)
     return power << max(0, -int(exponents.min()))
 
 

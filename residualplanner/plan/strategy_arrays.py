@@ -1,0 +1,158 @@
+"""A strategy as arrays for files: each matrix of integers once, which attribute and factor has which, the messages.
+
+Reads: a strategy, or a header and arrays somebody hands over.  Gives: arrays, or a strategy whose numbers are computed
+anew.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.bases import Basis, integer_basis, subtraction_basis
+from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.strategy import Strategy
+from residualplanner.workload import Workload
+
+#: What the names of all arrays of bases begin with.
+BASES = "bases/"
+_ATTRIBUTES, _VARYING = f"{BASES}of_attribute", f"{BASES}varying"
+_FACTORS, _MESSAGES = f"{BASES}of_factor", f"{BASES}messages"
+
+
+def strategy_to_arrays(strategy: Strategy) -> tuple[list[str], dict[str, NDArray[Any]]]:
+    """The family of each distinct basis, in order of first use, and arrays.
+
+    The arrays are a matrix for each, which of them every attribute has, (d,): -1 for the subtraction basis; which
+    attributes vary; which basis every factor of these has, (v,); and the messages.
+
+    Example:
+        >>> from residualplanner.workload import AttributeSets, downward_closure
+        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+        >>> bases = (integer_basis([[1, -1]], "given"), subtraction_basis(3), integer_basis([[2, -1]], "given"))
+        >>> families, arrays = strategy_to_arrays(varying_strategy(closure, [2, 3], bases, [0, 1, 2, 1], np.zeros(2)))
+        >>> families, arrays["bases/of_attribute"].tolist(), arrays["bases/of_factor"].tolist()
+        (['given', 'given'], [0, -1], [0, 1])
+    """
+    numbers = np.concatenate([strategy.of_attribute, strategy.of_factor])
+    used = list(dict.fromkeys(numbers.tolist()))
+    families, arrays, index = matrices_to_arrays([strategy.bases[number] for number in used])
+    stored = np.zeros(len(strategy.bases), dtype=np.int32)
+    stored[used] = index
+    arrays |= {
+        _ATTRIBUTES: stored[strategy.of_attribute],
+        _VARYING: np.flatnonzero(strategy.varying).astype(np.int32),
+        _FACTORS: stored[strategy.of_factor],
+        _MESSAGES: strategy.messages,
+    }
+    return families, arrays
+
+
+def strategy_from_arrays(workload: Workload, families: object, arrays: Mapping[str, NDArray[Any]]) -> Strategy:
+    """Undo `strategy_to_arrays`, checking everything: what follows from the matrices is computed.
+
+    Raises:
+        FileFormatError: arrays or families are missing, superfluous, of the wrong type or shape, in another order, or
+            a matrix is no basis.
+        WorkloadError: the bases of an attribute do not fit one another, or there are more or fewer messages than they
+            need.
+    """
+    stored = matrices_from_arrays(families, arrays, others={_ATTRIBUTES, _VARYING, _FACTORS, _MESSAGES})
+    sizes, varying = np.array(workload.domain.sizes, dtype=np.int64), np.zeros(len(workload.domain), dtype=np.bool_)
+    positions, messages = arrays[_VARYING], arrays[_MESSAGES]
+    if (
+        positions.dtype != np.dtype("<i4")
+        or positions.ndim != 1
+        or not ((np.diff(positions, prepend=-1, append=len(sizes)) > 0).all())
+    ):
+        raise FileFormatError(f"{_VARYING} must be int32, ascending, of attributes")
+    if messages.dtype != np.dtype("<f8") or messages.ndim != 1:
+        raise FileFormatError(f"{_MESSAGES} must be float64 of one axis, got {messages.dtype} {messages.shape}")
+    varying[positions] = True
+    factors = int(varying[workload.closure.attribute_of_factor].sum()) if len(positions) else 0
+    index = index_from_arrays(arrays, {_ATTRIBUTES: len(sizes), _FACTORS: factors}, len(stored))
+    plain, of_attribute = np.unique(np.where(index[: len(sizes)] < 0, -sizes, index[: len(sizes)]), return_inverse=True)
+    bases = (*(subtraction_basis(-code) if code < 0 else stored[code] for code in plain.tolist()), *stored)
+    if (index[len(sizes) :] < 0).any():
+        raise FileFormatError(f"{_FACTORS} must name a basis that is stored for every factor")
+    return Strategy(workload.closure, bases, of_attribute, varying, index[len(sizes) :] + len(plain), messages)
+
+
+def matrices_to_arrays(bases: Sequence[Basis]) -> tuple[list[str], dict[str, NDArray[Any]], NDArray[np.int32]]:
+    """The family and the matrix of each distinct basis, in order of first use, and which of them each is.
+
+    Args:
+        bases: with repetition; -1 stands for a subtraction basis.
+    """
+    found: dict[tuple[str, int, bytes], int] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    index = np.full(len(bases), -1, dtype=np.int32)
+    for place, basis in enumerate(bases):
+        if basis.matrix is not None:
+            key = (basis.family, basis.size, basis.matrix.tobytes())
+            index[place] = found.setdefault(key, len(found))
+            arrays[f"{BASES}matrix_{index[place]}"] = basis.matrix
+    return [family for family, _, _ in found], arrays, index
+
+
+def matrices_from_arrays(
+    families: object, arrays: Mapping[str, NDArray[Any]], *, others: set[str]
+) -> tuple[Basis, ...]:
+    """The distinct bases whose families and matrices `matrices_to_arrays` gave.
+
+    Args:
+        families: of the bases.
+        arrays: their matrices, and others, whose names may begin differently.
+        others: the names of the arrays that are to stand beside the matrices.
+
+    Raises:
+        FileFormatError: arrays or families are missing, superfluous, of the wrong type or shape, or twice, or a matrix
+            is no basis.
+    """
+    if not isinstance(families, list) or not all(isinstance(each, str) and _is_word(each) for each in families):
+        raise FileFormatError("a plan must list the families of its bases")
+    names = [f"{BASES}matrix_{number}" for number in range(len(families))]
+    if {name for name in arrays if name.startswith(BASES)} != {*others, *names}:
+        raise FileFormatError(
+            "a plan must have a matrix for each basis, which attribute and factor has which, and messages"
+        )
+    stored = tuple(_basis(name, family, arrays[name]) for name, family in zip(names, families, strict=True))
+    if len(matrices_to_arrays(stored)[0]) != len(families):
+        raise FileFormatError("a plan must have each basis once")
+    return stored
+
+
+def index_from_arrays(arrays: Mapping[str, NDArray[Any]], counts: Mapping[str, int], bases: int) -> NDArray[np.int64]:
+    """Which basis each of some attributes and factors has, as `matrices_to_arrays` gave it, one array after another.
+
+    Args:
+        arrays: among them those named in ``counts``.
+        counts: how many numbers each of them must have.
+        bases: how many bases there are.
+
+    Raises:
+        FileFormatError: one is of the wrong type or shape, or they do not name all bases in order of first use.
+    """
+    for name, count in counts.items():
+        if arrays[name].dtype != np.dtype("<i4") or arrays[name].shape != (count,):
+            raise FileFormatError(
+                f"{name} must be int32 of shape {(count,)}, got {arrays[name].dtype} {arrays[name].shape}"
+            )
+    index = np.concatenate([arrays[name] for name in counts]).astype(np.int64)
+    if list(dict.fromkeys(index[index != -1].tolist())) != list(range(bases)):
+        raise FileFormatError("the bases of a plan must be numbered in the order in which they are used")
+    return index
+
+
+def _basis(name: str, family: str, matrix: NDArray[Any]) -> Basis:
+    if matrix.dtype != np.dtype("<i8"):
+        raise FileFormatError(f"{name} must be int64, got {matrix.dtype}")
+    try:
+        return integer_basis(matrix, family)
+    except WorkloadError as error:
+        raise FileFormatError(f"{name} cannot be: {error}") from error
+
+
+def _is_word(family: str) -> bool:
+    return len(family) <= 40 and family.isidentifier() and family.islower() and family != "subtraction"

@@ -1,0 +1,160 @@
+"""Variances and covariances within one table: of all cells, of all pairs of cells, of one combination.
+
+Reads: a table's attributes, the noise of all their subsets.  Gives: TableAccuracy.
+Source: spec eqs. (12), (26) and (T3); paper Theorems 4.4 and 7.2.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray
+from residualplanner.bases import cell_covariances, cell_shares
+from residualplanner.strategy.table_axes import (
+    Axis,
+    absent_parts,
+    in_full,
+    present_parts,
+    require_few_cells,
+    require_small_covariance,
+    weights_by_value,
+)
+from residualplanner.strategy.varying_tables import VaryingTable
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TableAccuracy:
+    """Variances and covariances within one table.
+
+    Attributes:
+        axes: its attributes, with their bases where they are constant.
+        varying: what depends on the attributes that vary.
+        noise (2**k,): sigma squared of all subsets of its attributes; bit i of the index stands for the i-th.
+
+    Example:
+        >>> from residualplanner.bases import subtraction_basis
+        >>> from residualplanner.queries import Identity
+        >>> axes = (Axis(subtraction_basis(2), Identity()),)
+        >>> table = TableAccuracy(axes, VaryingTable(1, (), (), {}), np.array([4.0, 1.0]))
+        >>> table.variances().tolist(), table.combination_variance(np.array([1.0, 1.0]))
+        ([1.5, 1.5], 4.0)
+        >>> table.covariance().tolist()
+        [[1.5, 0.5], [0.5, 1.5]]
+    """
+
+    axes: tuple[Axis, ...]
+    varying: VaryingTable
+    noise: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many answers each attribute has."""
+        return tuple(axis.rows for axis in self.axes)
+
+    def variances(self) -> NDArray[np.float64]:
+        """The variance of every cell, in the table's shape, read-only.
+
+        Raises:
+            WorkloadError: there are too many.
+
+        Source: spec eqs. (26) and (T3).
+        """
+        return in_full(self.differing_variances(), self.shape)
+
+    def differing_variances(self) -> NDArray[np.float64]:
+        """The same, but an axis along which all cells have one variance has one entry.
+
+        Raises:
+            WorkloadError: there are too many.
+        """
+        shares = [cell_shares(axis.basis, axis.kind) for axis in self._constant]
+        lengths = [*self.varying.shape, *(len(present) for present, _ in shares)]
+        require_few_cells(self.shape, tuple(lengths))
+        (weights,) = self.varying.of_cells()
+        cells = self._by_subset(self.varying.applied(self.noise[None], weights)[0], self.varying.shape)
+        for present, absent in shares:
+            # The first axis left is the attribute's; its cells become the last one.
+            cells = np.tensordot(cells, np.stack([absent, present])[: len(cells)], axes=(0, 0))
+        return cells.transpose(self._order)
+
+    def covariance(self) -> NDArray[np.float64]:
+        """The covariance of all cells in C order, (cells, cells).
+
+        Raises:
+            WorkloadError: the matrix would have more than 2**28 entries.
+
+        Source: spec eqs. (12), (26) and (T3).
+        """
+        cells, order = math.prod(self.shape), len(self.axes)
+        require_small_covariance(cells)
+        varying = np.stack(list(self.varying.covariances(self.noise[self.varying.columns])))
+        matrix = _covariance(self._constant, self._by_subset(varying, varying.shape[1:]))
+        lengths = [*(axis.rows for axis in self._constant), *self.varying.shape]
+        moved = np.argsort([*self.varying.constant, *self.varying.axes])
+        return matrix.reshape(lengths * 2).transpose([*moved, *(moved + order)]).reshape(cells, cells)
+
+    def combination_variance(self, weights: NDArray[np.float64]) -> float:
+        """The variance of the sum of all cells times ``weights``, in the table's shape.
+
+        The weights are taken through the transposes of each basic matrix and of the parts u and G of each basis.  What
+        is then at the index of a residual answer is what the sum takes of its noise.
+
+        Source: spec eqs. (26) and (T3).
+        """
+        for number in self.varying.axes:
+            weights = weights_by_value(self.axes[number].kind, self.axes[number].basis.size, weights, number)
+        parts = list(self._residual_weights(weights, self.varying.constant))
+        return self.varying.combination_variance(parts, self.noise[self.varying.columns])
+
+    @property
+    def _constant(self) -> list[Axis]:
+        return [self.axes[number] for number in self.varying.constant]
+
+    @property
+    def _order(self) -> list[int]:
+        """Where each attribute's axis is, if those of varying attributes come first."""
+        order: list[int] = np.argsort([*self.varying.axes, *self.varying.constant]).tolist()
+        return order
+
+    def _by_subset(self, parts: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Parts (2**c, ..) for all subsets of the constant attributes with an axis for each of these, of length 2.
+
+        Attributes of one value are never measured: theirs has only index 0.
+        """
+        constant = self._constant
+        by_bit = parts.reshape((2,) * len(constant) + shape)
+        in_order = by_bit.transpose(*reversed(range(len(constant))), *range(len(constant), by_bit.ndim))
+        return in_order[tuple(slice(0, min(axis.basis.size, 2)) for axis in constant)]
+
+    def _residual_weights(self, weights: NDArray[np.float64], constant: Sequence[int]) -> Iterator[NDArray[np.float64]]:
+        """What weights on answers are on the residuals of each subset of the constant attributes.
+
+        The constant part of the rows is about the total alone; taken off first, it costs the others no digits.
+        """
+        if not constant:
+            yield weights
+            return
+        *others, last = constant
+        basis, kind = self.axes[last].basis, self.axes[last].kind
+        rows, level = kind.centered(basis.size)
+        values = weights_by_value(rows, basis.size, weights, last)
+        total = np.moveaxis(np.moveaxis(weights, last, -1) * level, -1, last).sum(axis=last, keepdims=True)
+        yield from self._residual_weights(absent_parts(basis, values, last) + total, others)
+        yield from self._residual_weights(present_parts(basis, values, last), others)
+
+
+def _covariance(axes: Sequence[Axis], parts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The covariance of all cells, from those over varying attributes for all subsets of ``axes``, (2, .., 2, x, x).
+
+    Source: spec eq. (26).
+    """
+    if not axes:
+        return parts
+    first, *others = axes
+    factors = cell_covariances(first.basis, first.kind)
+    terms = [np.kron(factor, _covariance(others, part)) for factor, part in zip(factors, parts, strict=False)]
+    total: NDArray[np.float64] = np.add.reduce(terms)
+    return total
