@@ -4,7 +4,7 @@ from residualplanner.plan.by_set.cost import exact_cost_by_set
 from residualplanner.plan.comparison import Comparison, compare
 from residualplanner.plan.cost_estimate import CostEstimate, bytes_text, cost_estimate, seconds_text
 from residualplanner.plan.error_table import TOTAL
-from residualplanner.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
+from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.plan.losses import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.one_more import CostOfMore, cost_of_more
@@ -31,6 +31,7 @@ __all__ = [
     "cost_of_more",
     "exact_cost_by_set",
     "load_plan",
+    "plan_bytes",
     "plan_from_archive",
     "plan_hash",
     "plan_to_archive",
