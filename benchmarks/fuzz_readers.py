@@ -182,8 +182,7 @@ def _ledger_files() -> list[Files]:
         reason = "" if budget else "a test"
         ledger = rp.Ledger.create(path, budget=budget, data_set="people", reason=reason)
         for plan in (*_plans()[:2], *_plans()[:1]):
-            precision = precision_of(plan.noise_array)
-    cost, divisors = measured_cost(plan, precision), lattice_divisors(groups, precision, plan.neighbors)
+            cost = measured_cost(plan, precision_of(plan.noise_array))
             ledger.charge(cost, "ab" * 32, neighbors="add-remove", label="tables")
 
     return [_saved(partial(write, budget=budget)) for budget in (rp.zcdp(10), None)]
