@@ -28,6 +28,7 @@ from residualplanner.cli.spec.objects import budget_of_spec, domain_of_spec, tar
 from residualplanner.errors import ResidualPlannerError
 from residualplanner.measurement import IntegerAnswers, Measurement, NoiseRecord
 from residualplanner.measurement.answers import residual_count
+from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.precision import measured_cost, precision_of
 from residualplanner.reporting.promises import promise_of
@@ -150,9 +151,10 @@ def _measurement(plan: rp.Plan) -> Measurement:
     """Answers that are no data's, under a record of noise as of a release."""
     groups = groups_of_plan(plan)
     integers = (np.arange(residual_count(groups), dtype=np.int64) * 7919) % 1000 - 500
-    cost = measured_cost(plan, precision_of(plan.noise_array))
+    precision = precision_of(plan.noise_array)
+    cost, divisors = measured_cost(plan, precision), lattice_divisors(groups, precision, plan.neighbors)
     record = NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)
-    return Measurement(plan, IntegerAnswers(groups, integers), record)
+    return Measurement(plan, IntegerAnswers(groups, divisors, integers), record)
 
 
 def _saved(save: Callable[[Path], object]) -> Files:
@@ -255,6 +257,13 @@ def _read_spec(path: Path) -> None:
 
 
 @cache
+def _strict_plan() -> rp.Plan:
+    """For the same records, where whatever does not fit is an error."""
+    domain = {"sex": ["F", "M"], "age": rp.Bins([0, 18, 65, 120]), "region": 4}
+    return rp.select(rp.marginals(rp.Domain(domain), up_to=2), budget=rp.zcdp("0.5"))
+
+
+@cache
 def _counting_plan() -> rp.Plan:
     domain: dict[str, Any] = {
         "sex": rp.Attribute("sex", labels=["F", "M", "?"], unknown="?", missing="?"),
@@ -268,6 +277,7 @@ def _read_records(path: Path) -> None:
     target = path.with_suffix(".csv")
     path.rename(target)
     rp.measure(_counting_plan(), target)
+    rp.measure(_strict_plan(), target)
 
 
 def _text_files(*texts: str) -> list[Files]:

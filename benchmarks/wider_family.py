@@ -40,7 +40,7 @@ def explicit(plan: rp.Plan) -> tuple[float, list[float]]:
         ArithmeticError: a query is not a combination of what is measured.
     """
     sizes, by_set = plan.domain.sizes, plan.strategy
-    if by_set is None:
+    if not by_set.varying.any():
         raise ArithmeticError("the plan has one basis for each attribute")
     rows = []
     for members, variance in zip(plan.closure, plan.noise_array.tolist(), strict=True):

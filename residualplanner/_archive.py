@@ -13,7 +13,7 @@ import struct
 import tokenize
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 import numpy as np
@@ -80,6 +80,15 @@ def write_archive(
         OSError: the file cannot be written.
     """
     require_path(f"{kind}.save", path, f'{kind}.save("people.{kind}")')
+    pieces = archive_pieces(kind=kind, version=version, header=header, arrays=arrays)
+    with write_whole(path) as file:
+        pieces(file)
+
+
+def archive_pieces(
+    *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> Callable[[IO[bytes]], None]:
+    """What writes the bytes of `write_archive` to a file that is open; arguments and ValueErrors are its own."""
     stored = {name: _storable(name, array) for name, array in arrays.items()}
     if len(stored) > ARRAY_LIMIT:
         raise ValueError(f"too large: {len(stored):,} arrays, the limit is {ARRAY_LIMIT:,}")
@@ -98,14 +107,17 @@ def write_archive(
             f"too large: a header of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
         )
 
-    with write_whole(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        with _member(archive, "header.json", len(text)) as member:
-            member.write(text)
-        for name, array in stored.items():
-            with _member(archive, f"{name}.npy", array.nbytes + _NPY_HEADER_LIMIT) as member:
-                np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(array))
-                for piece in _pieces(array):
-                    member.write(piece)
+    def write(file: IO[bytes]) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            with _member(archive, "header.json", len(text)) as member:
+                member.write(text)
+            for name, array in stored.items():
+                with _member(archive, f"{name}.npy", array.nbytes + _NPY_HEADER_LIMIT) as member:
+                    np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(array))
+                    for piece in _pieces(array):
+                        member.write(piece)
+
+    return write
 
 
 def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Array]]:

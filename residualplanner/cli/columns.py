@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
-from residualplanner._words import separators
 from residualplanner.cli.spec.file import SIZE_LIMIT
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError, FileFormatError
@@ -95,19 +94,15 @@ def require_columns(path: Path, domain: Domain) -> None:
         FileFormatError: the file is not what its name says.
         OSError: the file cannot be opened.
     """
-    used = None
     if path.is_dir():
         found: Iterable[str] = _folder_names(path)
     elif is_csv(path):
         found = _first_line(path)
-        used = separators(found)
     elif is_parquet(path):
         found = parquet_types(path)
     else:
         raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {path.name!r}")
     missing = sorted(set(domain.names).difference(found), key=domain.names.index)
-    if missing and used is not None:
-        raise DataError(f"the first line of {path} is separated by {used}, not by commas; write the file with commas")
     if missing:
         if is_csv(path):
             _require_commas(path)

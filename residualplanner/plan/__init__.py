@@ -1,7 +1,7 @@
 """The whole decision, made without data: what to measure, with how much noise, and how accurate every table will be."""
 
 from residualplanner.plan.error_table import TOTAL
-from residualplanner.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
+from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.questions.comparison import Comparison, compare
 from residualplanner.plan.questions.cost_estimate import CostEstimate, bytes_text, cost_estimate, seconds_text
@@ -20,6 +20,7 @@ __all__ = [
     "cost_estimate",
     "cost_of_more",
     "load_plan",
+    "plan_bytes",
     "plan_from_archive",
     "plan_hash",
     "plan_to_archive",

@@ -3,6 +3,7 @@
 Reads: a plan, or a file somebody hands over.  Gives: a file, or a Plan whose cost has been recomputed.
 """
 
+import io
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._archive import content_hash, read_archive, write_archive
+from residualplanner._archive import archive_pieces, content_hash, read_archive, write_archive
 from residualplanner._atomic import PathLike
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
@@ -35,6 +36,14 @@ def save_plan(plan: Plan, path: PathLike) -> None:
     """Write ``plan`` to one file, whole or not at all."""
     header, arrays = plan_to_archive(plan)
     write_archive(path, kind="plan", version=FORMAT_VERSION, header=header, arrays=arrays)
+
+
+def plan_bytes(plan: Plan) -> bytes:
+    """The bytes of the file that `save_plan` writes."""
+    header, arrays = plan_to_archive(plan)
+    file = io.BytesIO()
+    archive_pieces(kind="plan", version=FORMAT_VERSION, header=header, arrays=arrays)(file)
+    return file.getvalue()
 
 
 def load_plan(path: PathLike) -> Plan:

@@ -224,7 +224,10 @@ def test_lines_that_are_no_records_are_told_before_the_charge_and_newlines_in_va
 def test_semicolons_are_told_before_the_charge(run, spec, folder, ledger):
     (folder / "bad.csv").write_text("age;sex;region;grade\n30;F;01;0\n")
     told = run("release", spec, "bad.csv", "-o", "out", "--ledger", ledger)
-    assert "the first line of bad.csv is separated by semicolons, not by commas" in told.stderr
+    assert (
+        "bad.csv: its columns are separated by semicolons; records are read from files separated by commas"
+        in told.stderr
+    )
     assert (told.exit_code, Ledger.open(ledger).spent) == (2, 0)
 
 

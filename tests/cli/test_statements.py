@@ -74,7 +74,7 @@ def test_every_epsilon_that_is_told_is_true_of_a_total_with_discrete_noise(run, 
 
 def test_no_output_claims_what_holds_for_continuous_noise_alone(run, spec, records, folder):
     told = [run(*command).output for command in (
-        ("init", records, "-o", "new.toml"),
+        ("init", records, "--header", "-o", "new.toml"),
         ("plan", spec, "-o", "p"),
         ("plan", spec, "-o", "q", "--at-most", "9", "--json"),
         ("plan", spec, "-o", "r", "--budget", "epsilon=1,delta=1e-9"),

@@ -23,6 +23,7 @@ from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.noisy_answers import Width
 from residualplanner.measurement.precision import PRECISION_RULE_VARYING, measured_cost, precision_of
 from residualplanner.plan import plan_hash, plan_to_archive
+from residualplanner.strategy import constant_strategy
 
 KIND = {"kind": "measurement", "version": 5}
 PLAN = plan_by_set(sample_workload(), 6)
@@ -190,12 +191,13 @@ def test_the_cost_can_be_computed_from_the_file_by_the_rule_that_it_states(path)
     assert header["noise"]["precision"] == PRECISION_RULE_VARYING
     w = [Fraction(math.nextafter(1 / variance, 0)) for variance in arrays["plan/noise_variance"].tolist()]
     sets = [members for k in range(4) for members in itertools.combinations(range(3), k) if members in PLAN.closure]
-    of_place, messages = iter(arrays["plan/bases/of_place"].tolist()), iter(arrays["plan/bases/messages"].tolist())
+    of_attribute, varying = (arrays[f"plan/bases/{name}"].tolist() for name in ("of_attribute", "varying"))
+    of_factor, messages = (iter(arrays[f"plan/bases/{name}"].tolist()) for name in ("of_factor", "messages"))
     bound, values = Fraction(0), {}
     for precision, members in zip(w, sets, strict=True):
         squares, told = [], []
         for i in members:
-            number, n = next(of_place), SIZES[i]
+            number, n = next(of_factor) if i in varying else of_attribute[i], SIZES[i]
             B = arrays[f"plan/bases/matrix_{number}"].tolist() if number >= 0 else None
             squares.append([Fraction(n - 1, n) if B is None else sum(row[j] ** 2 for row in B) for j in range(n)])
             told.append([Fraction(next(messages)) for _ in range(n)] if B and len(members) > 1 else [Fraction(0)] * n)
@@ -238,7 +240,8 @@ def scaled(name, factor, **told):
 
 def one_basis(header, arrays):
     """The plan with one basis for each attribute in place of the one that was measured."""
-    one = replace(PLAN, bases_by_set=None, noise_array=PLAN.noise_array * 99)
+    strategy = constant_strategy(PLAN.closure, PLAN.strategy.of_attributes)
+    one = replace(PLAN, strategy=strategy, noise_array=PLAN.noise_array * 99)
     header["plan"], theirs = plan_to_archive(one)
     for name in [name for name in arrays if name.startswith("plan/")]:
         del arrays[name]

@@ -145,7 +145,7 @@ def test_the_stated_cost_is_rounded_up_a_little_and_more_noise_never_costs_more(
     assert right_side(by_set, plan.domain.sizes, quotients) * records**2 <= stated
     exact = exact_cost(by_set, 1 / plan.noise_array)
     largest = exact_cost(replace(by_set, messages=np.zeros(len(by_set.messages))), 1 / plan.noise_array)
-    assert stated <= (exact + largest * Fraction(1, 2**49)) * records**2 * (1 + Fraction(1, 2**50))
+    assert stated <= (exact + largest * Fraction(1, 2**46)) * records**2 * (1 + Fraction(1, 2**49))
 
 
 @pytest.mark.parametrize("offset", [Fraction(0), Fraction(1, 2**60), Fraction(-1, 2**60), Fraction(1, 2**53)])
@@ -161,7 +161,8 @@ def test_the_stated_cost_is_that_of_precisions_no_less_than_the_exact_ones(plan)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "exact_varying_cost", lambda _, precision: found.extend(precision.tolist()) or 1)
         cost_upper_bound(plan.strategy, plan.noise_array, Neighbors())
-    assert all(Fraction(w) * Fraction(v) >= 1 for w, v in zip(found, plan.noise_array.tolist(), strict=True))
+    assert bool(found) == plan.strategy.varying.any()
+    assert all(Fraction(w) * Fraction(v) >= 1 for w, v in zip(found, plan.noise_array.tolist(), strict=bool(found)))
 
 
 def pair(first, second, messages):

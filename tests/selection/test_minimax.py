@@ -245,7 +245,7 @@ def test_arrays_that_do_not_fit_are_refused(p, matrix, start, message):
 
 def test_workload_positions_are_those_of_the_dense_matrices():
     workload = Workload(Domain({"a": 2, "b": 3}), [("b", "a"), ("b",)])
-    assert [positions_of(query) for query in workload] == [(1,), (0, 1)]
+    assert [sorted(positions_of(query)) for query in workload] == [[1], [0, 1]]
 
 
 def crowded_problem(seed: int, *, answers: int) -> tuple[np.ndarray, sparse.csr_array]:

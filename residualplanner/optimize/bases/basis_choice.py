@@ -225,12 +225,15 @@ class _Search:
 def stopped_words(names: Sequence[str], bases: Sequence[Basis]) -> str:
     """What a plan says of attributes whose bases were searched for, and are not proved to be near the best.
 
+    Bases orthogonal to the total are not searched for: every kind counts as if it were alone.
+
     Example:
         >>> from residualplanner.bases import integer_basis
         >>> stopped_words(["age"], [integer_basis([[1, -1]], "optimal", gap=0.01)])
         "; the search for the basis of 'age' stopped within 1.0e-02 of the best"
     """
-    far = [(name, basis.gap) for name, basis in zip(names, bases, strict=True) if _CERTIFIED < basis.gap < math.inf]
+    searched = [pair for pair in zip(names, bases, strict=True) if pair[1].family != "orthogonal"]
+    far = [(name, basis.gap) for name, basis in searched if _CERTIFIED < basis.gap < math.inf]
     if not far:
         return ""
     shown = reprlib.repr(far[0][0]) + (f" and of {len(far) - 1} more" if len(far) > 1 else "")

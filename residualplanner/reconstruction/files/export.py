@@ -3,7 +3,6 @@
 Reads: a release.  Gives: files.  Holds a few tables at a time, however many there are.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from residualplanner._atomic import PathLike, write_whole_folder
 from residualplanner.errors import memory_for
 from residualplanner.measurement import Progress
-from residualplanner.plan import TOTAL, Plan
+from residualplanner.plan import TOTAL, Plan, plan_bytes
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files import csvw
 from residualplanner.reconstruction.files.export_files import csv_bytes, parquet_bytes, require_format, write_new
@@ -86,13 +85,12 @@ def _write_files(release: "Release", folder: Path, described: Description, progr
     files: dict[str, Any] = {
         "errors.csv": [csv_bytes(errors)],
         "index.csv": [csv_bytes(index)],
+        PLAN_FILE: [plan_bytes(plan)],
         "metadata.json": [json.dumps(described.metadata(), indent=1).encode("ascii"), b"\n"],
     }
     if described.file_format == "csv":
         files[f"tables/{csvw.FILE}"] = csvw.csvw_pieces(described, _tables_of(index, plan))
     hashes = {name: write_new(folder / name, pieces) for name, pieces in files.items()}
-    plan.save(folder / PLAN_FILE)
-    hashes[PLAN_FILE] = hashlib.sha256((folder / PLAN_FILE).read_bytes()).hexdigest()
     if described.profile.name == "gls":
         hashes["noise.csv"] = write_new(folder / "noise.csv", [csv_bytes(_noise_table(plan))])
     return hashes
