@@ -116,5 +116,5 @@ def require_refused_arrays(folder: Path, plan: Plan, name: str) -> None:
     """A file without an array of its bases, or with one more, is refused."""
     header, arrays = plan_to_archive(plan)
     for altered in (removed(arrays, (name,)), {**arrays, f"{name}_more": arrays[name]}):
-        with pytest.raises(FileFormatError, match="a matrix for each basis, which attribute and factor has which"):
+        with pytest.raises(FileFormatError, match="a matrix for each basis, and which attribute has which"):
             load_plan(forge(folder / "forged", plan, header, altered))

@@ -19,13 +19,15 @@ from residualplanner.workload import Workload
 BASES = "bases/"
 _ATTRIBUTES, _VARYING = f"{BASES}of_attribute", f"{BASES}varying"
 _FACTORS, _MESSAGES = f"{BASES}of_factor", f"{BASES}messages"
+#: The arrays of a strategy in which attributes vary.
+_OF_VARYING = (_VARYING, _FACTORS, _MESSAGES)
 
 
 def strategy_to_arrays(strategy: Strategy) -> tuple[list[str], dict[str, NDArray[Any]]]:
     """The family of each distinct basis, in order of first use, and arrays.
 
-    The arrays are a matrix for each, which of them every attribute has, (d,): -1 for the subtraction basis; which
-    attributes vary; which basis every factor of these has, (v,); and the messages.
+    The arrays are a matrix for each, and which of them every attribute has, (d,): -1 for the subtraction basis.  Where
+    attributes vary, also which these are, which basis every factor of them has, (v,), and the messages.
 
     Example:
         >>> from residualplanner.workload import AttributeSets, downward_closure
@@ -40,12 +42,10 @@ def strategy_to_arrays(strategy: Strategy) -> tuple[list[str], dict[str, NDArray
     families, arrays, index = matrices_to_arrays([strategy.bases[number] for number in used])
     stored = np.zeros(len(strategy.bases), dtype=np.int32)
     stored[used] = index
-    arrays |= {
-        _ATTRIBUTES: stored[strategy.of_attribute],
-        _VARYING: np.flatnonzero(strategy.varying).astype(np.int32),
-        _FACTORS: stored[strategy.of_factor],
-        _MESSAGES: strategy.messages,
-    }
+    arrays[_ATTRIBUTES] = stored[strategy.of_attribute]
+    if strategy.varying.any():
+        arrays[_VARYING] = np.flatnonzero(strategy.varying).astype(np.int32)
+        arrays[_FACTORS], arrays[_MESSAGES] = stored[strategy.of_factor], strategy.messages
     return families, arrays
 
 
@@ -58,7 +58,11 @@ def strategy_from_arrays(workload: Workload, families: object, arrays: Mapping[s
         WorkloadError: the bases of an attribute do not fit one another, or there are more or fewer messages than they
             need.
     """
-    stored = matrices_from_arrays(families, arrays, others={_ATTRIBUTES, _VARYING, _FACTORS, _MESSAGES})
+    number = np.empty(0, dtype=np.int32)
+    none: dict[str, NDArray[Any]] = {_VARYING: number, _FACTORS: number, _MESSAGES: np.empty(0)}
+    told = _OF_VARYING if arrays.get(_VARYING, none[_VARYING]).size else ()
+    stored = matrices_from_arrays(families, arrays, others={_ATTRIBUTES, *told})
+    arrays = none | dict(arrays)
     sizes, varying = np.array(workload.domain.sizes, dtype=np.int64), np.zeros(len(workload.domain), dtype=np.bool_)
     positions, messages = arrays[_VARYING], arrays[_MESSAGES]
     if (
@@ -115,7 +119,8 @@ def matrices_from_arrays(
     names = [f"{BASES}matrix_{number}" for number in range(len(families))]
     if {name for name in arrays if name.startswith(BASES)} != {*others, *names}:
         raise FileFormatError(
-            "a plan must have a matrix for each basis, which attribute and factor has which, and messages"
+            "a plan must have a matrix for each basis, and which attribute has which; where attributes vary, which "
+            "basis every factor has, and messages"
         )
     stored = tuple(_basis(name, family, arrays[name]) for name, family in zip(names, families, strict=True))
     if len(matrices_to_arrays(stored)[0]) != len(families):

@@ -122,11 +122,10 @@ def test_plans_with_one_basis_for_each_attribute_are_written_as_before():
     plan = replace(small_plan(), budget=pcost(99))
     one = replace(plan, strategy=constant_strategy(plan.closure, plan.strategy.of_attributes))
     header, arrays = plan_to_archive(one)
-    assert {name: arrays[name].size for name in ("bases/varying", "bases/of_factor", "bases/messages")} == {
-        "bases/varying": 0,
-        "bases/of_factor": 0,
-        "bases/messages": 0,
-    }
+    assert sorted({name.rstrip("0123456789") for name in arrays if name.startswith("bases/")}) == [
+        "bases/matrix_",
+        "bases/of_attribute",
+    ]
     assert set(header) == set(plan_to_archive(plan)[0])
     assert not plan_from_archive(header, arrays).strategy.varying.any()
 
