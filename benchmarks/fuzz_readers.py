@@ -28,8 +28,8 @@ from residualplanner.cli.spec_objects import budget_of_spec, domain_of_spec, tar
 from residualplanner.errors import ResidualPlannerError
 from residualplanner.measurement import IntegerAnswers, Measurement, NoiseRecord
 from residualplanner.measurement.answers import residual_count
-from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.lattice import lattice_divisors
+from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.precision import measured_cost, precision_of
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of
