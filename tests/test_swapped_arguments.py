@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
+from residualplanner.reporting import write_report
 
 SECRET = 918273645
 DOMAIN = rp.Domain({"age": 2, "sex": 3, "home": 4})
@@ -54,6 +55,11 @@ TAKERS = {
     "plan.save": (PLAN.save, str, r'plan.save: path must be .*plan.save\("people.plan"\)'),
     "measurement.save": (MEASUREMENT.save, str, r"measurement.save: path must be "),
     "release.save": (RELEASE.save, str, r"release.save: path must be "),
+    "write_report": (
+        lambda x: write_report("people.plan", x),
+        str,
+        r'write_report: path must be a str or a PathLike, got .*write write_report\(plan, "plan.html"\)',
+    ),
     "Ledger.open": (rp.Ledger.open, str, r'Ledger.open: path must be .*Ledger.open\("people.ledger"\)'),
     "Ledger.create": (
         lambda x: rp.Ledger.create(x, budget=BUDGET, data_set="people"),

@@ -135,7 +135,9 @@ def _text_of_first_line(path: Path) -> str:
         with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
             line = file.readline(SIZE_LIMIT + 1)
         text = line.decode("utf-8-sig")
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error):
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise FileFormatError(f"{path} is not gzipped, or damaged or cut off; copy or write it again") from None
+    except UnicodeDecodeError:
         raise FileFormatError(f"{path}: its first line is not a line of column names in UTF-8") from None
     if len(line) > SIZE_LIMIT:
         raise FileFormatError(f"{path}: its first line is longer than {SIZE_LIMIT:,} bytes")

@@ -39,7 +39,8 @@ _FILES = """\
   release/index.csv        which file holds which table
   release/tables/          the tables: estimate, standard error, margin of error, confidence interval
   release/metadata.json    what their columns mean
-  release/manifest.json    how they were made, and what that cost\
+  release/manifest.json    how they were made, and what that cost
+  release/release.plan     the plan again, which the manifest is checked against\
 """
 _NEXT = """\
   Look at the tables and their errors on one page:
@@ -49,7 +50,7 @@ _NEXT = """\
   Make tables of it:
     residualplanner release {folder}/adult.toml {folder}/adult.parquet -o other-release
   Publish tables of your own records:
-    residualplanner init YOUR.csv\
+    residualplanner init YOUR.csv --header\
 """
 
 

@@ -186,7 +186,7 @@ class Ledger:
         records_per_person: int = 1,
         label: str = "",
     ) -> LedgerEntry:
-        """Charge the cost of one release, before any record is read for it.
+        """Charge the cost of one release, before any record is counted for it.
 
         Args:
             cost: its exact pcost, > 0; one with thousands of digits is rounded up.

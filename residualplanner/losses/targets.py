@@ -111,7 +111,8 @@ class Targets:
         Raises:
             As `of`.
         """
-        ratios: FloatArray = margin_factor(self.level) * np.sqrt(max_variance) / self.in_order(workload)
+        with np.errstate(over="ignore"):  # a target so far below what there is that no float says how far
+            ratios: FloatArray = margin_factor(self.level) * np.sqrt(max_variance) / self.in_order(workload)
         return ratios
 
     def _array(self, workload: Workload) -> FloatArray:

@@ -5,6 +5,7 @@ Reads: a plan, or a file somebody hands over.  Gives: a file, or a Plan whose co
 
 import io
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -240,6 +241,6 @@ def _text(header: Mapping[str, Any], name: str) -> str:
 
 def _number(header: Mapping[str, Any], name: str) -> float:
     value = header[name]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        raise FileFormatError(f"a plan's {name} must be a number, at least 0")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
+        raise FileFormatError(f"a plan's {name} must be a number, at least 0 and not too large")
     return float(value)

@@ -30,6 +30,7 @@ def strategy_to_arrays(strategy: Strategy) -> tuple[list[str], dict[str, NDArray
     attributes vary, also which these are, which basis every factor of them has, (v,), and the messages.
 
     Example:
+        >>> from residualplanner.strategy import varying_strategy
         >>> from residualplanner.workload import AttributeSets, downward_closure
         >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
         >>> bases = (integer_basis([[1, -1]], "given"), subtraction_basis(3), integer_basis([[2, -1]], "given"))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from residualplanner._atomic import PathLike, require_free_folder, write_whole, write_whole_folder
+from residualplanner._checks import require_path
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan, load_plan
 from residualplanner.reconstruction import Release
@@ -42,6 +43,7 @@ def write_report(
         replace: whether a report and its folder of figures that are there are replaced; other files never are.
 
     Raises:
+        ArgumentError: ``path`` is none, as where the two arguments stand in each other's place.
         FileExistsError: the page or the folder is there already, or is no report that could be replaced.
         FileFormatError: ``source`` is a file or folder of another kind, or was altered since it was written.
         BudgetError: ``level`` is not between 0 and 1.
@@ -53,6 +55,7 @@ def write_report(
         release's is post-processing.
     Cost: about two seconds, more where there are very many tables or other weightings are planned for comparison.
     """
+    require_path("write_report", path, 'write_report(plan, "plan.html")')
     require_matplotlib()
     require_jinja2()
     page = Path(path)

@@ -8,7 +8,9 @@ every column that no schema knows, so the schema's rules decide what becomes of 
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -30,7 +32,7 @@ _HEADER = "the first line of {name!r} is not a line of column names"
 _UNSOUND = {
     False: (
         "lines in which a quote does not close or stands inside a field, or a carriage return stands outside quotes, "
-        "or of more than 16 MiB (values that contain newlines are read on request only: "
+        "or that are longer than 16 MiB (values that contain newlines are read on request only: "
         "CsvFile(path, newlines_in_values=True), on the command line --newlines-in-values)"
     ),
     True: "quotes or carriage returns inside fields without quotes, or records of more than 16 MiB",
@@ -135,8 +137,15 @@ class _Table:
             yield from pieces_of_records(stream, newlines_in_values=self.file.newlines_in_values)
 
 
-def _open(path: Path) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.open(path) if _is_zipped(path) else path.open("rb"))
+@contextmanager
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    """The file's bytes, unpacked; DataError where they cannot be unpacked to the end."""
+    try:
+        with cast("IO[bytes]", gzip.open(path) if _is_zipped(path) else path.open("rb")) as stream:
+            yield stream
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        message = f"the file {path.name!r} is not gzipped, or damaged or cut off; copy or write it again"
+        raise DataError(message) from None
 
 
 def _is_zipped(path: Path) -> bool:

@@ -17,6 +17,8 @@ def test_the_demo_writes_what_it_says(run, folder):
     for name in ("adult.toml", "adult.plan", "adult.parquet", "release/errors.csv", "release/index.csv"):
         assert name in result.stdout
         assert (made / name).is_file()
+    written = {f"release/{path.name}" + "/" * path.is_dir() for path in (made / "release").iterdir()}
+    assert written == {line.split()[0] for line in result.stdout.splitlines() if line.startswith("  release/")}
     assert len(pd.read_csv(made / "release" / "index.csv")) == 1 + 14 + 91
     assert len(list((made / "release" / "tables").iterdir())) == 106
     assert "32,650" not in result.stdout  # the true margin is not told, only the cells of one table
@@ -38,7 +40,8 @@ def test_the_commands_that_the_demo_recommends_work(run, folder):
     told = run("demo", "-o", "d", "--order", "1").stdout
     commands = [line.split()[1:] for line in told.splitlines() if line.strip().startswith("residualplanner ")]
     assert [command[0] for command in commands] == ["report", "plan", "release", "init"]
-    for command in commands[:3]:
+    (folder / "YOUR.csv").write_text("age,sex\n31,F\n")
+    for command in commands:
         assert run(*command).exit_code == 0
 
 

@@ -441,3 +441,10 @@ def test_kinds_of_query_that_do_not_fit_their_attributes_are_refused(kinds, mess
     header, arrays = plan_to_archive(small_plan())
     with pytest.raises(FileFormatError, match=message):
         plan_from_archive({**header, "kinds": kinds}, arrays)
+
+
+@pytest.mark.parametrize("field", ["loss_value", "gap"])
+def test_a_number_too_large_for_a_float_is_refused(field):
+    header, arrays = plan_to_archive(small_plan())
+    with pytest.raises(FileFormatError, match=f"a plan's {field} must be a number, at least 0 and not too large"):
+        plan_from_archive({**header, field: 10**400}, arrays)

@@ -300,3 +300,8 @@ def test_many_targets_are_found_quickly():
     workload = marginals(Domain({f"{NAMES[i % 8]}{i}": 2 + i % 4 for i in range(100)}), up_to=2)
     loss = Targets(dict.fromkeys(workload, 10.0))
     np.testing.assert_array_equal(loss.in_order(workload), np.full(len(workload), 10.0))
+
+
+def test_a_target_further_below_than_floats_can_say_is_not_met():
+    workload = Workload(Domain({"a": 2}), [("a",)])
+    assert not Targets([(("a",), 1e-300)]).are_met(workload, np.array([1e300])).any()

@@ -233,6 +233,18 @@ def test_a_header_that_cannot_be_used_is_refused(text, message, tmp_path):
     assert "www" not in str(caught.value)
 
 
+@pytest.mark.parametrize("unknown", ["error", "drop"])
+def test_a_file_that_cannot_be_unpacked_to_its_end_is_said_to_be_damaged(unknown, tmp_path):
+    domain = Domain({"v": Attribute("v", labels=["x", "y"], unknown=unknown, missing="drop")})
+    numbers = np.random.default_rng(1).integers(10**9, size=500)
+    zipped = gzip.compress(b"v,w\n" + b"".join(b"x,%d\n" % number for number in numbers))
+    inside = bytearray(zipped)
+    inside[500:520] = b"\xff" * 20
+    for content in (b"v,w\nx,y\n", zipped[:15], zipped[:1000], zipped[:-6], bytes(inside)):
+        with pytest.raises(DataError, match=r"the file 'r\.csv\.gz' is not gzipped, or damaged or cut off; copy or"):
+            open_source(written(tmp_path, content, "r.csv.gz"), domain)
+
+
 def test_other_columns_may_share_a_name_and_names_may_be_quoted(tmp_path):
     file = written(tmp_path, b'\xef\xbb\xbfw,"a ""b"", c",w\n1,x,2\n3,y,4\n')
     domain = Domain({'a "b", c': attribute('a "b", c')})
