@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._atomic import PathLike, require_free_folder, write_whole, write_whole_folder
+from residualplanner._atomic import PathLike, require_free_folder, write_atomically, write_folder_atomically
 from residualplanner._checks import frozen, require_path
 from residualplanner._file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner._json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
@@ -34,8 +34,8 @@ __all__ = [
     "read_archive",
     "require_free_folder",
     "write_archive",
-    "write_whole",
-    "write_whole_folder",
+    "write_atomically",
+    "write_folder_atomically",
 ]
 
 #: The longest header, in bytes.
@@ -81,7 +81,7 @@ def write_archive(
     """
     require_path(f"{kind}.save", path, f'{kind}.save("people.{kind}")')
     pieces = archive_pieces(kind=kind, version=version, header=header, arrays=arrays)
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         pieces(file)
 
 

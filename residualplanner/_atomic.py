@@ -17,7 +17,7 @@ PathLike = str | os.PathLike[str]
 
 
 @contextmanager
-def write_whole(path: PathLike) -> Iterator[BinaryIO]:
+def write_atomically(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file that takes the place of ``path`` when the block ends, and vanishes if the block raises.
 
     A killed process leaves the old file, or none, and a hidden ``.NAME.XXXXXXXX.partial`` beside it.
@@ -44,7 +44,7 @@ def write_whole(path: PathLike) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def write_whole_folder(path: PathLike) -> Iterator[Path]:
+def write_folder_atomically(path: PathLike) -> Iterator[Path]:
     """Make a folder that becomes ``path`` when the block ends, and vanishes if the block raises.
 
     A killed process leaves no ``path`` and a hidden ``.NAME.XXXXXXXX.partial`` beside it.  What the block wrote is not

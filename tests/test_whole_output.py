@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from residualplanner._archive import read_archive, write_archive, write_whole, write_whole_folder
+from residualplanner._archive import read_archive, write_archive, write_atomically, write_folder_atomically
 
 KIND = {"kind": "plan", "version": 3}
 
@@ -29,12 +29,12 @@ def test_a_block_that_raises_leaves_what_was_there(tmp_path, failure, exists):
         (tmp_path / "out").write_text("old")
 
     def half_a_file():
-        with write_whole(tmp_path / "out") as file:
+        with write_atomically(tmp_path / "out") as file:
             file.write(b"new")
             raise failure
 
     def half_a_folder():
-        with write_whole_folder(tmp_path / "folder") as folder:
+        with write_folder_atomically(tmp_path / "folder") as folder:
             (folder / "part").write_text("new")
             raise failure
 
@@ -78,7 +78,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(path):
 
 def test_a_new_file_replaces_an_old_one(tmp_path):
     for text in (b"one", b"two"):
-        with write_whole(tmp_path / "out") as file:
+        with write_atomically(tmp_path / "out") as file:
             file.write(text)
     assert (tmp_path / "out").read_bytes() == b"two"
 
@@ -93,22 +93,22 @@ def test_targets_that_cannot_be_are_refused_before_any_work(tmp_path):
             worked.append(context)
 
     with pytest.raises(IsADirectoryError, match="is a folder; name a file"):
-        attempt(write_whole(tmp_path / "full"))
+        attempt(write_atomically(tmp_path / "full"))
     with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
-        attempt(write_whole(tmp_path / "none" / "out"))
+        attempt(write_atomically(tmp_path / "none" / "out"))
     with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
-        attempt(write_whole_folder(tmp_path / "none" / "out"))
+        attempt(write_folder_atomically(tmp_path / "none" / "out"))
     with pytest.raises(FileExistsError, match="is not empty; name a new folder"):
-        attempt(write_whole_folder(tmp_path / "full"))
+        attempt(write_folder_atomically(tmp_path / "full"))
     with pytest.raises(FileExistsError, match="is a file; name a new folder"):
-        attempt(write_whole_folder(tmp_path / "full" / "file"))
+        attempt(write_folder_atomically(tmp_path / "full" / "file"))
     assert not worked
     assert (tmp_path / "full" / "file").read_text() == "mine"
 
 
 def test_a_folder_may_take_the_place_of_an_empty_one(tmp_path):
     (tmp_path / "out").mkdir()
-    with write_whole_folder(tmp_path / "out") as folder:
+    with write_folder_atomically(tmp_path / "out") as folder:
         assert folder.parent == tmp_path
         (folder / "part").write_text("new")
     assert (tmp_path / "out" / "part").read_text() == "new"
@@ -117,7 +117,7 @@ def test_a_folder_may_take_the_place_of_an_empty_one(tmp_path):
 
 def test_a_folder_that_was_filled_meanwhile_is_kept(tmp_path):
     def fill():
-        with write_whole_folder(tmp_path / "out") as folder:
+        with write_folder_atomically(tmp_path / "out") as folder:
             (folder / "part").write_text("new")
             (tmp_path / "out").mkdir()
             (tmp_path / "out" / "theirs").write_text("kept")
@@ -130,12 +130,12 @@ def test_a_folder_that_was_filled_meanwhile_is_kept(tmp_path):
 
 KILLED = """
 import sys, pathlib, numpy as np
-from residualplanner._archive import write_archive, write_whole_folder
+from residualplanner._archive import write_archive, write_folder_atomically
 base = pathlib.Path(sys.argv[1])
 print("ready", flush=True)
 for turn in range(10**6):
     write_archive(base / "file", kind="plan", version=3, header={"turn": turn}, arrays={"a": np.full(200_000, turn)})
-    with write_whole_folder(base / f"folder{turn}") as folder:
+    with write_folder_atomically(base / f"folder{turn}") as folder:
         for part in range(20):
             (folder / f"part{part}").write_bytes(bytes(1000))
 """
@@ -165,6 +165,6 @@ def test_a_killed_process_leaves_complete_output_or_none(tmp_path):
 
 def test_leftovers_of_a_killed_process_do_not_hinder_the_next(tmp_path):
     (tmp_path / ".out.0a1b2c3d.partial").write_text("half")
-    with write_whole(tmp_path / "out") as file:
+    with write_atomically(tmp_path / "out") as file:
         file.write(b"whole")
     assert (tmp_path / "out").read_text() == "whole"

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from residualplanner._atomic import write_whole
+from residualplanner._atomic import write_atomically
 from residualplanner._version import __version__
 from residualplanner.cli.messages.failures import (
     reported_failures,
@@ -143,7 +143,7 @@ def init(
 
     start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
     with telling_outputs(path):
-        with write_whole(path) as file:
+        with write_atomically(path) as file:
             file.write(start.text.encode("utf-8"))
         say_start(start, source, path, Output(quiet, as_json))
 

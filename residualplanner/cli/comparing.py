@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner._atomic import write_whole
+from residualplanner._atomic import write_atomically
 from residualplanner._words import number_text, rounded_up, table_text
 from residualplanner.cli.messages.failures import telling_outputs
 from residualplanner.cli.messages.output import Output
@@ -44,7 +44,7 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
     _say_tables(comparison, level, output)
     if path is not None:
         with telling_outputs(path):
-            with write_whole(path) as file:
+            with write_atomically(path) as file:
                 write_errors(_flat(comparison), file)
             output.wrote(path, ": the error of every table under each plan.")
 

@@ -7,7 +7,7 @@ import itertools
 import shutil
 from pathlib import Path
 
-from residualplanner._atomic import write_whole_folder
+from residualplanner._atomic import write_folder_atomically
 from residualplanner._margins import margin_factor
 from residualplanner._words import number_text
 from residualplanner.cli.messages.output import Output
@@ -58,7 +58,7 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
     """Plan, measure and reconstruct tables of up to ``order`` attributes and ``max_cells`` cells; write ``folder``."""
     domain, data = adult()
     output.say(_INTRODUCTION)
-    with write_whole_folder(folder) as partial:
+    with write_folder_atomically(folder) as partial:
         spec_path = partial / "adult.toml"
         spec_path.write_text(spec_text(domain, up_to=order, max_cells=max_cells), encoding="utf-8")
         shutil.copyfile(data, partial / "adult.parquet")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from residualplanner._atomic import write_whole, write_whole_folder
+from residualplanner._atomic import write_atomically, write_folder_atomically
 from residualplanner.cli.messages.failures import notes_of
 from residualplanner.cli.messages.output import command_text
 from residualplanner.errors import ResidualPlannerError
@@ -66,7 +66,7 @@ def require_space(path: Path, size: int) -> None:
 
     Called before anything is spent: what is measured then will not fail to be written for want of space.
     """
-    with suppress(_EnoughError), write_whole(path) as file:
+    with suppress(_EnoughError), write_atomically(path) as file:
         _set_aside(file.fileno(), size)
         raise _EnoughError
 
@@ -96,7 +96,7 @@ def require_room_for_tables(
         measurement: where what is measured is kept until then, maybe on the same disk.
         size: of its file, in bytes.
     """
-    with suppress(_EnoughError), write_whole_folder(folder):
+    with suppress(_EnoughError), write_folder_atomically(folder):
         raise _EnoughError
     where = folder.absolute().parent
     per_cell, per_table = _LEAST[file_format]

@@ -5,7 +5,7 @@ Reads: checked specs, plans, measurements; in `measure_records` alone, records. 
 
 from pathlib import Path
 
-from residualplanner._atomic import write_whole
+from residualplanner._atomic import write_atomically
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.sizes import require_writable, say_search
 from residualplanner.cli.messages.summary import say_errors, say_plan, say_workload, write_errors
@@ -48,7 +48,7 @@ def write_plan(plan: Plan, path: Path, *, level: float, output: Output) -> None:
     with output.progress("computing the error table"):
         errors = plan.errors(level=level)
     say_errors(errors, output)
-    with output.progress("writing the plan"), write_whole(errors_path(path)) as file:
+    with output.progress("writing the plan"), write_atomically(errors_path(path)) as file:
         write_errors(errors, file)
         plan.save(path)
 

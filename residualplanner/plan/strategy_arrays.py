@@ -77,11 +77,13 @@ def strategy_from_arrays(workload: Workload, families: object, arrays: Mapping[s
     varying[positions] = True
     factors = int(varying[workload.closure.attribute_of_factor].sum()) if len(positions) else 0
     index = index_from_arrays(arrays, {_ATTRIBUTES: len(sizes), _FACTORS: factors}, len(stored))
-    plain, of_attribute = np.unique(np.where(index[: len(sizes)] < 0, -sizes, index[: len(sizes)]), return_inverse=True)
-    bases = (*(subtraction_basis(-code) if code < 0 else stored[code] for code in plain.tolist()), *stored)
-    if (index[len(sizes) :] < 0).any():
+    of_attribute, of_factor = index[: len(sizes)], index[len(sizes) :]
+    if (of_factor < 0).any():
         raise FileFormatError(f"{_FACTORS} must name a basis that is stored for every factor")
-    return Strategy(workload.closure, bases, of_attribute, varying, index[len(sizes) :] + len(plain), messages)
+    plain, rank = np.unique(sizes[of_attribute < 0], return_inverse=True)
+    of_attribute[of_attribute < 0] = len(stored) + rank
+    bases = (*stored, *map(subtraction_basis, plain.tolist()))
+    return Strategy(workload.closure, bases, of_attribute, varying, of_factor, messages)
 
 
 def matrices_to_arrays(bases: Sequence[Basis]) -> tuple[list[str], dict[str, NDArray[Any]], NDArray[np.int32]]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from residualplanner._atomic import PathLike, require_free_folder, write_whole, write_whole_folder
+from residualplanner._atomic import PathLike, require_free_folder, write_atomically, write_folder_atomically
 from residualplanner._checks import require_path
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan, load_plan
@@ -66,7 +66,7 @@ def write_report(
         subject, error_rows(subject), tuple(figures_of(subject)), tuple(estimates_of(subject)), total_texts(subject)
     )
     text = page_of(contents, figures.name)
-    with _aside(figures), write_whole(page) as file, write_whole_folder(figures) as folder:
+    with _aside(figures), write_atomically(page) as file, write_folder_atomically(figures) as folder:
         for figure in (*contents.figures, *(table.figure for table in contents.estimates)):
             (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8", newline="\n")
             _write_csv(figure.data, folder / f"{figure.name}.csv")

@@ -27,9 +27,8 @@ from residualplanner.privacy import Neighbors, zcdp
 from residualplanner.queries import Prefix
 from residualplanner.reconstruction import Release, reconstruct
 from residualplanner.reporting.shown_table import with_margins
-from residualplanner.strategy import shape_groups
+from residualplanner.strategy import basis_groups, subtraction_strategy
 from residualplanner.workload import marginals
-from strategies import bases_of
 
 RHOS = ["1e-6", "0.001", "0.1", "0.3", "0.5", "1", "2", "3.3", "7", "20", "41", "100", "1e4", "1e8"]
 
@@ -160,7 +159,7 @@ def test_the_refinement_is_the_least_power_of_two_that_makes_the_noise_wide(divi
 
 
 def test_one_refinement_serves_all_sets_with_the_same_bases():
-    groups = shape_groups(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1).closure, bases_of((4, 4, 4)))
+    groups = basis_groups(subtraction_strategy(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1)))
     found = lattice_divisors(groups, np.array([2.0**10, 1.0, 2.0**20, 2.0**-60]), Neighbors("add-remove", 1))
     assert found == (2**27, 4 * 2**30)
 
@@ -176,7 +175,7 @@ def test_a_public_total_is_published_as_it_is_and_its_margin_covers_it():
 
 
 def test_a_total_that_is_public_and_has_noise_all_the_same_has_fine_noise():
-    groups = shape_groups(marginals(Domain({"a": 3}), up_to=1).closure, bases_of((3,)))
+    groups = basis_groups(subtraction_strategy(marginals(Domain({"a": 3}), up_to=1)))
     replaced = Neighbors("replace", 1)
     assert lattice_divisors(groups, np.array([1.0, 1.0]), replaced)[0] == NOISE_SCALE
     assert lattice_divisors(groups, np.array([2.0**10, 1.0]), replaced)[0] == 1

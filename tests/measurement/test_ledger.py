@@ -501,8 +501,8 @@ def test_another_ledger_in_its_place_is_noticed(path):
 
 
 def limit_size(monkeypatch, size):
-    for module in ("ledger_file", "ledger_lines"):
-        monkeypatch.setattr(f"residualplanner.measurement.{module}.SIZE_LIMIT", size)
+    for module in ("file", "lines"):
+        monkeypatch.setattr(f"residualplanner.ledger.{module}.SIZE_LIMIT", size)
 
 
 def test_a_huge_file_is_refused(path, monkeypatch):

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from residualplanner import _whole
+from residualplanner import _atomic
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger import Ledger
@@ -31,7 +31,8 @@ gate = sys.modules[measure.__module__]
 KILLED = """
 import os, random, signal, sys, time
 from fractions import Fraction
-from residualplanner.ledger import Ledger, file as ledger_file
+from residualplanner.ledger import Ledger
+from residualplanner.ledger import file as ledger_file
 from residualplanner.privacy import pcost
 
 class Bits:
@@ -119,7 +120,7 @@ class FailingSystem:
         if call == "flock":
             patch.setattr(fcntl, "flock", self.fail)
         else:
-            for module in (ledger_file, _whole):
+            for module in (ledger_file, _atomic):
                 patch.setattr(module, "os", SimpleNamespace(**{**vars(os), call: self.fail}))
 
     def fail(self, *arguments):
@@ -326,7 +327,7 @@ def test_a_new_ledger_is_forced_to_the_disk_and_so_is_its_name(tmp_path, monkeyp
         forced.append(os.readlink(f"/proc/self/fd/{handle}"))
         os.fsync(handle)
 
-    for module in (ledger_file, _whole):
+    for module in (ledger_file, _atomic):
         monkeypatch.setattr(module, "os", SimpleNamespace(**{**vars(os), "fsync": fsync}))
     Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
     assert forced == [str(tmp_path / "ledger"), str(tmp_path)]

@@ -156,7 +156,7 @@ def test_memory_that_runs_out_later_is_told_in_our_words(monkeypatch, tmp_path):
     measurement.save(tmp_path / "m")
     release = reconstruct(measurement)
     with monkeypatch.context() as patch:
-        patch.setattr("residualplanner.strategy.accuracy.OneBasisAccuracy.table", out_of_memory)
+        patch.setattr("residualplanner.strategy.accuracy.Accuracy.table", out_of_memory)
         for ask in (plan.variance, plan.covariance, plan.expected_max_abs_error):
             with pytest.raises(ResourceError, match="not enough memory for errors of this size"):
                 ask(("a",))

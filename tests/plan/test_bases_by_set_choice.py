@@ -76,9 +76,9 @@ def test_attributes_that_can_be_exchanged_have_the_same_bases_messages_and_noise
     by_set, plan = planned("exchanged").strategy, planned("exchanged")
     assert len(by_set.bases) == 3  # of single attributes, of pairs, and the subtraction basis
     for sets in ([(0,), (1,), (2,)], [(0, 1), (0, 2), (1, 2)], [(0, 3), (1, 3), (2, 3)]):
-        places = [by_set.place(A, i) for A in sets for i in A if i < 3]
-        assert len({by_set.factor_bases[place] for place in places}) == 1
-        assert len({by_set.messages_at(place).tobytes() for place in places}) == 1
+        factors = [(A, i) for A in sets for i in A if i < 3]
+        assert len({id(by_set.basis(A, i)) for A, i in factors}) == 1
+        assert len({by_set.messages_of(A, i).tobytes() for A, i in factors}) == 1
         noise = [plan.noise_array[plan.closure.positions_of([A])[0]] for A in sets]
         np.testing.assert_allclose(noise, noise[0], rtol=1e-12)
     assert len({planned("ring").strategy.factor_bases[i] for i in range(4)}) == 4

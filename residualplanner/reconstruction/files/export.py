@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._atomic import PathLike, write_whole_folder
+from residualplanner._atomic import PathLike, write_folder_atomically
 from residualplanner.errors import memory_for
 from residualplanner.measurement import Progress
 from residualplanner.plan import TOTAL, Plan, plan_bytes
@@ -67,7 +67,7 @@ def save_release(
     described = Description(
         plan, release.measurement.noise, file_format, asked, chosen, parts_of_workload(plan.workload)
     )
-    with write_whole_folder(folder) as partial:
+    with write_folder_atomically(folder) as partial:
         hashes = _write_files(release, partial, described, progress)
         manifest = manifest_bytes(release, file_format, profile=profile, level=chosen, hashes=hashes)
         write_new(partial / "manifest.json", [manifest])

@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 
 from residualplanner._version import __version__
+from residualplanner.bases import basis_codes
 from residualplanner.measurement import noise_to_json
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import kind_to_json
@@ -77,4 +78,5 @@ def _measured(plan: Plan, attribute: int) -> dict[str, Any]:
     told = {"family": basis.family, "answers": basis.answers}
     if not strategy.varying[attribute]:
         return told | {"pcost": str(basis.pcost)}
-    return told | {"bases": len(strategy.numbers_of(attribute))}
+    mine = [strategy.bases[number] for number in strategy.numbers_of(attribute)]
+    return told | {"bases": len(set(basis_codes(mine).tolist()))}

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-SAMPLER = Path("residualplanner/measurement/discrete_gaussian")
+SAMPLER = Path("residualplanner/discrete_gaussian")
 QUICK = ("test_tables.py", "test_attempts.py", "test_scales.py", "test_tails.py", "test_bits.py")
 GOLDEN = ("test_golden.py",)
 #: The tests most likely to notice a fault in a file.
