@@ -2,6 +2,7 @@
 
 from residualplanner.plan.error_table import TOTAL
 from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash, plan_to_archive
+from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.questions.comparison import Comparison, compare
 from residualplanner.plan.questions.cost_estimate import CostEstimate, bytes_text, cost_estimate, seconds_text
@@ -14,6 +15,7 @@ __all__ = [
     "Comparison",
     "CostEstimate",
     "CostOfMore",
+    "NoiseVariances",
     "Plan",
     "bytes_text",
     "compare",

@@ -21,11 +21,11 @@ from residualplanner.errors import BudgetError, WorkloadError, memory_for
 from residualplanner.losses import Loss, MaxVariance, SumOfVariances, Targets, importance_of, read_loss
 from residualplanner.optimize import svd_bound
 from residualplanner.plan.error_table import error_table
+from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.questions.cost_estimate import CostEstimate, cost_estimate
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.strategy import (
     Accuracy,
-    NoiseVariances,
     Strategy,
     TransposedTable,
     cost_upper_bound,

@@ -26,7 +26,6 @@ from residualplanner.strategy.neighbor_costs import (
     safe_row,
     with_token_cost,
 )
-from residualplanner.strategy.noise_variances import NoiseVariances
 from residualplanner.strategy.strategy import Strategy, constant_strategy, varying_strategy
 from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.transposed import TransposedTable
@@ -39,7 +38,6 @@ __all__ = [
     "Accuracy",
     "AnswerShares",
     "BasisGroups",
-    "NoiseVariances",
     "Strategy",
     "TableAccuracy",
     "TransposedTable",

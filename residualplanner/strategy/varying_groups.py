@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray
 from residualplanner.queries import Kind
 from residualplanner.strategy.strategy import Strategy
-from residualplanner.strategy.varying_axes import VaryingAxis
-from residualplanner.strategy.varying_tables import VaryingTable
+from residualplanner.strategy.varying_tables import VaryingAxis, VaryingTable
 from residualplanner.workload import row_numbers
 
 
