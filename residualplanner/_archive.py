@@ -238,7 +238,7 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
         reader = f", or read this one with load_{other}" if other in ("plan", "measurement") else ""
         raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}; name the {kind} file instead{reader}")
     if type(number) is not int or number < 1:
-        raise FileFormatError("its format version must be a whole number, at least 1; write the file again")
+        raise FileFormatError("its format version must be an integer, at least 1; write the file again")
     if number > version:
         raise FileFormatError(
             f"written by a newer version (format {number}, this reads {version}); upgrade residualplanner"

@@ -154,7 +154,7 @@ def small_matrix(data_draw, rows: int, columns: int, largest: int) -> np.ndarray
 
 @st.composite
 def bases_of(draw: st.DrawFn, size: int, *, subtraction: bool = True) -> Basis:
-    """The subtraction basis, or whole numbers that are well conditioned, sometimes fewer rows than size - 1."""
+    """The subtraction basis, or integers that are well conditioned, sometimes fewer rows than size - 1."""
     if size == 1 or (subtraction and draw(st.booleans())):
         return subtraction_basis(size)
     rows = draw(st.sampled_from([size - 1, size - 1, max(1, size - 2)]))

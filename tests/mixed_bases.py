@@ -1,6 +1,6 @@
 """Random small plans whose attributes have bases of every sort, and their mechanisms by explicit matrices.
 
-A basis is a matrix of whole numbers, or None for the subtraction basis.
+A basis is a matrix of integers, or None for the subtraction basis.
 """
 
 import math
@@ -132,7 +132,7 @@ def table_covariance(case: MixedCase, members: Members, kinds: Sequence[Kind]) -
 
 
 def random_matrix(size: int, rows: int, seed: int, *, most: int = 9, is_basis: bool = True) -> NDArray[np.int64]:
-    """Whole numbers whose rows, with a row of ones where they are a basis, are far from dependent."""
+    """Integers whose rows, with a row of ones where they are a basis, are far from dependent."""
     chance, ones = np.random.default_rng(seed), np.ones((1 if is_basis else 0, size))
     while True:
         B = chance.integers(-most, most, (rows, size), endpoint=True)

@@ -19,7 +19,7 @@ from residualplanner.workload import Workload
 from strategies import NAMES
 
 FAMILY = "optimal_by_set"
-#: The condition number, by rows of length 1, up to which random whole numbers are taken.
+#: The condition number, by rows of length 1, up to which random integers are taken.
 CONDITION = 30
 
 
@@ -90,7 +90,7 @@ def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3)
 
 
 def random_basis(rng: np.random.Generator, group: NDArray[np.int64]) -> Basis:
-    """Whole numbers, alike for values of one group, and one answer less than there are groups."""
+    """Integers, alike for values of one group, and one answer less than there are groups."""
     groups = int(group.max()) + 1
     while True:
         matrix = rng.integers(-4, 5, (groups - 1, groups))

@@ -20,7 +20,7 @@ from residualplanner.plan import Plan
 
 
 def integers_of(measurement: Measurement) -> dict[tuple[int, ...], NDArray[Any]]:
-    """The whole numbers of each set, flat, by its members."""
+    """The integers of each set, flat, by its members."""
     answers = measurement.residuals
     groups = answers.groups
     return {
@@ -96,7 +96,7 @@ class CountedBits(InsecureTestBits):
 
 
 def along_axes(tables: NDArray[Any], matrices: list[NDArray[Any] | None]) -> NDArray[Any]:
-    """A matrix of whole numbers, or none, along each axis of a stack of tables, entry by entry in Python integers."""
+    """A matrix of integers, or none, along each axis of a stack of tables, entry by entry in Python integers."""
     result = tables.astype(object)
     for axis, matrix in enumerate(matrices, start=1):
         if matrix is not None:

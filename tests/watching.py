@@ -172,7 +172,7 @@ def run(
 
 
 def numbers_of(measurement: Measurement) -> dict[tuple[int, ...], np.ndarray]:
-    """The noisy answers of every set, by its attributes' positions: whole numbers where the noise is discrete."""
+    """The noisy answers of every set, by its attributes' positions: integers where the noise is discrete."""
     answers, sets = measurement.residuals, list(measurement.plan.closure)
     stored = getattr(answers, "stored", answers.block)
     found = {}

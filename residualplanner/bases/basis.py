@@ -1,6 +1,6 @@
 """The residual basis of one attribute: what is measured of it, and how its values follow from that.
 
-Reads: a whole-number matrix.  Gives: Basis.
+Reads: an integer matrix.  Gives: Basis.
 Source: spec section 5, eqs. (24) to (28) and (36).
 """
 
@@ -25,7 +25,7 @@ class Basis:
     """The residual basis of one attribute of n values.
 
     Either the subtraction basis, measured by ``n I - 1 1^T`` with noise that becomes ``Sub Sub^T`` (spec eq. (35)), or
-    a matrix B of whole numbers, whose answers ``B x`` get independent noise of equal variance (spec eq. (36)).  With T
+    a matrix B of integers, whose answers ``B x`` get independent noise of equal variance (spec eq. (36)).  With T
     the row of ones above B, ``[u | G]`` is the pseudo-inverse of T, its inverse where B has n-1 rows: every query whose
     rows are combinations of T's is ``W (u 1^T + G B)``.
 
@@ -60,7 +60,7 @@ class Basis:
 
     @property
     def largest_entry(self) -> int:
-        """The largest entry in size of the whole-number matrix that counts are multiplied by before there is noise."""
+        """The largest entry in size of the integer matrix that counts are multiplied by before there is noise."""
         return self.size if self.matrix is None else int(np.abs(self.matrix).max())
 
     @property
@@ -135,7 +135,7 @@ def subtraction_basis(size: int) -> Basis:
 
 
 def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> Basis:
-    """The basis of a whole-number matrix B (m, n), 1 <= m < n.
+    """The basis of an integer matrix B (m, n), 1 <= m < n.
 
     Args:
         matrix (m, n): B.
@@ -153,7 +153,7 @@ def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> B
     """
     B = np.array(matrix)
     if B.dtype.kind not in "iu" or B.ndim != 2 or not 1 <= len(B) < B.shape[1]:
-        raise WorkloadError(f"a basis must be whole numbers of shape (m, n), 1 <= m < n, got {B.dtype} {B.shape}")
+        raise WorkloadError(f"a basis must be integers of shape (m, n), 1 <= m < n, got {B.dtype} {B.shape}")
     if not (abs(B.astype(object)) <= 2**50).all():
         raise WorkloadError("a basis must have entries of at most 2**50")
     B = B.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Whole-number matrices in place of real ones, so that a basis of any kind can be measured with exact noise.
+"""Integer matrices in place of real ones, so that a basis of any kind can be measured with exact noise.
 
 Reads: a basis matrix S.  Gives: IntegerTwin: ``B = round(2**b S)``, of which `integer_basis` makes a basis.
 Source: spec eq. (36).
@@ -22,10 +22,10 @@ _CONDITION = 1e8
 
 
 class IntegerTwin(NamedTuple):
-    """A whole-number matrix that stands for a real one.
+    """An integer matrix that stands for a real one.
 
     Attributes:
-        matrix (n-1, n): B, int64: in whole numbers, close to ``2**exponent`` times the matrix that it stands for.
+        matrix (n-1, n): B, int64: in integers, close to ``2**exponent`` times the matrix that it stands for.
         exponent: b.
         loss: how much larger, relative and at equal privacy cost, a variance is at most than with the matrix that B
             stands for; see `integer_twin`.
@@ -37,7 +37,7 @@ class IntegerTwin(NamedTuple):
 
 
 def integer_twin(basis: ArrayLike, *, loss: float = LOSS) -> IntegerTwin:
-    """The whole-number twin of a basis matrix, with the smallest exponent that loses little enough.
+    """The integer twin of a basis matrix, with the smallest exponent that loses little enough.
 
     Args:
         basis (n-1, n): S, with n >= 2; the rows of ones and S together must be independent.
@@ -68,9 +68,7 @@ def integer_twin(basis: ArrayLike, *, loss: float = LOSS) -> IntegerTwin:
         found = _loss(rounded, G, u, pcost)
         if found < loss:
             return IntegerTwin(frozen(rounded.astype(np.int64)), exponent, found)
-    raise WorkloadError(
-        "a basis matrix must be well conditioned; no whole-number matrix comes close enough to this one"
-    )
+    raise WorkloadError("a basis matrix must be well conditioned; no integer matrix comes close enough to this one")
 
 
 def _inverse_parts(basis: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

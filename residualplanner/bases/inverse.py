@@ -1,6 +1,6 @@
-"""The inverse of a row of ones above a matrix of whole numbers, to the last digits of floating point.
+"""The inverse of a row of ones above a matrix of integers, to the last digits of floating point.
 
-Reads: a whole-number matrix B.  Gives: u and G.
+Reads: an integer matrix B.  Gives: u and G.
 Source: spec section 5, eq. (24).
 """
 

@@ -1,6 +1,6 @@
-"""Whole-number matrices close to real ones, with columns that are as long.
+"""Integer matrices close to real ones, with columns that are as long.
 
-Reads: a real residual matrix.  Gives: whole numbers.
+Reads: a real residual matrix.  Gives: integers.
 Source: spec eq. (36).
 """
 
@@ -15,10 +15,10 @@ _PAIR_ROWS = 64
 
 
 def rounded_matrix(S: NDArray[np.float64], exponent: int, slack: float = 0.0) -> IntArray:
-    """``2**exponent S`` in whole numbers, with columns of almost the same length.
+    """``2**exponent S`` in integers, with columns of almost the same length.
 
     At the optimum, what a small change of S does to the loss is of second order, but for the lengths of the columns:
-    the longest is paid for.  So after rounding to the nearest whole numbers some entries are moved by one until the
+    the longest is paid for.  So after rounding to the nearest integers some entries are moved by one until the
     lengths are right, those first that lose least closeness for what they change; in short columns then two at a time.
 
     Args:

@@ -1,4 +1,4 @@
-"""Alias tables in whole numbers: a cell is drawn with probability exactly ``weight / total``.
+"""Alias tables in integers: a cell is drawn with probability exactly ``weight / total``.
 
 Reads: weights.  Gives: for each column, the threshold below which it stands for its own cell and the cell it stands
 for otherwise.
@@ -19,7 +19,7 @@ def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> Alias
     """Split cells over columns of equal capacity, at most two cells to a column.
 
     Args:
-        weights (n,): whole numbers, at least 0, of sum ``columns * capacity``; n is at most ``columns``.
+        weights (n,): integers, at least 0, of sum ``columns * capacity``; n is at most ``columns``.
         columns: how many columns.
         capacity: the weight that each column holds.
 

@@ -1,6 +1,6 @@
 """One attempt at each of many draws, in one vector pass.
 
-Reads: random words, scales.  Gives: whole numbers, and which of them are kept.
+Reads: random words, scales.  Gives: integers, and which of them are kept.
 
 A word of 64 bits is, from the top: 11 bits for a column of the table, 15 for the choice between its two cells, 17 for
 the place in the block, 21 for the uniform number U.  Where blocks are longer than ``2**17``, 32 more bits extend the
@@ -52,7 +52,7 @@ class Proposals(NamedTuple):
     """What a vector of attempts came to, the rare ones that floats may not decide still open.
 
     Attributes:
-        values (n,): the whole numbers proposed; of no meaning where a tail was hit.
+        values (n,): the integers proposed; of no meaning where a tail was hit.
         kept (n,): whether floats decided to keep them.
         open (k,): the attempts that exact arithmetic has to decide, ascending.
         picks (n,): where in the shelf's ``blocks`` the cell was found.
@@ -132,7 +132,7 @@ class Attempt(NamedTuple):
 
 
 def decide(attempt: Attempt, bits: CheckedBits) -> int | None:
-    """Return the whole number that the attempt gives, or None where it gives none.
+    """Return the integer that the attempt gives, or None where it gives none.
 
     Source: docs/exact-noise.md sections 4 and 5.
     """
@@ -154,7 +154,7 @@ def decide(attempt: Attempt, bits: CheckedBits) -> int | None:
 def settle(
     proposals: Proposals, words: Words, attempt_of: Callable[[int, int], Attempt], bits: CheckedBits
 ) -> dict[int, int]:
-    """Decide the open attempts exactly: mark those kept and return their whole numbers by place in the vector."""
+    """Decide the open attempts exactly: mark those kept and return their integers by place in the vector."""
     found: dict[int, int] = {}
     for place in proposals.open.tolist():
         uniform = int(words[place] & _UNIFORM_MASK)

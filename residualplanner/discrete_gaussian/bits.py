@@ -104,7 +104,7 @@ class CheckedBits:
         return memoryview(data)[:count]
 
     def whole_number(self, bits: int) -> int:
-        """Return ``bits`` fresh random bits as a whole number."""
+        """Return ``bits`` fresh random bits as an integer."""
         return int.from_bytes(self.read(-(-bits // 8)), "little") & ((1 << bits) - 1)
 
     def _ask(self, count: int) -> bytes | None:

@@ -1,6 +1,6 @@
 """Discrete Gaussian noise, exact in distribution.
 
-Reads: scales as exact fractions, how many draws of each, the operating system's random bytes.  Gives: whole numbers.
+Reads: scales as exact fractions, how many draws of each, the operating system's random bytes.  Gives: integers.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from residualplanner.errors import BudgetError
 
 
 def discrete_gaussian(gamma2: Sequence[Fraction], sizes: Sequence[int]) -> list[NDArray[Any]]:
-    """Draw whole numbers i with probability in proportion to ``exp(-i**2 / (2 gamma2))``, exactly: N_Z(0, gamma2).
+    """Draw integers i with probability in proportion to ``exp(-i**2 / (2 gamma2))``, exactly: N_Z(0, gamma2).
 
     Args:
         gamma2: positive fractions of any size, at least ``2**-60``.
@@ -118,5 +118,5 @@ def _require_sizes(sizes: ArrayLike, scales: int) -> IntArray:
     if counts.size == 0:
         counts = counts.astype(np.int64)
     if counts.shape != (scales,) or counts.dtype.kind not in "iu" or not (counts >= 0).all():
-        raise ValueError(f"sizes must be {scales} whole numbers of at least 0, one for each scale")
+        raise ValueError(f"sizes must be {scales} integers of at least 0, one for each scale")
     return counts.astype(np.int64)

@@ -1,6 +1,6 @@
 """The 65 tables that serve every scale: what they hold, and which one a scale uses.
 
-Reads: nothing.  Gives: Envelope, whole-number weights that lie above the discrete Gaussian of every scale it serves.
+Reads: nothing.  Gives: Envelope, integer weights that lie above the discrete Gaussian of every scale it serves.
 
 A scale gamma is rounded up to ``radius * 2**m``: a quarter, or eight steps to each doubling.  From 32 on the integers
 are cut into blocks of ``L = 2**m``, and the tables depend on the radius alone.  docs/exact-noise.md has the proof.
@@ -41,7 +41,7 @@ class Envelope:
     Attributes:
         radius: in blocks; the table serves every gamma of at most ``radius * L``.
         reach: the blocks are numbered ``-reach .. reach - 1``.
-        scale: c, a whole number; block q weighs at least ``c * sup f`` over the block.
+        scale: c, an integer; block q weighs at least ``c * sup f`` over the block.
         weights: by cell: the blocks in order, right tail, left tail, and what is left over ("try again").
         bounds (2048,): the column's number and threshold, as the top 26 bits of a word are written.
         blocks (4096,): block number of the column's own cell, then of its alias; 0 for tails and "try again".

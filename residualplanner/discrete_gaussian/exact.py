@@ -1,6 +1,6 @@
 """Decisions made in exact arithmetic: is a uniform number below a probability, and what does an attempt in a tail give.
 
-Reads: random bits and whole numbers.  Gives: yes or no, or a whole number.  Floating point takes no part.
+Reads: random bits and integers.  Gives: yes or no, or an integer.  Floating point takes no part.
 """
 
 from decimal import (
@@ -65,7 +65,7 @@ def is_below(uniform: int, length: int, exponent: Fraction, factor: Fraction, bi
     the two ends they leave, so the bits that are used up depend on no rounding.
 
     Args:
-        uniform: the first digits of U as a whole number, U lies in ``[uniform, uniform + 1) / 2**length``.
+        uniform: the first digits of U as an integer, U lies in ``[uniform, uniform + 1) / 2**length``.
         length: how many digits.
         exponent: at least 0.
         factor: positive.

@@ -1,6 +1,6 @@
 """Draws of one scale as Python integers, for scales whose draws may not fit int64.
 
-Reads: gamma**2 as a ratio of whole numbers, random bits.  Gives: an array of Python integers.
+Reads: gamma**2 as a ratio of integers, random bits.  Gives: an array of Python integers.
 
 The same attempts as for int64, with more 32-bit words for the place in a block.
 """

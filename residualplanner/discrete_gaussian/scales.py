@@ -1,6 +1,6 @@
 """Scales of noise as exact fractions, and the table and block length each of them uses.
 
-Reads: gamma**2 as fractions of whole numbers of any length.  Gives: Scales.
+Reads: gamma**2 as fractions of integers of any length.  Gives: Scales.
 """
 
 import math
@@ -43,7 +43,7 @@ class Scales:
     """Scales gamma of discrete Gaussian noise, each with what is needed to draw it.
 
     Attributes:
-        numerators, denominators: gamma**2 as ratios of whole numbers, not necessarily in lowest terms.
+        numerators, denominators: gamma**2 as ratios of integers, not necessarily in lowest terms.
         tables (m,): the table each one uses, 0 .. 64.
         block_bits (m,): m of the block length ``2**m``.
         exponents (m,): ``-1 / (2 gamma**2)``, within ``2**-52`` relative; 0 where a draw may not fit int64.
@@ -62,7 +62,7 @@ class Scales:
         """Read scales from exact values of gamma**2.
 
         Raises:
-            BudgetError: a value is no fraction or whole number, not positive, or below ``2**-60``.
+            BudgetError: a value is no fraction or integer, not positive, or below ``2**-60``.
         """
         for number, value in enumerate(gamma2):
             if not isinstance(value, Fraction | int) or isinstance(value, bool):
@@ -102,7 +102,7 @@ class Scales:
 
 
 def level_of_ratio(numerator: int, denominator: int) -> Level:
-    """Return the level of a scale of at least 32 by whole numbers alone.
+    """Return the level of a scale of at least 32 by integers alone.
 
     The block length is the ``2**m`` with gamma above 32 of them and at most 64; the radius is the smallest of
     36, 40, .., 64 with ``gamma <= radius * 2**m``.
@@ -119,7 +119,7 @@ _SQUARES = frozen(np.array([2.0**-4, *(radius**2 * 4.0**power for power in _POWE
 
 
 def _ratios(numerators: Sequence[int], denominators: Sequence[int]) -> FloatArray:
-    """Return the ratios correctly rounded, as Python divides whole numbers; inf and 0 where out of range."""
+    """Return the ratios correctly rounded, as Python divides integers; inf and 0 where out of range."""
     if not all(denominator > 0 for denominator in denominators):
         raise BudgetError("gamma2 must be positive and finite")
     pairs = zip(numerators, denominators, strict=True)
@@ -138,7 +138,7 @@ def _steps(
 ) -> tuple[IntArray, NDArray[np.bool_]]:
     """Return for each ratio the place of the smallest square at least the exact ratio, and whether its draws fit int64.
 
-    Rounding keeps order, so the rounded ratio decides unless it equals the square; then whole numbers do.
+    Rounding keeps order, so the rounded ratio decides unless it equals the square; then integers do.
     """
     steps = np.searchsorted(_SQUARES, ratios, side="left")
     for number in np.flatnonzero(_SQUARES.take(steps, mode="clip") == ratios).tolist():

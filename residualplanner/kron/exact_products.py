@@ -1,9 +1,9 @@
-"""Products of whole-number matrices and tables, exact, at the speed of floating-point libraries.
+"""Products of integer matrices and tables, exact, at the speed of floating-point libraries.
 
-Reads: whole numbers.  Gives: whole numbers.  No number is ever rounded here.
+Reads: integers.  Gives: integers.  No number is ever rounded here.
 
 NumPy multiplies int64 matrices without the processor's vector units.  Double precision has them, and computes sums and
-products of whole numbers without rounding as long as none exceeds ``2**53``.  So tables whose products could be larger
+products of integers without rounding as long as none exceeds ``2**53``.  So tables whose products could be larger
 are cut into limbs of few bits, each limb is multiplied in double precision, and the results are put together again in
 int64.  How many limbs there are follows from bounds alone, never from the entries of a table.
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
 
-#: Whole numbers up to here, and sums of them up to here, are exact in double precision.
+#: Integers up to here, and sums of them up to here, are exact in double precision.
 EXACT = 2**53
 #: Below this many entries an axis is multiplied in int64: cutting into limbs costs more than it saves.
 _SHORT = 8
@@ -22,11 +22,11 @@ _PER_LIMB = 16
 
 
 def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
-    """Apply a whole-number matrix along the middle axis.
+    """Apply an integer matrix along the middle axis.
 
     Args:
-        matrix (m, n): whole numbers, int64.
-        tables (a, n, r): whole numbers, int64.
+        matrix (m, n): integers, int64.
+        tables (a, n, r): integers, int64.
         total: no n entries along the axis add up, in absolute value, to more than this; or ``2**63`` where nothing is
             known of them.
 
@@ -36,7 +36,7 @@ def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
 
     Guarantees: exact.  Let e be the largest entry of the matrix in size.  If ``e total <= 2**53``, every product and
         every sum of some products of one entry of the result, in whatever order they are added and whether or not they
-        are fused, is a whole number of at most ``e total``, which double precision holds: nothing is rounded.  If not,
+        are fused, is an integer of at most ``e total``, which double precision holds: nothing is rounded.  If not,
         choose k with ``e n 2**k <= 2**53`` and L with ``total <= 2**(k L)``, and write each entry v of the table as
         ``v_0 + 2**k v_1 + .. + 2**(k (L-1)) v_{L-1}`` with ``0 <= v_l < 2**k``, but ``-2**k <= v_{L-1} <= 2**k`` for
         the last, which holds the sign.  The sums for one limb are at most ``e n 2**k`` and so are exact.  As int64

@@ -1,6 +1,6 @@
-"""Whole-number maps along every axis of a stack of tables, exact: what happens to counts before the noise, and after.
+"""Integer maps along every axis of a stack of tables, exact: what happens to counts before the noise, and after.
 
-Reads: a stack of equal-shaped tables of whole numbers, batch axis first.  Gives: a stack.
+Reads: a stack of equal-shaped tables of integers, batch axis first.  Gives: a stack.
 
 NumPy only, in place of any library of the array API: counts stay on the machine that reads them.  Arrays are int64, or
 hold Python integers (``dtype=object``), which never overflow; the caller knows that int64 is wide enough.
@@ -23,10 +23,10 @@ _INT64 = 2**63
 def differences_of_tables(
     tables: Array, *, axes: Sequence[int] | None = None, scratch: Scratch | None = None, out: Array | None = None
 ) -> Array:
-    """The first entry minus each other one, along axes: `residuals_of_tables` for whole numbers.
+    """The first entry minus each other one, along axes: `residuals_of_tables` for integers.
 
     Args:
-        tables (b, n_1, .., n_k): whole numbers; written over if they lie in slot 0 of ``scratch``, else only read.
+        tables (b, n_1, .., n_k): integers; written over if they lie in slot 0 of ``scratch``, else only read.
         axes: some of 1, .., k, ascending; all of them when omitted.
         scratch: memory to work in.
         out (b, m_1, .., m_k): where the result goes, contiguous; a new array when omitted.
@@ -57,10 +57,10 @@ def differences_of_tables(
 
 
 def integer_products(tables: Array, matrices: Sequence[NDArray[np.int64] | None], *, total: int) -> Array:
-    """Apply one whole-number matrix along each axis.
+    """Apply one integer matrix along each axis.
 
     Args:
-        tables (b, n_1, .., n_k): whole numbers, int64 or Python integers.
+        tables (b, n_1, .., n_k): integers, int64 or Python integers.
         matrices (k,): for each axis a matrix (m_i, n_i), or None to leave it alone.
         total: the entries of no table add up, in absolute value, to more than this.
 

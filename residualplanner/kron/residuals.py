@@ -68,7 +68,7 @@ def tables_of_residuals(
         blocks (2**k,): block j (g_j, ..) holds residuals of sets of attributes of the same bases; it has an axis of
             m_i answers for every i whose bit in j is set (bit 0 is the first attribute).
         rows (b, 2**k): for each table, which rows of the blocks are its own.
-        divisors (2**k,): the blocks are NumPy arrays of whole numbers, and these times the residuals; omitted, they are
+        divisors (2**k,): the blocks are NumPy arrays of integers, and these times the residuals; omitted, they are
             the residuals.
         maps: what makes a table of a tensor, whose axes have the total and then the m_i answers; axes of one entry may
             be added.  Omitted, the inverse of sums and subtractions, with m_i = n_i - 1.
@@ -113,7 +113,7 @@ def tensors_of_residuals(
 
 
 def divided(block: Array, divisor: int) -> Array:
-    """``block`` divided by a whole number; itself where that is 1.
+    """``block`` divided by an integer; itself where that is 1.
 
     Example:
         >>> divided(np.array([6, 9]), 2)

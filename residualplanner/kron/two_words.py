@@ -1,8 +1,8 @@
-"""Whole numbers of more than 64 bits, exact, at the speed of int64: modulo ``2**64``, and beside it nearly.
+"""Integers of more than 64 bits, exact, at the speed of int64: modulo ``2**64``, and beside it nearly.
 
-Reads: a stack of equal-shaped tables of whole numbers, batch axis first.  Gives: whole numbers.
+Reads: a stack of equal-shaped tables of integers, batch axis first.  Gives: integers.
 
-Additions, subtractions and products of int64 are exact modulo ``2**64``, which leaves whole numbers ``2**64`` apart.
+Additions, subtractions and products of int64 are exact modulo ``2**64``, which leaves integers ``2**64`` apart.
 The same steps in double precision give a number that is near, and tells which of them it is.  So no result is ever
 rounded, although floating point has a part in it.
 Source: docs/mathematics.md section 6.
@@ -28,7 +28,7 @@ def near_enough(bound: int, roundings: int) -> bool:
     Args:
         bound: the terms that a result is the sum of add up, in absolute value, to no more than this.
         roundings: how many a term goes through at most: n in a sum of n products, 1 in an addition, in a product, and
-            where a whole number is made a float.
+            where an integer is made a float.
 
     Guarantees: with ``u = 2**-53`` a result errs by at most ``roundings u / (1 - roundings u)`` times the bound, in
         whatever order sums are added and whether or not products are fused (Higham, Accuracy and Stability of Numerical
@@ -44,10 +44,10 @@ def near_enough(bound: int, roundings: int) -> bool:
 def products_modulo(
     tables: IntArray, matrices: Sequence[IntArray | None], *, total: int
 ) -> tuple[IntArray, FloatArray]:
-    """Apply one whole-number matrix along each axis: `integer_products`, with results of any size.
+    """Apply one integer matrix along each axis: `integer_products`, with results of any size.
 
     Args:
-        tables (b, n_1, .., n_k): whole numbers, int64.
+        tables (b, n_1, .., n_k): integers, int64.
         matrices (k,): for each axis a matrix (m_i, n_i), or None to leave it alone.
         total: the entries of no table add up, in absolute value, to more than this; at most ``2**63``.
 
@@ -76,7 +76,7 @@ def products_modulo(
 
 
 def joined(low: IntArray, near: FloatArray) -> NDArray[Any]:
-    """The whole numbers that are ``low`` modulo ``2**64`` and ``near``, which is written over.
+    """The integers that are ``low`` modulo ``2**64`` and ``near``, which is written over.
 
     Args:
         low (..): int64, the numbers y modulo ``2**64``.
@@ -86,10 +86,10 @@ def joined(low: IntArray, near: FloatArray) -> NDArray[Any]:
         The numbers, (..): ``low`` itself where int64 can hold them all, else Python integers.
 
     Guarantees: exact, so that the type and which steps are taken are functions of the numbers y alone, whatever the
-        errors of ``near`` are.  ``y = low + 2**64 h`` for a whole number h.  As a float ``low`` errs by at most
+        errors of ``near`` are.  ``y = low + 2**64 h`` for an integer h.  As a float ``low`` errs by at most
         ``2**9``, and ``near - low``, at most ``2**113`` in size, is rounded by at most ``2**60``.  So it is within
         ``2**62 + 2**9 + 2**60 < 2**63`` of ``2**64 h``: below ``2**63`` in size if and only if h is 0, and h is the
-        whole number closest to it over ``2**64``.
+        integer closest to it over ``2**64``.
     Cost: 3 nanoseconds a number where int64 can hold them all, a tenth of a microsecond where not.
 
     Example:

@@ -251,7 +251,7 @@ def require_notion(neighbors: object, records_per_person: object) -> None:
         raise BudgetError(f"neighbors must be one of {list(get_args(Notion))}, got {value_text(neighbors)}")
     if type(records_per_person) is not int or not 1 <= records_per_person <= 10**6:
         raise BudgetError(
-            f"records_per_person must be a whole number from 1 to 1,000,000, got {value_text(records_per_person)}"
+            f"records_per_person must be an integer from 1 to 1,000,000, got {value_text(records_per_person)}"
         )
 
 

@@ -1,6 +1,6 @@
 """Noisy residual answers as they are stored, for reconstruction to read a few at a time.
 
-Reads: arrays.  Gives: ResidualAnswers (floating point) and IntegerAnswers (whole numbers, exact).
+Reads: arrays.  Gives: ResidualAnswers (floating point) and IntegerAnswers (integers, exact).
 """
 
 import math
@@ -62,7 +62,7 @@ class ResidualAnswers:
 
 @dataclass(frozen=True, eq=False)
 class IntegerAnswers:
-    """The noisy residual answers of every set of a closure as whole numbers.
+    """The noisy residual answers of every set of a closure as integers.
 
     Those of a set are its answers times a divisor: a power of two, which makes the noise fine, times the sizes of its
     attributes that have the subtraction basis.
@@ -112,11 +112,11 @@ class IntegerAnswers:
         return frozen(np.true_divide(self.stored(group), self.divisor(group)).astype(np.float64, copy=False))
 
     def stored(self, group: int) -> NDArray[Any]:
-        """The whole numbers of one group, (g, m_1, .., m_k), int64 or Python integers."""
+        """The integers of one group, (g, m_1, .., m_k), int64 or Python integers."""
         return self.wide[group] if group in self.wide else self._int64_block(group)
 
     def divisor(self, group: int) -> int:
-        """What the whole numbers of a group are to be divided by."""
+        """What the integers of a group are to be divided by."""
         return self.divisors[group]
 
     def _int64_block(self, group: int) -> IntArray:

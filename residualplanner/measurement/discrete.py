@@ -1,4 +1,4 @@
-"""Base mechanisms with discrete Gaussian noise, exact in distribution: whole numbers from the counts to the answers.
+"""Base mechanisms with discrete Gaussian noise, exact in distribution: integers from the counts to the answers.
 
 Reads: counts, precisions, random bytes.  Gives: IntegerAnswers.  Nothing computed from the counts is ever rounded.
 Source: spec eqs. (34) to (36) and (44); paper Algorithm 3.

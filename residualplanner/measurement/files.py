@@ -117,7 +117,7 @@ def noise_from_json(told: object, plan: Plan) -> NoiseRecord:
         raise FileFormatError("a measurement must say of what kind its noise is, and where it came from")
     kind, seed, source = told["kind"], told["seed"], told["source"]
     if seed is not None and (type(seed) is not int or seed < 0):
-        raise FileFormatError("a seed must be a whole number, at least 0, or absent")
+        raise FileFormatError("a seed must be an integer, at least 0, or absent")
     if (
         kind not in ("discrete", "gaussian")
         or source not in _SOURCES[kind]

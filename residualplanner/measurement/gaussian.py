@@ -76,5 +76,5 @@ def release_generator() -> np.random.Generator:
 
 
 def generator_of_entropy(entropy: int) -> np.random.Generator:
-    """The generator that a whole number, at least 0, stands for."""
+    """The generator that an integer, at least 0, stands for."""
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(entropy, pool_size=8)))

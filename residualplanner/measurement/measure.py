@@ -289,6 +289,6 @@ def _require_options(noise: str, seed: int | None) -> None:
     if seed is None:
         return
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise BudgetError(f"seed must be a whole number, at least 0, or None for a release; got {value_text(seed)}")
+        raise BudgetError(f"seed must be an integer, at least 0, or None for a release; got {value_text(seed)}")
     if noise == "discrete":
         raise BudgetError('only noise="gaussian", which is for research, takes a seed; leave it out for a release')

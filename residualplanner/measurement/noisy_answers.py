@@ -1,6 +1,6 @@
-"""Counts, whole-number noise, noisy answers: one stack of tables, exact whatever the size of the numbers.
+"""Counts, integer noise, noisy answers: one stack of tables, exact whatever the size of the numbers.
 
-Reads: counts, noise.  Gives: whole numbers.  Nothing computed from the counts is ever rounded.
+Reads: counts, noise.  Gives: integers.  Nothing computed from the counts is ever rounded.
 Source: spec eqs. (34) to (36) and (44); docs/mathematics.md section 6.
 """
 
@@ -49,7 +49,7 @@ def noisy_answers(
     scratch: Scratch | None = None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """Multiply the counts by whole numbers, add the noise, and take differences, all in whole numbers.
+    """Multiply the counts by integers, add the noise, and take differences, all in integers.
 
     ``(kron F) (f (kron M) v + z)``: for an attribute that has the subtraction basis M is ``n I`` and F is ``Sub``, for
     one that has a matrix B, M is B and F the identity; f makes the lattice of the noise fine.  As ``Sub 1 = 0``, these

@@ -56,7 +56,7 @@ def precision_of(noise_variance: FloatArray) -> FloatArray:
 
 
 def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
-    """The variance parameter of the whole-number noise of a table, as a ratio of whole numbers.
+    """The variance parameter of the integer noise of a table, as a ratio of integers.
 
     Args:
         divisor: what the integers are to be divided by: f times the product of the n_i of the attributes that have the

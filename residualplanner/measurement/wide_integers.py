@@ -1,4 +1,4 @@
-"""Whole numbers that int64 cannot hold, as plain arrays of 64-bit words.
+"""Integers that int64 cannot hold, as plain arrays of 64-bit words.
 
 Reads: arrays of Python integers by group.  Gives: two int64 arrays, and back.
 """
@@ -18,7 +18,7 @@ _WORD = 64
 
 
 def wide_to_words(wide: Mapping[int, NDArray[Any]]) -> tuple[IntArray, IntArray]:
-    """Write whole numbers in words.
+    """Write integers in words.
 
     Args:
         wide: for each of w groups an array of Python integers.

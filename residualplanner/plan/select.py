@@ -93,7 +93,7 @@ def select(
             attributes; for sums, and where records are added or removed), or a mapping from attribute name to a matrix
             S of shape (n-1, n) whose rows are independent of one another and of a row of ones, such as ``plan.bases``
             of another plan; attributes that are not named get the optimal one.  Matrices of real numbers are rounded
-            to whole-number multiples of a power of 2, which costs less than 1e-4 of any variance.
+            to integer multiples of a power of 2, which costs less than 1e-4 of any variance.
         gap: how close to the optimum is close enough, as a fraction; for "max", and where records are replaced for all
             built-in losses.
         neighbors: "add-remove": data sets are neighbors if one has a record more; "replace": if a record has other

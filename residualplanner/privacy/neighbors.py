@@ -27,7 +27,7 @@ class Neighbors:
             promise about the data, which is not checked.
 
     Raises:
-        BudgetError: another notion, or not a whole number of records.
+        BudgetError: another notion, or not an integer of records.
 
     Example:
         >>> print(Neighbors("replace", 3).words)
@@ -45,9 +45,7 @@ class Neighbors:
             )
         records = self.records_per_person
         if isinstance(records, bool) or not isinstance(records, int) or not 1 <= records <= 10**6:
-            raise BudgetError(
-                f"records_per_person must be a whole number from 1 to 1,000,000, got {value_text(records)}"
-            )
+            raise BudgetError(f"records_per_person must be an integer from 1 to 1,000,000, got {value_text(records)}")
 
     @property
     def cost_factor(self) -> int:

@@ -25,8 +25,8 @@ class Hierarchy(SparseKind):
     """One answer for all values, one for each group of each level, and one for each value.
 
     Args:
-        levels: from coarse to fine; each of them either a mapping from the name of a group to its members, or a whole
-            number k: bands of k consecutive values, the last of which may be shorter.  Members are names of groups of
+        levels: from coarse to fine; each of them either a mapping from the name of a group to its members, or an
+            integer k: bands of k consecutive values, the last of which may be shorter.  Members are names of groups of
             the next level, or else values of the attribute: labels, codes, names of bins.
         total: a row for all values; a text is its label.
         leaves: a row for each value.

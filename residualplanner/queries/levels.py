@@ -42,7 +42,7 @@ def checked_levels(levels: Sequence[GivenLevel]) -> tuple[Level, ...]:
     """The levels as immutable values, checked as far as that goes without an attribute.
 
     Raises:
-        WorkloadError: a level is neither groups with names and members nor a positive whole number.
+        WorkloadError: a level is neither groups with names and members nor a positive integer.
     """
     if isinstance(levels, str | Mapping) or not isinstance(levels, Sequence):
         raise WorkloadError(
@@ -97,7 +97,7 @@ def _checked_level(number: int, level: GivenLevel) -> Level:
         if width < 1:
             raise WorkloadError(
                 f"level {number} of the hierarchy must be a mapping from names of groups to lists of members, or a "
-                f"whole number, how many values a band has; got {value_text(level)}"
+                f"integer, how many values a band has; got {value_text(level)}"
             )
         return width
     if not level:

@@ -33,7 +33,7 @@ def reference_answers(measurement: Measurement) -> IntegerAnswers | ResidualAnsw
 
     over the sets D of one or more attributes of A whose basis in A is not the reference: of all others ``R u`` is 0.
 
-    Guarantees: exact up to rounding; whole numbers of any size are rounded to floats once.
+    Guarantees: exact up to rounding; integers of any size are rounded to floats once.
     Cost: O(cells * n) for each attribute of a set whose basis is not the reference, and a float for each answer.
     Source: spec eq. (T1), with R applied to both sides.
     """

@@ -60,7 +60,11 @@ def basis_groups(strategy: Strategy) -> BasisGroups:
         >>> groups.shapes, groups.group.tolist(), groups.row.tolist()
         (((), (2,), (4,)), [0, 2, 1, 2], [0, 0, 0, 1])
     """
-    distinct, code = _coded(strategy.bases)
+    # In order of first use, so that the same strategy has the same groups however its bases are listed.
+    used = list(dict.fromkeys([*strategy.of_attribute.tolist(), *strategy.of_factor.tolist()]))
+    distinct, of_used = _coded([strategy.bases[number] for number in used])
+    code = np.zeros(len(strategy.bases), dtype=np.int64)
+    code[used] = of_used
     return _grouped(strategy.closure, distinct, (code[numbers] for numbers in strategy.numbers()))
 
 

@@ -138,7 +138,7 @@ def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:
         group (m,): the group of each, all of 0, 1, .. up to some number.
 
     Returns:
-        One whole number for each group and an exponent e: the sums are these times ``2**e``.
+        One integer for each group and an exponent e: the sums are these times ``2**e``.
 
     Example:
         >>> exact_sums(np.array([0.5, 3.0, 1.0]), np.array([0, 1, 0]))

@@ -92,7 +92,7 @@ def _largest_rest(factor: int, axes: list[list[tuple[int, float]]], common: int)
     """The maximum of ``factor`` times a product of lengths less a sum of messages, over all choices from each axis.
 
     Lengths are whole, messages are to be multiplied by ``common``, as the factor is and the result.  Floating point,
-    with a bound on its roundings, finds the few choices that may be the largest, and whole numbers decide.
+    with a bound on its roundings, finds the few choices that may be the largest, and integers decide.
     """
     wholes: NDArray[Any] = np.array([factor], dtype=object)
     less: NDArray[Any] = np.array([0], dtype=object)

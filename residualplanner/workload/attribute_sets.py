@@ -138,7 +138,7 @@ def rows_of_keys(keys: NDArray[np.int64], attribute_count: int, order: int) -> P
 
 
 def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Number the distinct rows of ``rows`` (m, k), small whole numbers, from 0 in lexicographic order, (m,).
+    """Number the distinct rows of ``rows`` (m, k), small integers, from 0 in lexicographic order, (m,).
 
     Example:
         >>> row_numbers(np.array([[1, 0], [0, 7], [1, 0]]))

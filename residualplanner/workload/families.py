@@ -70,7 +70,7 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
     for name, value in (("order", order), ("up_to", up_to), ("max_cells", max_cells)):
         least = 1 if name == "max_cells" else 0
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least):
-            raise WorkloadError(f"{name} must be a whole number, at least {least}, got {value_text(value)}")
+            raise WorkloadError(f"{name} must be an integer, at least {least}, got {value_text(value)}")
     if order is not None:
         if order > len(domain):
             raise WorkloadError(f"order={order}, but the domain has only {len(domain)} attributes")

@@ -114,7 +114,7 @@ def _type_size(
         if column:
             in_class = np.where(class_of[:, column] == class_of[:, column - 1], in_class + 1, 0)
             in_code = np.where(codes[:, column] == codes[:, column - 1], in_code + 1, 1)
-        # Product first, so that every partial result is a whole number.
+        # Product first, so that every partial result is an integer.
         size = size * (class_size[class_of[:, column]] - in_class) / in_code
     return np.rint(size)
 
@@ -132,5 +132,5 @@ def _refined(workload: Workload, classes: NDArray[np.int64], orbit: NDArray[np.i
 
 
 def _numbered(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number the distinct pairs of two arrays of small whole numbers (m,)."""
+    """Number the distinct pairs of two arrays of small integers (m,)."""
     return row_numbers(np.stack([left, right], axis=1))

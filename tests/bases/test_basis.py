@@ -1,4 +1,4 @@
-"""A basis of whole numbers: its parts invert it, its numbers are those of its columns, equal ones are known as such."""
+"""A basis of integers: its parts invert it, its numbers are those of its columns, equal ones are known as such."""
 
 from fractions import Fraction
 
@@ -13,7 +13,7 @@ from residualplanner.errors import WorkloadError
 
 
 def random_matrix(size, rows, seed, most=20):
-    """Whole numbers whose rows, with a row of ones, are far from dependent."""
+    """Integers whose rows, with a row of ones, are far from dependent."""
     chance = np.random.default_rng(seed)
     while True:
         B = chance.integers(-most, most, (rows, size), endpoint=True)
@@ -101,7 +101,7 @@ def test_what_a_basis_holds_cannot_be_changed():
 @pytest.mark.parametrize(
     ("matrix", "reason"),
     [
-        ([[1.0, -1.0]], r"whole numbers of shape \(m, n\), 1 <= m < n, got float64 \(1, 2\)"),
+        ([[1.0, -1.0]], r"integers of shape \(m, n\), 1 <= m < n, got float64 \(1, 2\)"),
         ([1, -1], "got int64"),
         ([[1]], "got int64"),
         ([[1, 0], [0, 1]], "got int64"),

@@ -120,5 +120,5 @@ def test_matrices_that_are_no_basis_are_refused(basis, reason):
 
 
 def test_a_loss_that_no_whole_numbers_reach_is_refused():
-    with pytest.raises(WorkloadError, match="no whole-number matrix comes close enough to this one"):
+    with pytest.raises(WorkloadError, match="no integer matrix comes close enough to this one"):
         integer_twin(random_basis(5, 3), loss=0.0)

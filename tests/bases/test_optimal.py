@@ -1,4 +1,4 @@
-"""The best residual basis is a convex problem: its solution, its certificate, and its whole numbers."""
+"""The best residual basis is a convex problem: its solution, its certificate, and its integers."""
 
 import numpy as np
 import pytest

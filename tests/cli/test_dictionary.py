@@ -97,7 +97,7 @@ def test_a_row_for_each_variable(tmp_path):
     ("row", "note"),
     [
         ("income,number,0,1e6,", "# numbers from 0 to 1000000: write { bins = [0, ..., 1000000] }"),
-        ("income,integer,0,1000000,", "# whole numbers from 0 to 1000000: write { bins = [0, ..., 1000000] }"),
+        ("income,integer,0,1000000,", "# integers from 0 to 1000000: write { bins = [0, ..., 1000000] }"),
         ("income,number,0,,", "# numbers from 0: write { bins = [...] }"),
         ("income,text,,,", "# text: its values are not in the dictionary"),
         ("income,text,,,see appendix", "# in the dictionary: see appendix"),
@@ -249,7 +249,7 @@ def test_one_of_several_tables_is_chosen(tmp_path, run, folder):
     [
         ({"type": "string"}, "# string: its values are not in the schema"),
         ({"type": "number", "constraints": {"minimum": 0, "maximum": 10}}, "# numbers from 0 to 10: write { bins"),
-        ({"type": "number", "constraints": {"enum": [0.5, 1]}}, "# number: values that are no texts or whole numbers"),
+        ({"type": "number", "constraints": {"enum": [0.5, 1]}}, "# number: values that are no texts or integers"),
     ],
 )
 def test_what_a_schema_does_not_tell_is_left_to_its_user(run, folder, field, note):

@@ -14,5 +14,5 @@ def test_rmse_of_prefix_sums_prints_at_or_below_the_prototypes(domain, order):
     published = [figures[list(ORDERS).index(order)] for figures in PREFIX_RMSE[domain]]
     plan = select(prefix_workload(domain, **ORDERS[order]), budget=pcost(1))
     assert round(plan.rmse, 3) <= min(published)
-    # The prototype solved the same problem: whole numbers cannot make it much lower.
+    # The prototype solved the same problem: integers cannot make it much lower.
     assert plan.rmse > published[2] - 0.001

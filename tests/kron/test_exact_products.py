@@ -1,4 +1,4 @@
-"""Products of whole numbers in double precision are those of Python integers, up to the largest that are allowed."""
+"""Products of integers in double precision are those of Python integers, up to the largest that are allowed."""
 
 import ast
 from pathlib import Path

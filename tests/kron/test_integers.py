@@ -1,4 +1,4 @@
-"""Whole-number maps are the explicit matrices, to the last digit, in int64 and in Python integers."""
+"""Integer maps are the explicit matrices, to the last digit, in int64 and in Python integers."""
 
 import numpy as np
 import pytest

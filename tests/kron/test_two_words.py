@@ -1,4 +1,4 @@
-"""Whole numbers beyond int64, modulo 2**64 and nearly, are those of Python integers, to the last digit."""
+"""Integers beyond int64, modulo 2**64 and nearly, are those of Python integers, to the last digit."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Measuring with bases of whole numbers, mixed with subtraction bases, is the explicit mechanism, to the last digit."""
+"""Measuring with bases of integers, mixed with subtraction bases, is the explicit mechanism, to the last digit."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Noisy answers are whole numbers, exact for counts and noise of every size, and distributed as planned."""
+"""Noisy answers are integers, exact for counts and noise of every size, and distributed as planned."""
 
 import importlib
 import math

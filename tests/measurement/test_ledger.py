@@ -238,8 +238,8 @@ def test_words_are_one_line(make, bad, tmp_path):
         ({"neighbors": "replace"}, "costs for different neighbors do not add up"),
         ({"neighbors": "add-remove", "records_per_person": 2}, "costs for different neighbors do not add up"),
         ({"neighbors": "bounded"}, "neighbors must be one of"),
-        ({"neighbors": "add-remove", "records_per_person": True}, "records_per_person must be a whole number"),
-        ({"neighbors": "add-remove", "records_per_person": 0}, "records_per_person must be a whole number"),
+        ({"neighbors": "add-remove", "records_per_person": True}, "records_per_person must be an integer"),
+        ({"neighbors": "add-remove", "records_per_person": 0}, "records_per_person must be an integer"),
     ],
 )
 def test_a_ledger_has_one_notion_of_neighbors(make, notion, match):

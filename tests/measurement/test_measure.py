@@ -193,10 +193,10 @@ def no_noise(*_arguments, **_options):
         ({"noise": None}, 'noise must be "discrete" or "gaussian", got None'),
         ({"seed": 1}, 'only noise="gaussian", which is for research, takes a seed'),
         ({"noise": "discrete", "seed": 0}, "takes a seed; leave it out for a release"),
-        ({"seed": -1}, "seed must be a whole number, at least 0"),
-        ({"seed": 1.0}, "seed must be a whole number, at least 0"),
-        ({"seed": True}, "seed must be a whole number, at least 0"),
-        ({"seed": "1"}, "seed must be a whole number, at least 0"),
+        ({"seed": -1}, "seed must be an integer, at least 0"),
+        ({"seed": 1.0}, "seed must be an integer, at least 0"),
+        ({"seed": True}, "seed must be an integer, at least 0"),
+        ({"seed": "1"}, "seed must be an integer, at least 0"),
     ],
 )
 def test_bad_options_are_refused_before_records_are_read(monkeypatch, options, reason):

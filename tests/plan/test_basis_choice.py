@@ -44,14 +44,14 @@ def workloads(draw):
 def test_optimal_bases_are_never_worse_than_orthogonal_ones(workload):
     for loss in ("sum", MaxVariance()):
         ours, orthogonal = (select(workload, budget=ONE, loss=loss, bases=word) for word in ("optimal", "orthogonal"))
-        allowed = 1e-4 if loss == "sum" else 3e-4  # whole numbers; the search for the maximum ends there
+        allowed = 1e-4 if loss == "sum" else 3e-4  # integers; the search for the maximum ends there
         assert ours.loss_value <= orthogonal.loss_value * (1 + allowed)
 
 
 @given(workload=workloads(), seed=st.integers(0, 999))
 @settings(max_examples=25)
 def test_no_bases_nearby_are_better(workload, seed):
-    """Every basis moved a little at random, in whole numbers of more digits: the loss does not fall."""
+    """Every basis moved a little at random, in integers of more digits: the loss does not fall."""
     plan = select(workload, budget=ONE)
     generator = np.random.default_rng(seed)
     for scale in (1e-3, 1e-2):

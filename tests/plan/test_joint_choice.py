@@ -1,4 +1,4 @@
-"""Bases chosen for the least maximum: of single attributes they reach it, and whole numbers lose little of it."""
+"""Bases chosen for the least maximum: of single attributes they reach it, and integers lose little of it."""
 
 import cvxpy
 import numpy as np

@@ -56,7 +56,7 @@ def test_terms_below_the_smallest_normal_number_are_not_rounded_away():
     candidates = np.random.default_rng(3).uniform(1.6e308, 1.7e308, size=(len(orders), 6)).tolist()
 
     def whole(variance: float, order: int) -> int:
-        """The exact cost of a base mechanism, in units of 2**-1300 and rounded down; the noise is a whole number."""
+        """The exact cost of a base mechanism, in units of 2**-1300 and rounded down; the noise is an integer."""
         return 2 ** (1300 - order) // int(variance)
 
     def lost(variance: float, order: int) -> Fraction:

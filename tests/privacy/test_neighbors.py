@@ -48,5 +48,5 @@ def test_another_notion_is_refused(notion):
 
 @pytest.mark.parametrize("records", [0, -1, 10**6 + 1, 1.0, 2.5, math.nan, True, "2", None, np.float64(2)])
 def test_a_number_of_records_that_is_not_whole_and_positive_is_refused(records):
-    with pytest.raises(BudgetError, match="records_per_person must be a whole number from 1 to 1,000,000, got"):
+    with pytest.raises(BudgetError, match="records_per_person must be an integer from 1 to 1,000,000, got"):
         Neighbors("replace", records)

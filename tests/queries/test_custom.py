@@ -51,7 +51,7 @@ def test_the_words_for_it_are_short():
 
 @st.composite
 def row_spaces(draw):
-    """A matrix of whole numbers (q, n), and whether ones are a combination of its rows, by ranks of exact fractions."""
+    """A matrix of integers (q, n), and whether ones are a combination of its rows, by ranks of exact fractions."""
     size = draw(st.integers(2, 5))
     row = st.lists(st.integers(-2, 2), min_size=size, max_size=size).filter(any)
     rows = draw(st.lists(row, min_size=1, max_size=size + 1))
@@ -59,7 +59,7 @@ def row_spaces(draw):
 
 
 def rank(rows: list[list[int]]) -> int:
-    """The rank, by elimination in whole numbers."""
+    """The rank, by elimination in integers."""
     left, found = [list(row) for row in rows], 0
     for column in range(len(rows[0])):
         pivot = next((row for row in left if row[column]), None)

@@ -133,7 +133,7 @@ def without_noise(patch):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("most", [10, 10**6, 10**15])
 def test_exact_counts_of_any_size_come_back(monkeypatch, seed, most):
-    """Whole numbers beyond 2**53, and beyond int64, lose the last bits of a float and no more."""
+    """Integers beyond 2**53, and beyond int64, lose the last bits of a float and no more."""
     plan = plan_by_set(sample_workload(), seed)
     data = counts(plan, seed, most)
     without_noise(monkeypatch)

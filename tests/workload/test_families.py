@@ -143,12 +143,12 @@ def test_counts_of_cells_beyond_64_bits_are_kept_as_floats():
     [
         ({}, "say which marginals: order=, up_to= or max_cells="),
         ({"order": 1, "up_to": 2}, "give order= or up_to=, not both"),
-        ({"order": -1}, "order must be a whole number, at least 0, got -1"),
-        ({"up_to": 1.5}, "up_to must be a whole number, at least 0, got 1.5"),
-        ({"order": True}, "order must be a whole number, at least 0, got True"),
-        ({"max_cells": 0}, "max_cells must be a whole number, at least 1, got 0"),
-        ({"max_cells": float("nan")}, "max_cells must be a whole number"),
-        ({"order": "2"}, "order must be a whole number"),
+        ({"order": -1}, "order must be an integer, at least 0, got -1"),
+        ({"up_to": 1.5}, "up_to must be an integer, at least 0, got 1.5"),
+        ({"order": True}, "order must be an integer, at least 0, got True"),
+        ({"max_cells": 0}, "max_cells must be an integer, at least 1, got 0"),
+        ({"max_cells": float("nan")}, "max_cells must be an integer"),
+        ({"order": "2"}, "order must be an integer"),
     ],
 )
 def test_a_family_that_is_not_one_is_refused(asked, message):

@@ -22,7 +22,7 @@ def _level(value: Any) -> Any:
         return value
     is_table = isinstance(value, dict) and all(isinstance(members, list) for members in value.values())
     if not is_table or not all(is_label(member) for members in value.values() for member in members):
-        expected = 'expected a whole number, or groups and their members such as { West = ["CA", "WA"] }'
+        expected = 'expected an integer, or groups and their members such as { West = ["CA", "WA"] }'
         raise PydanticCustomError("expected", "{message}", {"message": f"{expected}, got {reprlib.repr(value)}"})
     return value
 

@@ -15,8 +15,8 @@ from residualplanner.cli.spec.kinds import KINDS, NAMES
 _LIMIT = 20
 
 _EXPECTED = {
-    "int_type": "expected a whole number without quotes",
-    "int_from_float": "expected a whole number",
+    "int_type": "expected an integer without quotes",
+    "int_from_float": "expected an integer",
     "float_type": "expected a number without quotes",
     "string_type": "expected a text in quotes",
     "bool_type": "expected true or false",

@@ -43,7 +43,7 @@ _EXACT_SCHEMA = {"type": ["string", "number"], "examples": ["0.5"]}
 
 AnyLabel = Annotated[
     Label,
-    PlainValidator(checked(is_label, "expected a text, a whole number or a truth value")),
+    PlainValidator(checked(is_label, "expected a text, an integer or a truth value")),
     WithJsonSchema(LABEL_SCHEMA),
 ]
 Exact = Annotated[

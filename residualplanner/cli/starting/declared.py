@@ -12,7 +12,7 @@ from residualplanner.cli.spec.file import UNDECLARED
 from residualplanner.cli.starting.toml_text import attribute_text, key_text
 from residualplanner.domain import Attribute, Bins, Label
 
-#: The most values that are made of a smallest and a largest whole number.
+#: The most values that are made of a smallest and a largest integer.
 RANGE_LIMIT = 1000
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _TRUTH = {"true": True, "false": False}
@@ -47,7 +47,7 @@ class Declared:
 def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) -> Declared:
     """A column whose values are listed.
 
-    Values that are all the usual spelling of whole numbers are taken for those, and 0, 1, .. for codes; "true" and
+    Values that are all the usual spelling of integers are taken for those, and 0, 1, .. for codes; "true" and
     "false" for truth values; all else for texts, which is how CSV files are matched.
 
     Args:
@@ -73,7 +73,7 @@ def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) 
 
 
 def of_range(name: str, smallest: float | None, largest: float | None, *, is_whole: bool) -> Declared:
-    """A column of numbers between two limits: their values if they are few whole numbers, else bins by hand.
+    """A column of numbers between two limits: their values if they are few integers, else bins by hand.
 
     Example:
         >>> of_range("age", 0, 99, is_whole=True).attribute
@@ -85,14 +85,14 @@ def of_range(name: str, smallest: float | None, largest: float | None, *, is_who
         limits = "".join(
             f" {word} {_number(limit)}" for word, limit in (("from", smallest), ("to", largest)) if limit is not None
         )
-        kind = "whole numbers" if is_whole else "numbers"
+        kind = "integers" if is_whole else "numbers"
         return Declared(name, None, f"{kind}{limits}: write {{ bins = [...] }}, or a number of codes 0, 1, ..")
     if is_whole and 0 <= largest - smallest < RANGE_LIMIT:
         first, last = math.ceil(smallest), math.floor(largest)
         attribute = Attribute(name, last + 1) if first == 0 else Attribute(name, labels=range(first, last + 1))
         return Declared(name, attribute)
     low, high = _number(smallest), _number(largest)
-    kind = "whole numbers" if is_whole else "numbers"
+    kind = "integers" if is_whole else "numbers"
     return Declared(name, None, f"{kind} from {low} to {high}: write {{ bins = [{low}, ..., {high}] }}")
 
 
@@ -106,7 +106,7 @@ def of_edges(name: str, edges: Sequence[float], labels: Sequence[str] = ()) -> D
 
 
 def _labels(values: list[Label]) -> list[Label]:
-    """The values as texts, whole numbers or truth values, whichever they all are."""
+    """The values as texts, integers or truth values, whichever they all are."""
     texts = [str(value) for value in values]
     if all(isinstance(value, bool) for value in values) or {text.lower() for text in texts} == set(_TRUTH):
         return [_TRUTH[text.lower()] for text in texts]

@@ -147,7 +147,7 @@ def _of_listed(name: str, values: Iterable[Any], meanings: Iterable[Any], kind: 
     """A column whose values are listed; those that are no labels are for their user to declare."""
     listed = list(values)
     if not listed or not all(isinstance(value, str | int) for value in listed):
-        return Declared(name, None, f"{kind}: values that are no texts or whole numbers are to be declared as bins")
+        return Declared(name, None, f"{kind}: values that are no texts or integers are to be declared as bins")
     words = ["" if meaning is None else str(meaning) for meaning in meanings]
     kinds = {type(value) for value in listed}
     return of_values(name, listed if len(kinds) == 1 else [str(value) for value in listed], words)

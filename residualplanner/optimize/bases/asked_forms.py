@@ -1,6 +1,6 @@
 """What is asked of one attribute, as Gram matrices, and the basis that is best for given weights of them.
 
-Reads: a workload.  Gives: AskedForms; a ResidualBasis, and a Basis of whole numbers.
+Reads: a workload.  Gives: AskedForms; a ResidualBasis, and a Basis of integers.
 Source: spec sections 4 and 5, eqs. (19), (31) and (36); docs/bases.md.
 """
 
@@ -29,7 +29,7 @@ from residualplanner.errors import SolverError, WorkloadError
 from residualplanner.queries import Identity, Kind
 from residualplanner.workload import Workload
 
-#: How much larger, relative, an attribute's share of the loss may get because its basis is rounded to whole numbers.
+#: How much larger, relative, an attribute's share of the loss may get because its basis is rounded to integers.
 ROUNDING_LOSS = 3e-6
 #: Attributes of more values are searched for with neighboring values taken together, then solved once in full.
 COARSE_VALUES = 400
@@ -264,7 +264,7 @@ def whole_basis(
     slack: float = 0.0,
     gap_of: Callable[[NDArray[np.float64]], float] = lambda _: math.inf,
 ) -> Basis:
-    """The basis in whole numbers, with as few digits as ``is_close`` accepts.
+    """The basis in integers, with as few digits as ``is_close`` accepts.
 
     Args:
         forms: what is asked.
@@ -285,7 +285,7 @@ def whole_basis(
             near = np.ldexp(matrix, -exponent)
             if is_close(near):
                 return integer_basis(matrix[:, forms.group], family, gap=gap_of(near))
-    raise SolverError("no whole-number matrix comes close to the best residual basis; ask for bases='orthogonal'")
+    raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")
 
 
 def rows_present(workload: Workload, forms: AskedForms, S: NDArray[np.float64]) -> FloatArray:

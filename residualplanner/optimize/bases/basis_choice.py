@@ -209,7 +209,7 @@ class _Search:
         return min(here, here.round(), key=lambda search: search.value)
 
     def bases(self, option: str) -> tuple[Basis, ...]:
-        """The bases in whole numbers."""
+        """The bases in integers."""
         bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
         for members, found in zip(self.classes, self.found, strict=True):
             forms = self.asked[members[0]]

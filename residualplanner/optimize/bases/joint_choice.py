@@ -138,7 +138,7 @@ class _Search:
         self.found = best
 
     def bases(self) -> list[Basis]:
-        """The basis of each share in whole numbers."""
+        """The basis of each share in integers."""
         return [self._whole(share) for share in range(len(self.forms))]
 
     def _whole(self, share: int) -> Basis:

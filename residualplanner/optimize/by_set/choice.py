@@ -1,4 +1,4 @@
-"""Bases by set in whole numbers for a sum of variances, with the best noise for them and a proof of that.
+"""Bases by set in integers for a sum of variances, with the best noise for them and a proof of that.
 
 Reads: a workload, the importance of its queries, a basis for each attribute.  Gives: ChoiceBySet.
 Source: spec eqs. (T3), (T4) and (36).
@@ -51,7 +51,7 @@ def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Ne
         neighbors: of the notion "add-remove".
 
     Raises:
-        SolverError: the solver gave no usable noise, or no whole numbers come close to the bases.
+        SolverError: the solver gave no usable noise, or no integers come close to the bases.
     """
     family = Family(problem)
     with one_thread():
@@ -60,7 +60,7 @@ def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Ne
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Whole:
-    """Whole-number matrices (g-1, g), the exponents they are scaled by, and the member with these divided out."""
+    """Integer matrices (g-1, g), the exponents they are scaled by, and the member with these divided out."""
 
     matrices: list[IntArray]
     exponents: list[int]
@@ -68,7 +68,7 @@ class _Whole:
 
 
 def _rounded(family: Family, found: Member) -> _Whole:
-    """The bases in whole numbers, with as few digits as lose little enough."""
+    """The bases in integers, with as few digits as lose little enough."""
     real = [GroupBasis.from_matrix(basis.axis, basis.matrix()) for basis in found.bases]
     before = _with_bases(family, found, real)
     allowed = family.value(before) + ROUNDING_LOSS
@@ -85,7 +85,7 @@ def _rounded(family: Family, found: Member) -> _Whole:
                 for matrix in matrices:
                     integer_basis(matrix, "optimal_by_set")
                 return _Whole(matrices, exponents, family.scaled(member))
-    raise SolverError("no whole-number matrices come close to the bases by set; ask for bases='optimal'")
+    raise SolverError("no integer matrices come close to the bases by set; ask for bases='optimal'")
 
 
 def _with_bases(family: Family, member: Member, bases: list[GroupBasis]) -> Member:
@@ -96,7 +96,7 @@ def _with_bases(family: Family, member: Member, bases: list[GroupBasis]) -> Memb
 
 
 def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> ChoiceBySet:
-    """The best noise for these bases, in units of the whole-number matrices."""
+    """The best noise for these bases, in units of the integer matrices."""
     problem, numbers = family.problem, Numbers.of(whole.member.bases)
     variances = family.variances(numbers).weights
     found = family.best_noise(whole.member)

@@ -127,7 +127,7 @@ def _text_size(column: Any) -> int:
 
 
 def _workbook_columns(content: bytes, path: Path, types: Mapping[str, str], cells: int) -> dict[str, list[Any]]:
-    """The columns of a workbook's first sheet; whole numbers that are too large for Excel stand there as text."""
+    """The columns of a workbook's first sheet; integers that are too large for Excel stand there as text."""
     try:
         import openpyxl  # type: ignore[import-untyped]
     except ImportError:

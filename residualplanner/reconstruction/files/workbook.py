@@ -16,7 +16,7 @@ from residualplanner.workload import Workload
 
 #: How many rows a sheet has, the first of which holds the names, and how many letters a cell.
 ROW_LIMIT, LETTER_LIMIT = 1_048_576, 32_767
-#: Excel holds whole numbers as floating-point numbers: above this they are written as text.
+#: Excel holds integers as floating-point numbers: above this they are written as text.
 WHOLE_LIMIT = 2**53
 #: The sheet of the table, and the one that says what it is.
 TABLE_SHEET, ABOUT_SHEET = "table", "about"

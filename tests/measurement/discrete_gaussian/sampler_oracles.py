@@ -80,7 +80,7 @@ def decode(word: int, envelope) -> tuple[int, int, int]:
 
 
 def slow_attempt(word, extra, extra_bits, envelope, scale, more_bits):
-    """One attempt by whole numbers and intervals; ``scale`` is (numerator, denominator, block_bits).
+    """One attempt by integers and intervals; ``scale`` is (numerator, denominator, block_bits).
 
     ``more_bits(k)`` gives k further random bits.  Returns the value, or None.
     """

@@ -1,4 +1,4 @@
-"""Attempts, decided fast and decided slowly: the same bits must give the same whole numbers."""
+"""Attempts, decided fast and decided slowly: the same bits must give the same integers."""
 
 from fractions import Fraction
 from random import Random

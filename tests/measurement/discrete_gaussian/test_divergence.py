@@ -9,7 +9,7 @@ DIGITS = 60
 
 
 def theta(rate, center):
-    """Sum over the whole numbers i of exp(-rate * (i - center)**2)."""
+    """Sum over the integers i of exp(-rate * (i - center)**2)."""
     reach = int(mpmath.sqrt(2 * DIGITS * mpmath.log(10) / rate)) + 3
     middle = int(center)
     return mpmath.fsum(mpmath.exp(-rate * (i - center) ** 2) for i in range(middle - reach, middle + reach + 1))

@@ -1,4 +1,4 @@
-"""Known bytes give known whole numbers, on every platform and with every version of NumPy."""
+"""Known bytes give known integers, on every platform and with every version of NumPy."""
 
 import hashlib
 import math

@@ -170,7 +170,7 @@ def test_a_flat_draw_of_a_large_scale_is_refused_before_anything_is_drawn():
 
 @pytest.mark.parametrize("sizes", [[1], [1, -1], [1.0, 2.0], [[1, 2]], 3, ["1", "2"], [True, False]])
 def test_sizes_that_do_not_fit_are_refused(sizes):
-    with pytest.raises(ValueError, match="sizes must be 2 whole numbers of at least 0, one for each scale"):
+    with pytest.raises(ValueError, match="sizes must be 2 integers of at least 0, one for each scale"):
         discrete_gaussian([Fraction(1), Fraction(2)], sizes)
 
 
