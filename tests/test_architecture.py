@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import residualplanner
+from conftest import SLOW
 
 ROOT = Path(residualplanner.__file__).parent
 LAYERS = [
@@ -157,3 +158,7 @@ def test_the_checks_above_would_see_a_violation(tmp_path):
     tree = ast.parse("import pandas\nfrom residualplanner.plan import Plan\n")
     assert list(at_import_time(tree)) == ["pandas", "residualplanner.plan"]
     assert [name for name, _ in imports(ast.parse("def f():\n    import cvxpy\n"))] == ["cvxpy"]
+
+
+def test_the_tests_that_are_called_slow_are_there():
+    assert all((Path(__file__).parent / name).exists() for name in SLOW)
