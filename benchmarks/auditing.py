@@ -294,7 +294,7 @@ def explicit(bases: Sequence[Basis]) -> tuple[NDArray[np.float64], NDArray[np.fl
 def plan_by_set() -> Plan:
     """A plan of rho 1/2 with other bases for two attributes alone than for the pair.
 
-    A record of the second values costs most, and by (T4) with these messages that is all it can cost: 9 times the
+    A record of the second values costs most, and by (41) with these messages that is all it can cost: 9 times the
     noise's precision.  Without messages it would be 11.
     """
     asked = Workload(Domain({"a": 2, "b": 2}), [{"a": Prefix(), "b": Prefix()}])

@@ -5,7 +5,7 @@
 For the workloads of ``dense_optimum`` on which one basis for an attribute is more than 0.5% above the best of all
 mechanisms, and some others, prints root mean square errors at privacy cost 1: of the best of all mechanisms, and
 relative to it those of plans with ``bases="optimal"`` and ``bases="optimal_by_set"``, and how many bases there are.
-The privacy cost is the bound (T4), and ``slack`` how far it is above the cost.  The seconds are those of `select`.
+The privacy cost is the bound (41), and ``slack`` how far it is above the cost.  The seconds are those of `select`.
 
 Before a figure is printed, explicit matrices of the whole domain confirm that the cost is not above that bound, and
 that the variances of each query are what the plan says.  Exits with 1 if they do not, or if a plan with bases by set is

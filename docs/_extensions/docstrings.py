@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 PARAGRAPH = re.compile(r"(?:^|(?<=\.  ))(Guarantees|Cost|Source): ", flags=re.MULTILINE)
 SHAPE = re.compile(r"^( +\w+) (\([^)]*\)): ", flags=re.MULTILINE)
-CITATION = re.compile(r"\beqs?\.\s+(?:\(T?\d+\)(?:,\s+and\s+|,\s+|\s+and\s+|\s+to\s+)?)+")
-EQUATION = re.compile(r"\((T?\d+)\)")
+CITATION = re.compile(r"\beqs?\.\s+(?:\(\d+\)(?:,\s+and\s+|,\s+|\s+and\s+|\s+to\s+)?)+")
+EQUATION = re.compile(r"\((\d+)\)")
 
 
 def linked(text: str) -> str:

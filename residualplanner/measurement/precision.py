@@ -90,7 +90,7 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
         own, rounded up: it is that of ``1 / noise_variance``, which no precision exceeds, and costs grow with every
         precision.
 
-    Source: spec eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, and eq. (37); spec eq. (T4);
+    Source: spec eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, and eq. (37); spec eq. (41);
         paper Theorem 5.1.
     """
     if plan.neighbors.notion == "replace":

@@ -142,7 +142,7 @@ class Plan:
 
         Where bases vary by set it is a bound of the cost.
 
-        Source: spec eqs. (8) and (37); spec eq. (T4).
+        Source: spec eqs. (8) and (37); spec eq. (41).
         """
         return cost_upper_bound(self.strategy, self.noise_array, self.neighbors)
 

@@ -5,7 +5,7 @@ Reads: a measurement.  Gives: residual answers that tables are rebuilt from as f
 The basis R of an attribute in the set of it alone is its *reference*.  What the reference bases would ask of a set's
 table is a linear function of the set's own answers and of what they would ask of its subsets, for all bases of an
 attribute answer the same queries.
-Source: spec eq. (T1).
+Source: spec eq. (38).
 """
 
 import math
@@ -35,7 +35,7 @@ def reference_answers(measurement: Measurement) -> IntegerAnswers | ResidualAnsw
 
     Guarantees: exact up to rounding; integers of any size are rounded to floats once.
     Cost: O(cells * n) for each attribute of a set whose basis is not the reference, and a float for each answer.
-    Source: spec eq. (T1), with R applied to both sides.
+    Source: spec eq. (38), with R applied to both sides.
     """
     plan, told = measurement.plan, measurement.residuals
     if not plan.strategy.varying.any():

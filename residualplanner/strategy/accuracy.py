@@ -1,7 +1,7 @@
 """How accurate the queries of a workload are, with some noise.
 
 Reads: a workload, a strategy, noise variances.  Gives: arrays, one entry per query; variances within one table.
-Source: spec eqs. (11), (12), (26) and (T3); paper Theorems 4.3, 4.4 and 7.2.
+Source: spec eqs. (11), (12), (26) and (40); paper Theorems 4.3, 4.4 and 7.2.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ class Accuracy:
 
     @cached_property
     def average_variances(self) -> FloatArray:
-        """The variance of an average cell of every query, (q,).  Source: spec eqs. (11) and (T3)."""
+        """The variance of an average cell of every query, (q,).  Source: spec eqs. (11) and (40)."""
         variances = np.empty(len(self.workload))
         for queries, sets, coefficients in self.pieces():
             variances[queries] = np.einsum("qs,qs->q", coefficients, self.noise[sets])
@@ -63,7 +63,7 @@ class Accuracy:
 
     @cached_property
     def max_variances(self) -> FloatArray:
-        """The largest cell variance of every query, (q,).  Source: spec eqs. (23), (26) and (T3)."""
+        """The largest cell variance of every query, (q,).  Source: spec eqs. (23), (26) and (40)."""
         if self._has_equal_cells:
             return self.average_variances
         answers = hull_answers(self.workload, self.strategy)
@@ -92,7 +92,7 @@ class Accuracy:
     def pieces(self) -> Iterator[Piece]:
         """For runs of queries: which they are, their sets, and what an average cell takes of their noise, (m, 2**k).
 
-        Source: spec eqs. (11) and (T3).
+        Source: spec eqs. (11) and (40).
         """
         numbers = self._numbers
         for run in self.workload.runs(CHUNK):

@@ -80,7 +80,7 @@ def largest_cells(
         The variances, and where no attribute varies the index of the cell in C order.
 
     Cost: one pass over all combinations of the answers to try.
-    Source: spec eqs. (23), (26) and (T3).
+    Source: spec eqs. (23), (26) and (40).
     """
     largest, place = np.full(len(workload), -np.inf), np.zeros(len(workload), dtype=np.int64)
     for numbers, factors, noise in _runs(workload, shares, noise_variance, tables, most=_CHUNK):

@@ -1,7 +1,7 @@
-"""What each set contributes to the privacy cost, or where attributes vary to its bound (T4).
+"""What each set contributes to the privacy cost, or where attributes vary to its bound (41).
 
 Reads: a strategy, noise variances.  Gives: an array, one entry per set.
-Source: spec eqs. (8), (28) and (T4).
+Source: spec eqs. (8), (28) and (41).
 """
 
 from collections import defaultdict
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.strategy.strategy import Strategy
 
-#: Cells whose term of (T4) is this close to the largest, relative to what the set costs, count as attaining it.
+#: Cells whose term of (41) is this close to the largest, relative to what the set costs, count as attaining it.
 TIE = 1e-8
 
 
 def cost_parts(strategy: Strategy, noise_variance: FloatArray) -> FloatArray:
-    """The cost of each set, (m,); with varying attributes the mean at the cells that attain its maximum in (T4).
+    """The cost of each set, (m,); with varying attributes the mean at the cells that attain its maximum in (41).
 
-    The maxima of (T4) are of what a set costs less the messages it sends, and of what a single attribute costs with
+    The maxima of (41) are of what a set costs less the messages it sends, and of what a single attribute costs with
     those it receives.  If the messages are the best ones, there are weights on the cells that attain the maxima for
     which the messages cancel, and the costs add up to the bound.  The equal weights taken here need not be those.
 
@@ -27,7 +27,7 @@ def cost_parts(strategy: Strategy, noise_variance: FloatArray) -> FloatArray:
         strategy: the bases and the messages.
         noise_variance (m,): sigma squared of every set.
 
-    Source: spec eqs. (8), (28) and (T4).
+    Source: spec eqs. (8), (28) and (41).
 
     Example:
         >>> from residualplanner.bases import integer_basis

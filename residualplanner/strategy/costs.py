@@ -1,7 +1,7 @@
 """The privacy cost of noise: exactly, and as a float rounded up, for either notion of neighbors.
 
 Reads: a strategy, noise variances or precisions, neighbors.  Gives: numbers that are never less than the exact cost.
-Source: spec eqs. (8), (28), (37) and (T4).
+Source: spec eqs. (8), (28), (37) and (41).
 """
 
 import math
@@ -34,12 +34,12 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
             occur, all with the subtraction basis, else a safe bound.
 
     Returns:
-        The cost, or where attributes vary the right side of (T4), which is a bound of it.
+        The cost, or where attributes vary the right side of (41), which is a bound of it.
 
     Guarantees: each term is a product and quotient of at most 2k + 4 rounded numbers; the sum of terms is rounded once.
         Over all ways to differ, rounding is bounded by that of the sum of absolute values.  Sets with varying
         attributes are computed exactly.
-    Source: spec eqs. (8), (28), (37) and (T4).
+    Source: spec eqs. (8), (28), (37) and (41).
     """
     closure, bases = strategy.closure, strategy.of_attributes
     numbers = residual_numbers(bases, (), np.empty((len(bases), 0)))
@@ -71,7 +71,7 @@ def exact_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
         The cost for adding or removing one record.
 
     Cost: about a second for a million sets; for sets with varying attributes that of `exact_varying_cost`.
-    Source: spec eqs. (8), (28) and (T4); paper Theorem 5.1.
+    Source: spec eqs. (8), (28) and (41); paper Theorem 5.1.
     """
     if precision.shape != (len(strategy.closure),):
         raise ValueError(f"one precision for each of {len(strategy.closure)} sets, got shape {precision.shape}")

@@ -1,7 +1,7 @@
 """What is measured, before any noise: the basis of every factor.
 
 Reads: a closure, bases.  Gives: Strategy.
-Source: spec section 5; eqs. (T1) to (T4).
+Source: spec section 5; eqs. (38) to (41).
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ class Strategy:
         of_attribute (d,): which of them each attribute has: in all sets, or, if it varies, in the set of it alone.
         varying (d,): which attributes vary.
         of_factor (v,): which basis each factor of a varying attribute has, in the order of the factors.
-        messages (values,): the numbers phi of (T4), one for each value of each factor of a varying attribute in a set
+        messages (values,): the numbers phi of (41), one for each value of each factor of a varying attribute in a set
             of two attributes or more, factor after factor.  Any numbers prove a bound of the cost.
 
     Raises:
@@ -39,7 +39,7 @@ class Strategy:
             bases of a varying attribute are of different sizes or answer different queries, or one of them is the
             subtraction basis.
 
-    Source: spec eq. (T4).
+    Source: spec eq. (41).
 
     Example:
         >>> from residualplanner.bases import integer_basis

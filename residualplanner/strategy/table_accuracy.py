@@ -1,7 +1,7 @@
 """Variances and covariances within one table: of all cells, of all pairs of cells, of one combination.
 
 Reads: a table's attributes, the noise of all their subsets.  Gives: TableAccuracy.
-Source: spec eqs. (12), (26) and (T3); paper Theorems 4.4 and 7.2.
+Source: spec eqs. (12), (26) and (40); paper Theorems 4.4 and 7.2.
 """
 
 import math
@@ -60,7 +60,7 @@ class TableAccuracy:
         Raises:
             WorkloadError: there are too many.
 
-        Source: spec eqs. (26) and (T3).
+        Source: spec eqs. (26) and (40).
         """
         return in_full(self.differing_variances(), self.shape)
 
@@ -86,7 +86,7 @@ class TableAccuracy:
         Raises:
             WorkloadError: the matrix would have more than 2**28 entries.
 
-        Source: spec eqs. (12), (26) and (T3).
+        Source: spec eqs. (12), (26) and (40).
         """
         cells, order = math.prod(self.shape), len(self.axes)
         require_small_covariance(cells)
@@ -102,7 +102,7 @@ class TableAccuracy:
         The weights are taken through the transposes of each basic matrix and of the parts u and G of each basis.  What
         is then at the index of a residual answer is what the sum takes of its noise.
 
-        Source: spec eqs. (26) and (T3).
+        Source: spec eqs. (26) and (40).
         """
         for number in self.varying.axes:
             weights = weights_by_value(self.axes[number].kind, self.axes[number].basis.size, weights, number)

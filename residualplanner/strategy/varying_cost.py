@@ -1,7 +1,7 @@
 """A bound of the privacy cost of the sets that have varying attributes, in exact arithmetic.
 
 Reads: a strategy, precisions.  Gives: fractions.
-Source: spec eq. (T4).
+Source: spec eq. (41).
 """
 
 import math
@@ -20,7 +20,7 @@ _NORMAL = 2.0**-1022
 
 
 def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
-    """The part of the right side of (T4) that is about sets with varying attributes, exactly.
+    """The part of the right side of (41) that is about sets with varying attributes, exactly.
 
     Together with what all other sets cost it is no less than the cost of measuring every set with noise of this
     precision.
@@ -31,7 +31,7 @@ def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
 
     Cost: one pass over the tables of these sets in floating point, where equal entries count once and constant
         attributes not at all, and about 50 microseconds a set.
-    Source: spec eq. (T4).
+    Source: spec eq. (41).
 
     Example:
         >>> from residualplanner.bases import integer_basis

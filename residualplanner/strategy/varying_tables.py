@@ -1,7 +1,7 @@
 """What a table takes of the noise of each subset by its varying attributes: a table over these, beside a product.
 
 Reads: the kinds of query of varying attributes, and their bases in each subset.  Gives: VaryingTable.
-Source: spec eqs. (T2) and (T3).
+Source: spec eqs. (39) and (40).
 
 The variance of a cell is a sum over the subsets B of its table's attributes: of the noise of B, times a factor for each
 constant attribute, times what this module gives, a function of the cell's answers on the varying attributes.  Without
@@ -116,7 +116,7 @@ class VaryingTable:
 
         Attributes with more answers than values are taken by their Gram matrices: nothing has an entry for each answer.
 
-        Source: spec eq. (T3).
+        Source: spec eq. (40).
         """
         grams = {
             number: kind.gram(size) / kind.rows(size)
@@ -134,7 +134,7 @@ class VaryingTable:
     def of_cells(self, most: float = math.inf) -> Iterator[_Array]:
         """What cells take of the noise of each subset, at most so many at a time, (2**k, cells).
 
-        Source: spec eq. (T3).
+        Source: spec eq. (40).
         """
         if not self.axes:
             yield np.ones((1 << self.order, 1))
@@ -162,7 +162,7 @@ class VaryingTable:
         Args:
             noise (2**c, 2**v): sigma squared of every subset, as `columns` has them.
 
-        Source: spec eq. (T3).
+        Source: spec eq. (40).
         """
         order, cells = len(self.axes), math.prod(self.shape)
         rests = self._rests()
@@ -186,7 +186,7 @@ class VaryingTable:
                 of the varying attributes, (.., n_i, ..): the axes of all attributes, in order.
             noise (2**c, 2**v): as of `covariances`.
 
-        Source: spec eq. (T3).
+        Source: spec eq. (40).
         """
         rests, total = self._rests(by_value=range(len(self.axes))), 0.0
         for weights, variances, columns in zip(parts, noise.tolist(), self.columns.tolist(), strict=True):
@@ -204,7 +204,7 @@ class VaryingTable:
         return [number for number, axis in enumerate(self.axes) if bits >> axis & 1]
 
     def _rests(self, part: Sequence[slice] | None = None, *, by_value: Container[int] = ()) -> dict[int, _Array]:
-        """The tables of (T2): for some answers of each attribute, or for the values of the attributes ``by_value``."""
+        """The tables of (39): for some answers of each attribute, or for the values of the attributes ``by_value``."""
         order = len(self.axes)
         if not order:
             return dict.fromkeys(range(1 << self.order), np.ones(()))

@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "residualplanner"
 PAGE = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
 
-#: Every mention of equations, and the form that all of them must have: "(8)", "(11) and (T4)", "(15) to (17)".
+#: Every mention of equations, and the form that all of them must have: "(8)", "(11) and (41)", "(15) to (17)".
 MENTION = re.compile(r"spec eqs?\.")
-CITATION = re.compile(r"spec eqs?\.\s+(\(T?\d+\)(?:(?:,\s+and|,|\s+and|\s+to)\s+\(T?\d+\))*)")
+CITATION = re.compile(r"spec eqs?\.\s+(\(\d+\)(?:(?:,\s+and|,|\s+and|\s+to)\s+\(\d+\))*)")
 SECTION = re.compile(r"spec section\s+(\d+)")
 #: What makes a docstring one with a formula, and what tells where the formula is from.
 FORMULA = re.compile(r"sum_\w|sigma_\w|sqrt\(|sigma squared|Kronecker product|subtraction matrix")
@@ -27,8 +27,8 @@ def sources(*folders: str) -> list[Path]:
 
 def cited_equations(text: str) -> Iterator[str]:
     for citation in CITATION.finditer(text):
-        for letter, first, last in re.findall(r"\((T?)(\d+)\)(?:\s+to\s+\(T?(\d+)\))?", citation[1]):
-            yield from (f"{letter}{number}" for number in range(int(first), int(last or first) + 1))
+        for first, last in re.findall(r"\((\d+)\)(?:\s+to\s+\((\d+)\))?", citation[1]):
+            yield from map(str, range(int(first), int(last or first) + 1))
 
 
 def functions_without_source(code: str) -> list[str]:
@@ -44,15 +44,15 @@ def functions_without_source(code: str) -> list[str]:
 
 
 def test_citations_are_read_with_their_ranges():
-    text = "spec eq. (8); spec eqs. (1), (2) and (4) to (6).  Also spec eqs. (10), and (12), spec eqs. (T1) to (T3)."
-    assert list(cited_equations(text)) == ["8", "1", "2", "4", "5", "6", "10", "12", "T1", "T2", "T3"]
+    text = "spec eq. (8); spec eqs. (1), (2) and (4) to (6).  Also spec eqs. (10), and (12), spec eqs. (38) to (40)."
+    assert list(cited_equations(text)) == ["8", "1", "2", "4", "5", "6", "10", "12", "38", "39", "40"]
 
 
 @pytest.mark.parametrize("path", sources("."), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_every_equation_that_a_module_cites_is_on_the_page(path):
     text = path.read_text(encoding="utf-8")
     assert len(MENTION.findall(text)) == len(CITATION.findall(text)), "a citation is not of the usual form"
-    on_page = set(re.findall(r"\\tag\{(T?\d+)\}", PAGE))
+    on_page = set(re.findall(r"\\tag\{(\d+)\}", PAGE))
     assert sorted(set(cited_equations(text)) - on_page) == []
 
 
@@ -64,8 +64,7 @@ def test_every_section_that_a_module_cites_is_on_the_page(path):
 
 def test_equations_and_sections_are_numbered_without_a_gap():
     numbers = sorted(map(int, re.findall(r"\\tag\{(\d+)\}", PAGE)))
-    assert numbers == [*range(1, 38), *range(44, 48)]  # those between are kept for (T1) to (T6)
-    assert list(map(int, re.findall(r"\\tag\{T(\d+)\}", PAGE))) == list(range(1, 7))
+    assert numbers == list(range(1, 48))
     assert list(map(int, re.findall(r"^## (\d+)\. ", PAGE, flags=re.MULTILINE))) == list(range(1, 11))
 
 

@@ -139,7 +139,7 @@ def test_without_messages_shares_of_the_cost_are_those_of_plans_with_one_basis(p
 
 @given(plan=plans_by_set())
 def test_shares_of_the_cost_are_split_by_what_queries_take_of_the_noise(plan):
-    """Set by set: the cost at the cells with the largest term of (T4), and the sums of variances that it is in."""
+    """Set by set: the cost at the cells with the largest term of (41), and the sums of variances that it is in."""
     parts = parts_by_hand(plan)
     np.testing.assert_allclose(cost_parts(plan.strategy, plan.noise_array), parts, rtol=1e-9)
     sums = plan.average_variances * plan.workload.cells * plan.workload.weights

@@ -102,7 +102,7 @@ def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(asked
 
 
 def bound_of(problem, member, numbers):
-    """(T4), cell by cell."""
+    """(41), cell by cell."""
     total, of_value = 0.0, {}
     for number, groups in enumerate(problem.classes):
         attributes = [int(problem.attribute_of_group[g]) for g in groups]

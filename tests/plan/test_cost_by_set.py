@@ -50,7 +50,7 @@ def messages_of(by_set, members, cell):
 
 
 def right_side(by_set, sizes, precision):
-    """(T4), term by term in fractions."""
+    """(41), term by term in fractions."""
     total, alone = Fraction(0), {}
     for members, w in zip(by_set.closure, precision, strict=True):
         cells = list(itertools.product(*(range(sizes[i]) for i in members)))

@@ -34,7 +34,7 @@ def problems(draw):
 
 
 def cost_by_cells(tables, precision, messages):
-    """(T4), cell by cell."""
+    """(41), cell by cell."""
     total, single = 0.0, {}
     for number, table in enumerate(tables):
         if not table.axes:

@@ -1,7 +1,7 @@
 """One basis of a group of places: what cost and loss take from it, and the chain rule.
 
 Reads: OwnAxis, a matrix or its coordinates.  Gives: GroupBasis, Numbers.
-Source: spec eqs. (24), (T3) and (T4).
+Source: spec eqs. (24), (40) and (41).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Bases by set in integers for a sum of variances, with the best noise for them and a proof of that.
 
 Reads: a workload, the importance of its queries, a basis for each attribute.  Gives: ChoiceBySet.
-Source: spec eqs. (T3), (T4) and (36).
+Source: spec eqs. (40), (41) and (36).
 """
 
 from contextlib import suppress
@@ -141,7 +141,7 @@ def _bases_by_set(family: Family, whole: _Whole, numbers: Numbers, found: TableC
 def _messages(found: TableChoice, number: int, family: Family, numbers: Numbers, cost: float) -> dict[int, FloatArray]:
     """The messages of a set, by group: its share of those of its class; the cost, where it is of one own attribute.
 
-    Attributes of one group get the mean of theirs.  As (T4) is convex and they can be exchanged, it costs no more.
+    Attributes of one group get the mean of theirs.  As (41) is convex and they can be exchanged, it costs no more.
     """
     groups = family.problem.classes[number]
     if len(groups) == 1:

@@ -1,7 +1,7 @@
 """The variances of a plan with bases by set, as a sum over the noise of every set, and the slopes by the bases.
 
 Reads: LossTerms, the factors and the b of each group.  Gives: arrays.
-Source: spec eqs. (T2) and (T3).
+Source: spec eqs. (39) and (40).
 
 In the coordinates of ``[1/g | Z]`` every u is ``(1, b)``, and the part of a table h at index 0 of some axes is the h of
 the others: summing over an axis leaves index 0.  So a share is made of smaller ones and of what is new in it.
@@ -60,7 +60,7 @@ class SetVariances:
         absent: FloatArray,
         shares: list[FloatArray],
     ) -> "SetVariances":
-        """Evaluate (T3).
+        """Evaluate (40).
 
         Args:
             terms: of the loss.

@@ -1,7 +1,7 @@
 """What there is to choose where attributes have bases by set: groups of places, and what cost and loss are made of.
 
 Reads: a workload, the importance of its queries.  Gives: BySetProblem.
-Source: spec eqs. (T2) to (T4).
+Source: spec eqs. (39) to (41).
 
 Attributes of which only single values are asked have the subtraction basis everywhere: they change factors only.  The
 others, the *own* attributes, have one basis in each group of places.  Tables have an axis for each own attribute.

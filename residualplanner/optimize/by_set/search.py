@@ -1,7 +1,7 @@
 """The search for bases by set: down the slope of loss times cost, from a plan with one basis for each attribute.
 
 Reads: BySetProblem, a basis for each attribute.  Gives: Member, the best one found.
-Source: spec eqs. (T3) and (T4); docs/bases.md.
+Source: spec eqs. (40) and (41); docs/bases.md.
 
 The maxima in the cost are smooth, and become sharper.  The problem is not convex: what is found is as good as a local
 search is.
@@ -102,7 +102,7 @@ class Family:
         return math.log(loss) + math.log(self.cost(member, numbers, Maxima())[0])
 
     def cost(self, member: Member, numbers: Numbers, maxima: Maxima) -> tuple[float, CostSlopes]:
-        """The right side of (T4), and its slopes."""
+        """The right side of (41), and its slopes."""
         classes, lengths = self.problem.classes, numbers.lengths
         return cost_and_slopes(classes, self.attribute, member.precision, lengths, member.messages, maxima)
 

@@ -1,7 +1,7 @@
 """The sum of variances with bases by set as a list of terms, with every distinct table once.
 
 Reads: a workload, the importance of its queries, the groups of places.  Gives: OwnAxis, LossTerms.
-Source: spec eqs. (T2) and (T3).
+Source: spec eqs. (39) and (40).
 """
 
 import itertools
@@ -58,7 +58,7 @@ class OwnAxis:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A table h of (T2), on two own attributes or more, as one of its equals.
+    """A table h of (39), on two own attributes or more, as one of its equals.
 
     Attributes:
         attributes: of its axes, or others that are asked alike in their place.
@@ -74,7 +74,7 @@ class Share:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LossTerms:
-    """The sum (T3) over queries and subsets: weight * product of present factors * form of a share / precision.
+    """The sum (40) over queries and subsets: weight * product of present factors * form of a share / precision.
 
     Attributes:
         set (n,): the number of the subset.

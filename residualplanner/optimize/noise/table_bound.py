@@ -1,7 +1,7 @@
 """What a sum of variances is at least, where the cost is a sum of maxima over tables: a proof from weights of cells.
 
 Reads: numbers only.  Gives: a lower bound.
-Source: spec eq. (T4).
+Source: spec eq. (41).
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def least_loss(
     cells: Mapping[int, tuple[IntArray, FloatArray]],
     axes: Mapping[int, FloatArray],
 ) -> float:
-    """What ``sum_c v_c / w_c`` is at least where (T4) is 1, up to rounding, for any precisions w and messages.
+    """What ``sum_c v_c / w_c`` is at least where (41) is 1, up to rounding, for any precisions w and messages.
 
     Weights of cells whose margins are the same in all tables make the cost no less than the sum over tables of
     precision times mean cost at unit precision: messages cancel.  So by the inequality of Cauchy and Schwarz loss times
@@ -48,7 +48,7 @@ def least_loss(
         cells: for tables of two columns or more indices of cells, (m, k), and weights, (m,), which are made to agree.
         axes: for each axis weights of its values, (g,).
 
-    Source: spec eq. (T4).
+    Source: spec eq. (41).
 
     Example:
         >>> tables = [Table((0,), (np.array([1.0, 4.0]),)), Table((), ())]

@@ -1,7 +1,7 @@
 """The least weighted sum of variances where the cost is a sum of maxima over tables, with a certificate.
 
 Reads: numbers only.  Gives: TableChoice.
-Source: spec eq. (T4).
+Source: spec eq. (41).
 
 The problem is a cone program.  Its rows for the cells of tables are added as they are violated, since few of them hold
 with equality.  The solver is only trusted to be close: the cost is computed again from all cells, and the bound is
@@ -29,7 +29,7 @@ class TableChoice:
         precision (c,): of each table, of cost 1.
         messages: for each table of two columns or more an array (g,) for each of them; they prove the cost.
         loss: the weighted sum of variances.
-        bound: no precisions and messages for which (T4) is 1 have a smaller one.
+        bound: no precisions and messages for which (41) is 1 have a smaller one.
         status: of the solver.
     """
 
@@ -43,7 +43,7 @@ class TableChoice:
 def minimize_over_tables(
     variance_weight: FloatArray, tables: Sequence[Table], start: FloatArray, messages: dict[int, list[FloatArray]]
 ) -> TableChoice:
-    """Minimize ``sum_c v_c / w_c`` subject to a cost (T4) of 1, over precisions w > 0 and messages.
+    """Minimize ``sum_c v_c / w_c`` subject to a cost (41) of 1, over precisions w > 0 and messages.
 
     The cost is ``sum_c max_r [w_c q_c(r) - sum_i phi_{c,i}(r_i)]`` over tables of two columns or more, and for each
     axis the maximum of ``sum_c w_c q_c + sum_c phi_{c,i}``, the first sum being over tables of this column only.
@@ -57,7 +57,7 @@ def minimize_over_tables(
     Raises:
         SolverError: the solver gave no usable answer.
 
-    Source: spec eq. (T4).
+    Source: spec eq. (41).
     """
     model = TableProgram(variance_weight, tables, start)
     model.add_worst(start, messages)
@@ -79,7 +79,7 @@ def minimize_over_tables(
 
 
 def cost_of(tables: Sequence[Table], precision: FloatArray, messages: dict[int, list[FloatArray]]) -> float:
-    """The right side of (T4), in floating point."""
+    """The right side of (41), in floating point."""
     total, single = 0.0, dict[int, Any]()
     for number, table in enumerate(tables):
         w = float(precision[number])

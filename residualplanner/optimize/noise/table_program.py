@@ -1,7 +1,7 @@
 """The noise of mechanisms whose cost is a sum of maxima over tables, as a cone program with rows for some cells.
 
 Reads: numbers only.  Gives: Clarabel's answer.
-Source: spec eq. (T4).
+Source: spec eq. (41).
 
 clarabel's home.
 """
