@@ -31,7 +31,7 @@ from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits
 from residualplanner.domain import Domain
 from residualplanner.kron import tables_of_residuals
 from residualplanner.measurement import measure
-from residualplanner.measurement.answers import IntegerAnswers
+from residualplanner.measurement.answers import IntegerResiduals
 from residualplanner.measurement.discrete import integer_answers
 from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
@@ -149,7 +149,7 @@ class Experiment:
         neighbor = table.copy()
         neighbor[tuple(record)] += times
         sets = tuple(range(len(plan.closure)))
-        return cls(plan, table, neighbor, sets, precision_of(plan.noise_variance.array))
+        return cls(plan, table, neighbor, sets, precision_of(plan.noise_variances))
 
     @property
     def mu(self) -> float:
@@ -174,7 +174,7 @@ class Experiment:
 
 def blocks(
     experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource
-) -> Iterator[tuple[IntegerAnswers, int]]:
+) -> Iterator[tuple[IntegerResiduals, int]]:
     """The answers of ``runs`` runs on one table, up to 100,000 at a time, each set's runs one after another."""
     groups = _groups(experiment)
     divisors = lattice_divisors(groups, experiment.precision, experiment.plan.neighbors)
@@ -198,9 +198,7 @@ def likelihood_scores(experiment: Experiment, table: NDArray[np.int64], runs: in
         strategy, inverse = explicit(bases)
         change = [strategy @ v.ravel() for v in _marginals(experiment, changed, numbers)]
         # The adversary knows the noise that the plan says, whatever the mechanism really draws.
-        weight = [
-            inverse @ part / experiment.plan.noise_variance.array[i] for part, i in zip(change, numbers, strict=True)
-        ]
+        weight = [inverse @ part / experiment.plan.noise_variances[i] for part, i in zip(change, numbers, strict=True)]
         weights.append(weight)
         power += sum(float(w @ part) for w, part in zip(weight, change, strict=True))
         shift += sum(
@@ -274,7 +272,7 @@ def claimed_power(experiment: Experiment) -> float:
         strategy, inverse = explicit(bases)
         for number, v in zip(numbers, _marginals(experiment, changed, numbers), strict=True):
             part = strategy @ v.ravel()
-            total += float(part @ inverse @ part) / experiment.plan.noise_variance.array[number]
+            total += float(part @ inverse @ part) / experiment.plan.noise_variances[number]
     return total
 
 
@@ -302,7 +300,7 @@ def plan_by_set() -> Plan:
     messages = np.array([1, -1, 1, -1]) / 9
     return Plan(
         workload=asked,
-        noise_array=np.array([9.0, 9.0, 9.0, 4.5]) * (1 + 1e-12),
+        noise_variances=np.array([9.0, 9.0, 9.0, 4.5]) * (1 + 1e-12),
         budget=zcdp("0.5"),
         loss="by hand",
         loss_value=0.0,

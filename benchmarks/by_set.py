@@ -59,7 +59,7 @@ def workloads() -> Iterator[tuple[str, rp.Workload]]:
 
 def planned(name: str, asked: rp.Workload) -> Result:
     """Both plans of a workload."""
-    estimated = rp.cost_estimate(asked, by_set=True).planning_seconds
+    estimated = rp.resource_estimate(asked, by_set=True).planning_seconds
     start = time.perf_counter()
     optimal = rp.select(asked, budget=rp.pcost(1))
     middle = time.perf_counter()

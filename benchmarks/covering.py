@@ -58,7 +58,7 @@ class Error:
 
 def total_error(plan: Plan, *, step: int | None = None) -> Error:
     """The error of a plan's total as the library draws it, or with noise on multiples of one over ``step``."""
-    precision = precision_of(plan.noise_array)
+    precision = precision_of(plan.noise_variances)
     divisor = step or lattice_divisors(groups_of_plan(plan), precision, plan.neighbors)[0]
     return Error((Fraction(1, divisor),), (divisor**2 / Fraction(float(precision[0])),))
 

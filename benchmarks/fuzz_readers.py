@@ -26,7 +26,7 @@ from benchmarks.fuzz_files import (
 from residualplanner.cli.spec.file import read_spec
 from residualplanner.cli.spec.objects import budget_of_spec, domain_of_spec, targets_of_spec, workload_of_spec
 from residualplanner.errors import ResidualPlannerError
-from residualplanner.measurement import IntegerAnswers, Measurement, NoiseRecord
+from residualplanner.measurement import IntegerResiduals, Measurement, NoiseRecord
 from residualplanner.measurement.answers import residual_count
 from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
@@ -151,10 +151,10 @@ def _measurement(plan: rp.Plan) -> Measurement:
     """Answers that are no data's, under a record of noise as of a release."""
     groups = groups_of_plan(plan)
     integers = (np.arange(residual_count(groups), dtype=np.int64) * 7919) % 1000 - 500
-    precision = precision_of(plan.noise_array)
+    precision = precision_of(plan.noise_variances)
     cost, divisors = measured_cost(plan, precision), lattice_divisors(groups, precision, plan.neighbors)
     record = NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)
-    return Measurement(plan, IntegerAnswers(groups, divisors, integers), record)
+    return Measurement(plan, IntegerResiduals(groups, divisors, integers), record)
 
 
 def _saved(save: Callable[[Path], object]) -> Files:
@@ -182,7 +182,7 @@ def _ledger_files() -> list[Files]:
         reason = "" if budget else "a test"
         ledger = rp.Ledger.create(path, budget=budget, data_set="people", reason=reason)
         for plan in (*_plans()[:2], *_plans()[:1]):
-            cost = measured_cost(plan, precision_of(plan.noise_array))
+            cost = measured_cost(plan, precision_of(plan.noise_variances))
             ledger.charge(cost, "ab" * 32, neighbors="add-remove", label="tables")
 
     return [_saved(partial(write, budget=budget)) for budget in (rp.zcdp(10), None)]

@@ -49,7 +49,8 @@ def drawing(plan: rp.Plan) -> float:
     """Seconds to draw as much exact noise of as many scales, a quarter million numbers at a time, and nothing else."""
     cells = plan.closure.products(SIZES).astype(np.int64)
     ratios = [
-        (int(n) ** 2 * d, c) for n, (c, d) in zip(cells, map(float.as_integer_ratio, 1 / plan.noise_array), strict=True)
+        (int(n) ** 2 * d, c)
+        for n, (c, d) in zip(cells, map(float.as_integer_ratio, 1 / plan.noise_variances), strict=True)
     ]
     parts = np.split(np.arange(len(cells)), np.flatnonzero(np.diff(np.cumsum(cells) // 2**18)) + 1)
     start = time.perf_counter()

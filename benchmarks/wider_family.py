@@ -43,7 +43,7 @@ def explicit(plan: rp.Plan) -> tuple[float, list[float]]:
     if not by_set.varying.any():
         raise ArithmeticError("the plan has one basis for each attribute")
     rows = []
-    for members, variance in zip(plan.closure, plan.noise_array.tolist(), strict=True):
+    for members, variance in zip(plan.closure, plan.noise_variances.tolist(), strict=True):
         factors = [whitened(by_set.basis(members, i)) if i in members else np.ones((1, n)) for i, n in enumerate(sizes)]
         rows.append(reduce(np.kron, factors) / math.sqrt(variance))
     measured = np.vstack(rows)

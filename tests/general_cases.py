@@ -110,7 +110,7 @@ class General:
         workload = self.workload
         return Plan(
             workload=workload,
-            noise_array=np.random.default_rng(seed).lognormal(size=len(workload.closure)),
+            noise_variances=np.random.default_rng(seed).lognormal(size=len(workload.closure)),
             budget=pcost("1e300"),
             loss="by hand",
             loss_value=0.0,
@@ -121,7 +121,7 @@ class General:
         )
 
     def mechanism(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-        noise = dict(zip(plan.closure, plan.noise_array.tolist(), strict=True))
+        noise = dict(zip(plan.closure, plan.noise_variances.tolist(), strict=True))
         return dense.whole_mechanism(self.measured, noise)
 
 

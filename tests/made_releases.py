@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from residualplanner.measurement import Measurement, NoiseRecord, ResidualAnswers
+from residualplanner.measurement import FloatResiduals, Measurement, NoiseRecord
 from residualplanner.measurement.answers import residual_count
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.reconstruction import reconstruct
@@ -12,7 +12,7 @@ def any_release(plan, seed=1):
     """A release of answers that are no data's, so that nothing cancels by chance."""
     groups = groups_of_plan(plan)
     values = np.random.default_rng(seed).normal(size=residual_count(groups))
-    return reconstruct(Measurement(plan, ResidualAnswers(groups, values), NoiseRecord(seed=seed)))
+    return reconstruct(Measurement(plan, FloatResiduals(groups, values), NoiseRecord(seed=seed)))
 
 
 def answers_of(release):

@@ -50,7 +50,7 @@ class MixedCase:
         count = len(workload.closure)
         plan = Plan(
             workload=workload,
-            noise_array=np.random.default_rng(self.seed).uniform(0.5, 2.0, count),
+            noise_variances=np.random.default_rng(self.seed).uniform(0.5, 2.0, count),
             budget=pcost("1e300"),
             loss="none",
             loss_value=0.0,
@@ -120,7 +120,7 @@ def rebuilt(case: MixedCase, members: Members, kinds: Sequence[Kind], answers: M
 
 def table_covariance(case: MixedCase, members: Members, kinds: Sequence[Kind]) -> Matrix:
     """The covariance of a table, column by column of the unit noise of every set: by linearity of `rebuilt`."""
-    noise = dict(zip(case.plan.closure, case.plan.noise_array.tolist(), strict=True))
+    noise = dict(zip(case.plan.closure, case.plan.noise_variances.tolist(), strict=True))
     zero = {part: np.zeros(len(answer_covariance(case, part))) for part in noise}
     total = 0.0
     for part, variance in noise.items():

@@ -58,7 +58,7 @@ def plan_by_set(workload: Workload, seed: int = 0, *, most: int = 3) -> Plan:
     noise = np.array(costs) * rng.lognormal(sigma=0.5, size=len(costs))
     return Plan(
         workload=workload,
-        noise_array=noise,
+        noise_variances=noise,
         budget=pcost(math.ceil(cost_upper_bound(by_set, noise, Neighbors()))),
         loss="by hand",
         loss_value=0.0,
@@ -105,7 +105,7 @@ def random_basis(rng: np.random.Generator, group: NDArray[np.int64]) -> Basis:
 def measured(plan: Plan) -> list[tuple[dense.Matrix, dense.Matrix]]:
     """Of every set of the closure: the rows that are measured, over the whole domain, and the noise's covariance."""
     by_set, sizes, found = plan.strategy, plan.domain.sizes, []
-    for members, variance in zip(plan.closure, plan.noise_array.tolist(), strict=True):
+    for members, variance in zip(plan.closure, plan.noise_variances.tolist(), strict=True):
         parts = {i: strategy(by_set.basis(members, i)) for i in members}
         rows = dense.product(parts[i][0] if i in parts else np.ones((1, n)) for i, n in enumerate(sizes))
         found.append((rows, variance * dense.product(parts[i][1] for i in members)))

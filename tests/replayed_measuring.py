@@ -31,7 +31,7 @@ def integers_of(measurement: Measurement) -> dict[tuple[int, ...], NDArray[Any]]
 
 def refinements(plan: Plan) -> list[int]:
     """The f of spec eq. (44) of every set, by doubling it until the noise of all sets with the same bases is wide."""
-    groups, precision = groups_of_plan(plan), [Fraction(float(np.nextafter(1 / s, 0))) for s in plan.noise_array]
+    groups, precision = groups_of_plan(plan), [Fraction(float(np.nextafter(1 / s, 0))) for s in plan.noise_variances]
     found = [1] * len(precision)
     for bases, members in zip(groups.bases, groups.members, strict=True):
         f, cells = 1, math.prod(basis.size for basis in bases if basis.matrix is None)

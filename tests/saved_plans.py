@@ -35,7 +35,7 @@ def require_equal(left: Plan, right: Plan) -> None:
             one, other = getattr(mine, name), getattr(theirs, name)
             assert one.dtype == other.dtype
             assert one.tobytes() == other.tobytes()
-    assert left.noise_array.tobytes() == right.noise_array.tobytes()
+    assert left.noise_variances.tobytes() == right.noise_variances.tobytes()
     for name in ("budget", "pcost", "loss", "loss_value", "gap", "status", "neighbors"):
         assert getattr(left, name) == getattr(right, name)
 

@@ -65,7 +65,7 @@ def positions_of(query: object) -> Members:
 
 def noise_of(plan: Plan) -> dict[Members, float]:
     """A plan's noise variances as dense matrices need them."""
-    return dict(zip(plan.closure, plan.noise_array.tolist(), strict=True))
+    return dict(zip(plan.closure, plan.noise_variances.tolist(), strict=True))
 
 
 def bases_of(sizes: Sequence[int]) -> list[Basis]:

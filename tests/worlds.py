@@ -123,7 +123,7 @@ def _with_other_bases(draw: random.Random, plan: Plan) -> Plan:
     return replace(
         plan,
         workload=workload,
-        noise_array=plan.noise_array * more,
+        noise_variances=plan.noise_variances * more,
         strategy=constant_strategy(workload.closure, bases),
     )
 
@@ -141,11 +141,11 @@ def _with_bases_by_set(draw: random.Random, plan: Plan) -> Plan:
     orders = np.repeat(plan.closure.orders, plan.closure.orders)
     lengths = np.array([0 if basis.matrix is None else basis.size for basis in bases])[of_place] * (orders > 1)
     by_set = varying_strategy(
-        plan.closure, plan.domain.sizes, bases, of_place, chance.normal(size=lengths.sum()) / plan.noise_array.max()
+        plan.closure, plan.domain.sizes, bases, of_place, chance.normal(size=lengths.sum()) / plan.noise_variances.max()
     )
-    factor = cost_upper_bound(by_set, plan.noise_array, plan.neighbors) / plan.budget.pcost * 1.001
+    factor = cost_upper_bound(by_set, plan.noise_variances, plan.neighbors) / plan.budget.pcost * 1.001
     by_set = replace(by_set, messages=by_set.messages / factor)
-    return replace(plan, noise_array=plan.noise_array * factor, strategy=by_set)
+    return replace(plan, noise_variances=plan.noise_variances * factor, strategy=by_set)
 
 
 def _codes(name: str, size: int, draw: random.Random) -> Column:

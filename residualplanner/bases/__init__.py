@@ -6,7 +6,13 @@ from residualplanner.bases.numbers import ResidualNumbers, residual_numbers, sub
 from residualplanner.bases.optimal import Directions, ResidualBasis, asked_directions, optimal_residuals
 from residualplanner.bases.orthogonal import orthogonal_residuals
 from residualplanner.bases.rounding import rounded_matrix
-from residualplanner.bases.shares import average_shares, cell_covariances, cell_shares, is_alike, spans_kind
+from residualplanner.bases.shares import (
+    cell_covariances,
+    is_alike,
+    mean_variance_factors,
+    row_variance_factors,
+    spans_kind,
+)
 
 __all__ = [
     "Basis",
@@ -15,17 +21,17 @@ __all__ = [
     "ResidualBasis",
     "ResidualNumbers",
     "asked_directions",
-    "average_shares",
     "basis_codes",
     "cell_covariances",
-    "cell_shares",
     "integer_basis",
     "integer_twin",
     "is_alike",
+    "mean_variance_factors",
     "optimal_residuals",
     "orthogonal_residuals",
     "residual_numbers",
     "rounded_matrix",
+    "row_variance_factors",
     "spans_kind",
     "subtraction_basis",
     "subtraction_numbers",

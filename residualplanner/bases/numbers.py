@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases.basis import Basis, basis_codes, subtraction_basis
-from residualplanner.bases.shares import average_shares
+from residualplanner.bases.shares import mean_variance_factors
 from residualplanner.queries import Identity, Kind
 
 _ULP = 2.0**-52
@@ -65,7 +65,7 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], asked: Array
     for attribute, number in np.argwhere(wanted).tolist():
         pair = (int(code[attribute]), number)
         if pair not in shares:
-            shares[pair] = average_shares(bases[attribute], kinds[number])
+            shares[pair] = mean_variance_factors(bases[attribute], kinds[number])
         present[attribute, number], absent[attribute, number] = shares[pair]
     return ResidualNumbers(
         sizes=frozen(np.array([basis.size for basis in bases], dtype=np.float64)),

@@ -37,7 +37,7 @@ def spans_kind(basis: Basis, kind: Kind) -> bool:
     return basis.spans(rows.matrix(basis.size) if is_small else rows.gram(basis.size))
 
 
-def average_shares(basis: Basis, kind: Kind) -> tuple[float, float]:
+def mean_variance_factors(basis: Basis, kind: Kind) -> tuple[float, float]:
     """The share of the noise in an average answer where the attribute is present, and where it is absent.
 
     ``||W G||**2 / q`` and ``||W u||**2 / q`` for q answers.
@@ -46,14 +46,14 @@ def average_shares(basis: Basis, kind: Kind) -> tuple[float, float]:
 
     Example:
         >>> from residualplanner.bases import integer_basis
-        >>> average_shares(integer_basis([[1, -1]], "given"), Identity())
+        >>> mean_variance_factors(integer_basis([[1, -1]], "given"), Identity())
         (0.25, 0.25)
     """
     n = basis.size
     if is_alike(basis, kind):
         return (n - 1) / n, 1 / (n * n)
     if basis.G is not None and kind.rows(n) <= _FEW * n and kind.rows(n) * basis.answers <= _TAKEN:
-        each = cell_shares(basis, kind)
+        each = row_variance_factors(basis, kind)
         return float(each[0].mean()), float(each[1].mean())
     form, u = kind.augmented_gram(n), np.concatenate([[1.0], basis.absent_vector()])
     gram, rows = form[1:, 1:], kind.rows(n)
@@ -71,7 +71,7 @@ def is_alike(basis: Basis, kind: Kind) -> bool:
     return basis.matrix is None and isinstance(kind, Identity)
 
 
-def cell_shares(basis: Basis, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def row_variance_factors(basis: Basis, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The share of the noise in each answer where the attribute is present, and where it is absent, (q,) each.
 
     ``||w_r G||**2`` and ``(w_r u)**2`` for the rows w_r of the basic matrix; (1,) where all answers are alike.
@@ -80,11 +80,11 @@ def cell_shares(basis: Basis, kind: Kind) -> tuple[NDArray[np.float64], NDArray[
 
     Example:
         >>> from residualplanner.bases import subtraction_basis
-        >>> cell_shares(subtraction_basis(4), Identity())
+        >>> row_variance_factors(subtraction_basis(4), Identity())
         (array([0.75]), array([0.0625]))
     """
     if is_alike(basis, kind):
-        average = average_shares(basis, kind)
+        average = mean_variance_factors(basis, kind)
         return np.array([average[0]]), np.array([average[1]])
     rows, constant = kind.centered(basis.size)
     absent: NDArray[np.float64] = (constant + rows.apply(basis.absent_vector(), 0)) ** 2

@@ -21,7 +21,7 @@ from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.domain import Domain
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import load_measurement, require_measurable
-from residualplanner.plan import Plan, bytes_text, cost_estimate, seconds_text
+from residualplanner.plan import Plan, bytes_text, resource_estimate, seconds_text
 from residualplanner.reconstruction import require_exportable
 from residualplanner.workload import Workload
 
@@ -102,7 +102,7 @@ def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) ->
 
 
 def _say_tables(workload: Workload, folder: Path, file_format: str, output: Output) -> int:
-    size = int(cost_estimate(workload).disk_bytes * (1 if file_format == "parquet" else _AS_TEXT))
+    size = int(resource_estimate(workload).disk_bytes * (1 if file_format == "parquet" else _AS_TEXT))
     tables = f"{len(workload):,} table" + ("" if len(workload) == 1 else "s")
     text = f"{folder}: {tables} as {file_format}, some {bytes_text(size)}, and what they are"
     _say_writing(text, output, path=folder, size=size)
@@ -115,7 +115,7 @@ def _say_writing(text: str, output: Output, *, path: Path, size: int) -> None:
 
 def _say_memory(workload: Workload, output: Output, *, is_measured: bool, is_written: bool = True) -> None:
     """Tell time and memory; how long the counting takes depends on the records, and is left out."""
-    estimate = cost_estimate(workload)
+    estimate = resource_estimate(workload)
     steps = [(estimate.measuring_seconds, estimate.measuring_bytes)] * is_measured
     steps += [(estimate.writing_seconds, estimate.writing_bytes)] * is_written
     seconds, size = sum(step[0] for step in steps), max(step[1] for step in steps) + _AT_REST

@@ -10,18 +10,18 @@ from residualplanner.kron.residuals import (
     tables_of_residuals,
     tables_of_tensors,
 )
-from residualplanner.kron.two_words import joined, near_enough, products_modulo
+from residualplanner.kron.two_words import float_identifies, joined, products_modulo
 
 __all__ = [
     "AxisMap",
     "ProductMap",
     "Scratch",
     "differences_of_tables",
+    "float_identifies",
     "integer_products",
     "joined",
     "keeping",
     "matrix_map",
-    "near_enough",
     "products_modulo",
     "rebuilding",
     "residuals_of_tables",

@@ -22,7 +22,7 @@ from residualplanner.kron.integers import along_axis
 _INT64 = 2**63
 
 
-def near_enough(bound: int, roundings: int) -> bool:
+def float_identifies(bound: int, roundings: int) -> bool:
     """Whether results in double precision are as near as `joined` needs them.
 
     Args:
@@ -35,7 +35,7 @@ def near_enough(bound: int, roundings: int) -> bool:
         Algorithms, 2002, section 3.1); this is below ``2 roundings u bound``, and that is at most ``2**62``.
 
     Example:
-        >>> near_enough(2**100, 300), near_enough(2**110, 300)
+        >>> float_identifies(2**100, 300), float_identifies(2**110, 300)
         (True, False)
     """
     return roundings < 2**50 and bound <= 2**112 and 2 * roundings * bound <= 2**115
@@ -54,7 +54,7 @@ def products_modulo(
     Returns:
         The products modulo ``2**64``, int64, and nearly, float64, both (b, m_1, .., m_k).
 
-    Guarantees: the first are exact, the second near after n_i roundings for each matrix and 1 more (`near_enough`).
+    Guarantees: the first are exact; the second are near, after n_i roundings for each matrix and 1 more.
     Cost: as `integer_products` in int64; a product more in double precision for each matrix from the one on with which
         int64 may be too narrow.
     Source: spec eq. (36).

@@ -1,6 +1,6 @@
 """The gate between records and releases: counts, noise, and the files that hold what was measured."""
 
-from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
+from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
 from residualplanner.measurement.files import load_measurement, noise_from_json, noise_to_json
 from residualplanner.measurement.measure import BATCH_CELLS, measure, require_measurable
 from residualplanner.measurement.measurement import Measurement
@@ -10,11 +10,11 @@ from residualplanner.sources import CsvFile, Progress
 __all__ = [
     "BATCH_CELLS",
     "CsvFile",
-    "IntegerAnswers",
+    "FloatResiduals",
+    "IntegerResiduals",
     "Measurement",
     "NoiseRecord",
     "Progress",
-    "ResidualAnswers",
     "load_measurement",
     "measure",
     "noise_from_json",

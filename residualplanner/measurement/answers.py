@@ -1,6 +1,6 @@
 """Noisy residual answers as they are stored, for reconstruction to read a few at a time.
 
-Reads: arrays.  Gives: ResidualAnswers (floating point) and IntegerAnswers (integers, exact).
+Reads: arrays.  Gives: FloatResiduals (floating point) and IntegerResiduals (integers, exact).
 """
 
 import math
@@ -18,7 +18,7 @@ from residualplanner.strategy import BasisGroups
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualAnswers:
+class FloatResiduals:
     """The noisy residual answers of every set of a closure, in one flat array.
 
     Attributes:
@@ -61,7 +61,7 @@ class ResidualAnswers:
 
 
 @dataclass(frozen=True, eq=False)
-class IntegerAnswers:
+class IntegerResiduals:
     """The noisy residual answers of every set of a closure as integers.
 
     Those of a set are its answers times a divisor: a power of two, which makes the noise fine, times the sizes of its

@@ -1,6 +1,6 @@
 """Base mechanisms with discrete Gaussian noise, exact in distribution: integers from the counts to the answers.
 
-Reads: counts, precisions, random bytes.  Gives: IntegerAnswers.  Nothing computed from the counts is ever rounded.
+Reads: counts, precisions, random bytes.  Gives: IntegerResiduals.  Nothing computed from the counts is ever rounded.
 Source: spec eqs. (34) to (36) and (44); paper Algorithm 3.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.discrete_gaussian import ByteSource, Scales, draw_arrays, draw_flat
 from residualplanner.kron import Scratch
-from residualplanner.measurement.answers import IntegerAnswers, residual_count
+from residualplanner.measurement.answers import IntegerResiduals, residual_count
 from residualplanner.measurement.counting import NOTHING
 from residualplanner.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
 from residualplanner.measurement.precision import gamma2_ratio
@@ -47,7 +47,7 @@ def integer_answers(
     source: ByteSource,
     *,
     progress: Progress | None = None,
-) -> IntegerAnswers:
+) -> IntegerResiduals:
     """What the base mechanisms answer for all sets.
 
     Args:
@@ -115,8 +115,8 @@ class _Store:
         if piece.last == len(self._block):
             self._finish(piece.group)
 
-    def answers(self) -> IntegerAnswers:
-        return IntegerAnswers(self._groups, self._divisors, frozen(self._flat), self._wide)
+    def answers(self) -> IntegerResiduals:
+        return IntegerResiduals(self._groups, self._divisors, frozen(self._flat), self._wide)
 
     def _finish(self, group: int) -> None:
         """Store Python integers as int64 where all of a group fit, so that the type tells nothing but the answers."""

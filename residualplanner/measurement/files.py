@@ -14,7 +14,7 @@ from residualplanner._words import fraction_text
 from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.errors import BudgetError, FileFormatError, memory_for
 from residualplanner.ledger import TEXT_LIMIT
-from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
+from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
 from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord, package_versions
@@ -47,7 +47,7 @@ def save_measurement(measurement: Measurement, path: PathLike) -> None:
     }
     arrays = {_PLAN + name: array for name, array in plan_arrays.items()}
     residuals = measurement.residuals
-    if isinstance(residuals, IntegerAnswers):
+    if isinstance(residuals, IntegerResiduals):
         arrays["integers"] = residuals.integers
         arrays["wide_groups"], arrays["wide_integers"] = wide_to_words(residuals.wide)
     else:
@@ -96,14 +96,14 @@ def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord) -> IntegerAnswers | ResidualAnswers:
+def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord) -> IntegerResiduals | FloatResiduals:
     groups = groups_of_plan(plan)
     if noise.kind == "gaussian":
-        return ResidualAnswers(groups, arrays["residuals"])
+        return FloatResiduals(groups, arrays["residuals"])
     wide = wide_from_words(groups, arrays["wide_groups"], arrays["wide_integers"])
     integers: IntArray = arrays["integers"]
-    divisors = lattice_divisors(groups, precision_of(plan.noise_variance.array), plan.neighbors)
-    return IntegerAnswers(groups, divisors, integers, wide)
+    divisors = lattice_divisors(groups, precision_of(plan.noise_variances), plan.neighbors)
+    return IntegerResiduals(groups, divisors, integers, wide)
 
 
 def noise_from_json(told: object, plan: Plan) -> NoiseRecord:
@@ -126,7 +126,7 @@ def noise_from_json(told: object, plan: Plan) -> NoiseRecord:
         raise FileFormatError("what a measurement says about its noise contradicts itself; measure again")
     cost = None
     if kind == "discrete":
-        precision = precision_of(plan.noise_variance.array)
+        precision = precision_of(plan.noise_variances)
         require_drawable(precision)
         cost = measured_cost(plan, precision)
         require_affordable(plan, cost)

@@ -17,7 +17,7 @@ from residualplanner._words import suggestion
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError
 from residualplanner.ledger import Ledger, charged_text
-from residualplanner.measurement.answers import ResidualAnswers, residual_count
+from residualplanner.measurement.answers import FloatResiduals, residual_count
 from residualplanner.measurement.charging import charge_plan, require_room_for_plan
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
 from residualplanner.measurement.discrete import integer_answers
@@ -147,7 +147,7 @@ def residual_values(
     *,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """What ``mechanism`` answers for all sets, in the order of `ResidualAnswers`.
+    """What ``mechanism`` answers for all sets, in the order of `FloatResiduals`.
 
     Args:
         mechanism: answers for a stack of tables.
@@ -247,7 +247,7 @@ class _Job(NamedTuple):
 def _discrete_job(plan: Plan, source: ByteSource, progress: Progress | None) -> _Job:
     require_discrete(plan.budget)
     groups, family = _groups(plan)
-    precision = precision_of(plan.noise_variance.array)
+    precision = precision_of(plan.noise_variances)
     require_drawable(precision)
     cost = measured_cost(plan, precision)
     require_affordable(plan, cost)
@@ -267,9 +267,9 @@ def _continuous_job(plan: Plan, seed: int | None, progress: Progress | None) -> 
 
     def answer(tables: list[IntArray], progress: Progress | None) -> Measurement:
         generator = release_generator() if seed is None else generator_of_entropy(seed)
-        variances = plan.noise_variance.array
+        variances = plan.noise_variances
         values = residual_values(gaussian_mechanism(generator), tables, groups, variances, progress=progress)
-        return Measurement(plan, ResidualAnswers(groups, frozen(values)), record)
+        return Measurement(plan, FloatResiduals(groups, frozen(values)), record)
 
     return _Job(plan, Fraction(plan.pcost), groups, family, progress, answer)
 

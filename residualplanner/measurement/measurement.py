@@ -6,7 +6,7 @@ Nothing here knows how many records there were, where they came from, or when.
 from dataclasses import dataclass
 
 from residualplanner._atomic import PathLike
-from residualplanner.measurement.answers import IntegerAnswers, ResidualAnswers
+from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.plan import Plan
 from residualplanner.strategy import BasisGroups, basis_groups
@@ -18,12 +18,12 @@ class Measurement:
 
     Attributes:
         plan: what was measured, with how much noise.
-        residuals: the answers: `IntegerAnswers` where the noise is discrete, `ResidualAnswers` where it is continuous.
+        residuals: the answers: `IntegerResiduals` where the noise is discrete, `FloatResiduals` where it is continuous.
         noise: how the noise was drawn.
     """
 
     plan: Plan
-    residuals: IntegerAnswers | ResidualAnswers
+    residuals: IntegerResiduals | FloatResiduals
     noise: NoiseRecord
 
     def __repr__(self) -> str:

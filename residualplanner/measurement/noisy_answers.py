@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.bases import Basis
-from residualplanner.kron import Scratch, differences_of_tables, integer_products, joined, near_enough, products_modulo
+from residualplanner.kron import (
+    Scratch,
+    differences_of_tables,
+    float_identifies,
+    integer_products,
+    joined,
+    products_modulo,
+)
 from residualplanner.measurement.precision import gamma2_ratio
 from residualplanner.strategy import BasisGroups
 
@@ -148,7 +155,7 @@ def width_of(bases: Sequence[Basis], precision: float, divisor: int, records: in
     doubled = sum(basis.matrix is None for basis in bases)
     roundings = sum(basis.size for basis in bases if basis.matrix is not None) + doubled + 4
     bound = _largest(bases, divisor, records) + (2**63 << doubled)
-    if _noise_bound(precision, divisor) < _INT64_ROOM // 2 and near_enough(bound, roundings):
+    if _noise_bound(precision, divisor) < _INT64_ROOM // 2 and float_identifies(bound, roundings):
         return Width.TWO_WORDS
     return Width.PYTHON
 

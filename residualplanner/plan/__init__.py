@@ -5,27 +5,32 @@ from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive,
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.questions.comparison import Comparison, compare
-from residualplanner.plan.questions.cost_estimate import CostEstimate, bytes_text, cost_estimate, seconds_text
 from residualplanner.plan.questions.one_more import CostOfMore, cost_of_more
+from residualplanner.plan.questions.resource_estimate import (
+    ResourceEstimate,
+    bytes_text,
+    resource_estimate,
+    seconds_text,
+)
 from residualplanner.plan.questions.sweep import sweep
 from residualplanner.plan.select import select
 
 __all__ = [
     "TOTAL",
     "Comparison",
-    "CostEstimate",
     "CostOfMore",
     "NoiseVariances",
     "Plan",
+    "ResourceEstimate",
     "bytes_text",
     "compare",
-    "cost_estimate",
     "cost_of_more",
     "load_plan",
     "plan_bytes",
     "plan_from_archive",
     "plan_hash",
     "plan_to_archive",
+    "resource_estimate",
     "seconds_text",
     "select",
     "sweep",

@@ -82,7 +82,7 @@ def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "neighbors": plan.neighbors.notion,
         "records_per_person": plan.neighbors.records_per_person,
     }
-    arrays: dict[str, NDArray[Any]] = {"noise_variance": plan.noise_array}
+    arrays: dict[str, NDArray[Any]] = {"noise_variance": plan.noise_variances}
     header["bases"], matrices = strategy_to_arrays(plan.strategy)
     arrays |= matrices
     header["targets"], margins = targets_to_arrays(plan.targets)
@@ -112,7 +112,7 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     try:
         plan = Plan(
             workload=workload,
-            noise_array=_array(arrays, "noise_variance", np.dtype("<f8"), (len(workload.closure),)),
+            noise_variances=_array(arrays, "noise_variance", np.dtype("<f8"), (len(workload.closure),)),
             budget=Budget.from_json(header["budget"]),
             loss=_text(header, "loss"),
             loss_value=_number(header, "loss_value"),

@@ -22,7 +22,7 @@ from residualplanner.losses import Loss, MaxVariance, SumOfVariances, Targets, i
 from residualplanner.optimize import svd_bound
 from residualplanner.plan.error_table import error_table
 from residualplanner.plan.noise_variances import NoiseVariances
-from residualplanner.plan.questions.cost_estimate import CostEstimate, cost_estimate
+from residualplanner.plan.questions.resource_estimate import ResourceEstimate, resource_estimate
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.strategy import (
     Accuracy,
@@ -48,7 +48,7 @@ class Plan:
 
     Attributes:
         workload: the queries to publish.
-        noise_array (m,): sigma squared of every set of the workload's closure, in its order, in counts squared.
+        noise_variances (m,): sigma squared of every set of the workload's closure, in its order, in counts squared.
         budget: what may be spent.
         loss: what was made small, in words.
         loss_value: the loss that this plan reaches.
@@ -70,7 +70,7 @@ class Plan:
     """
 
     workload: Workload
-    noise_array: FloatArray = field(repr=False)
+    noise_variances: FloatArray = field(repr=False)
     budget: Budget
     loss: str
     loss_value: float
@@ -90,8 +90,8 @@ class Plan:
             )
         if self.targets is not None:
             object.__setattr__(self, "targets", self.targets.of(self.workload))
-        noise = frozen(np.array(self.noise_array, dtype=np.float64))
-        object.__setattr__(self, "noise_array", noise)
+        noise = frozen(np.array(self.noise_variances, dtype=np.float64))
+        object.__setattr__(self, "noise_variances", noise)
         if noise.shape != (len(self.closure),):
             raise BudgetError(f"one noise variance for each of {len(self.closure)} sets, got shape {noise.shape}")
         if not (np.isfinite(noise) & (noise > 0)).all():
@@ -116,9 +116,9 @@ class Plan:
         return self.workload.closure
 
     @property
-    def noise_variance(self) -> NoiseVariances:
+    def noise_variance_of(self) -> NoiseVariances:
         """The noise variance of every base mechanism, by attribute names; ``.array`` holds them all."""
-        return NoiseVariances(self.domain, self.closure, self.noise_array)
+        return NoiseVariances(self.domain, self.closure, self.noise_variances)
 
     @property
     def bases(self) -> dict[str, Basis]:
@@ -144,7 +144,7 @@ class Plan:
 
         Source: spec eqs. (8) and (37); spec eq. (41).
         """
-        return cost_upper_bound(self.strategy, self.noise_array, self.neighbors)
+        return cost_upper_bound(self.strategy, self.noise_variances, self.neighbors)
 
     @property
     @_within_memory
@@ -297,7 +297,7 @@ class Plan:
             targets=self.targets,
         )
 
-    def cost_estimate(self, *, records: int | None = None) -> CostEstimate:
+    def resource_estimate(self, *, records: int | None = None) -> ResourceEstimate:
         """What the plan takes to measure and write, and took to make, in time, memory and on disk, from sizes alone.
 
         Args:
@@ -307,7 +307,7 @@ class Plan:
             DataError: ``records`` is not a number, or less than 0.
         """
         loss: Loss = "max" if self.loss.startswith(("maximum", "largest")) else "sum"
-        return cost_estimate(self.workload, loss=loss, by_set=bool(self.strategy.varying.any()), records=records)
+        return resource_estimate(self.workload, loss=loss, by_set=bool(self.strategy.varying.any()), records=records)
 
     def save(self, path: PathLike) -> None:
         """Write the plan to one file, whole or not at all; `load_plan` reads it.
@@ -321,7 +321,7 @@ class Plan:
 
     @cached_property
     def _accuracy(self) -> Accuracy:
-        return Accuracy(self.workload, self.strategy, self.noise_array)
+        return Accuracy(self.workload, self.strategy, self.noise_variances)
 
     def _table(self, query: QueryLike) -> TransposedTable:
         """Variances and covariances within the table of a query."""

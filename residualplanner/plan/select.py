@@ -187,7 +187,7 @@ class _Frame:
             raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
         return Plan(
             workload=self.workload,
-            noise_array=noise_variance,
+            noise_variances=noise_variance,
             budget=self.budget or self._least_budget(noise_variance, measured),
             loss=describe_loss(self.loss),
             loss_value=loss_value,

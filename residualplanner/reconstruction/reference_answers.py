@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.bases import Basis, basis_codes
 from residualplanner.kron import ProductMap, keeping, matrix_map
-from residualplanner.measurement import BATCH_CELLS, IntegerAnswers, Measurement, ResidualAnswers
+from residualplanner.measurement import BATCH_CELLS, FloatResiduals, IntegerResiduals, Measurement
 from residualplanner.plan import Plan
 from residualplanner.strategy import BasisGroups, basis_groups, constant_strategy
 
 
-def reference_answers(measurement: Measurement) -> IntegerAnswers | ResidualAnswers:
+def reference_answers(measurement: Measurement) -> IntegerResiduals | FloatResiduals:
     """What the reference bases would have answered: the answers themselves if the plan has no bases by set.
 
     With ``r_A = (kron R) v_A``, and ``w_A`` the answers of the set A, which was measured with bases ``[u | G]``::
@@ -141,8 +141,8 @@ class _Found:
 
         return of
 
-    def answers(self) -> ResidualAnswers:
-        return ResidualAnswers(self.groups, frozen(self._values))
+    def answers(self) -> FloatResiduals:
+        return FloatResiduals(self.groups, frozen(self._values))
 
 
 def _alike(own: BasisGroups, reference: BasisGroups) -> Iterator[NDArray[np.int64]]:

@@ -21,7 +21,7 @@ from residualplanner.plan import Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.export_files import FormatName
 from residualplanner.reconstruction.profiles import ProfileName
-from residualplanner.reconstruction.stacks import Rebuilder, Stack
+from residualplanner.reconstruction.stacks import Reconstructor, Stack
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import QueryBlock, QueryLike, written_query
 
@@ -63,10 +63,10 @@ class Release(Mapping[Any, Table]):
     """
 
     measurement: Measurement
-    _rebuilder: Rebuilder = field(init=False, repr=False)
+    _rebuilder: Reconstructor = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_rebuilder", Rebuilder(self.measurement))
+        object.__setattr__(self, "_rebuilder", Reconstructor(self.measurement))
 
     @property
     def plan(self) -> Plan:

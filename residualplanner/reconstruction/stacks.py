@@ -38,7 +38,7 @@ class Stack(NamedTuple):
     estimates: FloatArray
 
 
-class Rebuilder:
+class Reconstructor:
     """Rebuilds tables from the answers of a measurement."""
 
     def __init__(self, measurement: Measurement) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.bases import cell_covariances, cell_shares
+from residualplanner.bases import cell_covariances, row_variance_factors
 from residualplanner.strategy.table_axes import (
     Axis,
     absent_parts,
@@ -70,7 +70,7 @@ class TableAccuracy:
         Raises:
             WorkloadError: there are too many.
         """
-        shares = [cell_shares(axis.basis, axis.kind) for axis in self._constant]
+        shares = [row_variance_factors(axis.basis, axis.kind) for axis in self._constant]
         lengths = [*self.varying.shape, *(len(present) for present, _ in shares)]
         require_few_cells(self.shape, tuple(lengths))
         (weights,) = self.varying.of_cells()

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.bases import Basis, average_shares, cell_covariances, cell_shares
+from residualplanner.bases import Basis, cell_covariances, mean_variance_factors, row_variance_factors
 from residualplanner.queries import Kind
 from residualplanner.strategy.rest_tables import rest_tables
 from residualplanner.strategy.table_axes import present_parts
@@ -53,12 +53,12 @@ class VaryingAxis:
     @cached_property
     def present(self) -> FloatArray:
         """The squared length of every row of ``W G``, (q,)."""
-        return cell_shares(self.basis, self.kind)[0]
+        return row_variance_factors(self.basis, self.kind)[0]
 
     @cached_property
     def mean_present(self) -> float:
         """Their mean."""
-        return average_shares(self.basis, self.kind)[0]
+        return mean_variance_factors(self.basis, self.kind)[0]
 
     def form(self) -> FloatArray:
         """``W G G^T W^T``, (q, q)."""

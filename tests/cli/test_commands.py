@@ -29,7 +29,7 @@ def test_plan_writes_the_plan_of_select_and_its_errors(run, spec, folder):
     assert result.exit_code == 0, result.output
     plan = load_plan(folder / "spec.plan")
     expected = select(marginals(plan.domain, up_to=2), budget=zcdp("0.5"))
-    np.testing.assert_array_equal(plan.noise_array, expected.noise_array)
+    np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)
     errors = pd.read_csv(folder / "spec.plan.errors.csv", keep_default_na=False)
     pd.testing.assert_frame_equal(errors, expected.errors(), check_dtype=False, check_categorical=False)
 

@@ -52,7 +52,7 @@ def test_plan_writes_the_plan_of_select_with_these_bases(run, kinds, folder, wor
     plan = load_plan(folder / "spec.plan")
     workload = marginals(plan.domain, up_to=2) + Workload(plan.domain, QUERIES)
     expected = select(workload, budget=zcdp("0.5"), bases=word)
-    np.testing.assert_array_equal(plan.noise_array, expected.noise_array)
+    np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)
     errors = pd.read_csv(folder / "spec.plan.errors.csv", keep_default_na=False)
     pd.testing.assert_frame_equal(errors, expected.errors(), check_dtype=False, check_categorical=False)
     assert f"Bases       {word} for age, region, grade; subtraction for sex" in result.stdout
@@ -91,7 +91,7 @@ def test_bases_by_set_are_planned_measured_and_released(run, mixed, folder):
     plan = load_plan(folder / "mixed.plan")
     expected = select(plan.workload, budget=zcdp("0.5"), bases="optimal_by_set")
     assert plan.strategy.varying.any()
-    np.testing.assert_array_equal(plan.noise_array, expected.noise_array)
+    np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)
     assert plan.loss_value < 0.97 * select(plan.workload, budget=zcdp("0.5")).loss_value
     assert run("release", mixed, folder / "mixed.csv", "-o", "out").exit_code == 0
     assert run("measure", folder / "mixed.plan", folder / "mixed.csv", "-o", "measured").exit_code == 0
@@ -103,7 +103,7 @@ def test_bases_by_set_are_planned_measured_and_released(run, mixed, folder):
         assert manifest["plan"]["sha256"] == plan_hash(plan)
     assert load_plan(folder / "out" / "release.plan").pcost == plan.pcost
     noise = pd.read_csv(folder / "out" / "noise.csv")["noise_variance"]
-    np.testing.assert_array_equal(noise, plan.noise_array)
+    np.testing.assert_array_equal(noise, plan.noise_variances)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_a_plan_of_a_spec_is_what_select_gives(read):
     domain = Domain({"a": 3, "b": 2})
     expected = select(marginals(domain, up_to=1), at_most=2.0, loss="max")
     plan = plan_of_spec(spec := read(f'at_most = 2\nloss = "max"\n{DOMAIN}{WORKLOAD}'), workload_of_spec(spec, domain))
-    np.testing.assert_array_equal(plan.noise_array, expected.noise_array)
+    np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)
 
 
 def test_targets_are_the_librarys_own_at_the_level_of_the_output(read):
@@ -121,7 +121,7 @@ def test_targets_are_the_librarys_own_at_the_level_of_the_output(read):
     for budget, expected in (("", select(workload, loss=loss)), (BUDGET, select(workload, loss=loss, budget=zcdp(1)))):
         spec = read(f"others = 0.05\n{budget}{DOMAIN}{text}{targets}")
         plan = plan_of_spec(spec, workload_of_spec(spec, domain_of_spec(spec)))
-        np.testing.assert_array_equal(plan.noise_array, expected.noise_array)
+        np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)
         assert plan.targets.level == 0.9
 
 

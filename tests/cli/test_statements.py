@@ -58,7 +58,7 @@ def test_every_epsilon_that_is_told_is_true_of_a_total_with_discrete_noise(run, 
     lines += run("release", spec, "records.csv", "-o", "out", "--json").stdout.splitlines()
     events = [event for event in map(json.loads, lines) if event["event"] in ("budget", "spent")]
     assert len(events) == 3
-    cost = 1 / Fraction(load_plan(folder / "p").noise_array[0])
+    cost = 1 / Fraction(load_plan(folder / "p").noise_variances[0])
     for event in events:
         assert set(event) == {
             "event", "text", "statement", "pcost", "rho", "epsilon", "delta", "neighbors", "records_per_person",

@@ -20,7 +20,7 @@ def test_explicit_matrices_confirm_plans_and_refuse_what_is_wrong():
     plan = rp.select(ODD, budget=rp.pcost(1), bases="optimal_by_set")
     assert 1 - 1e-6 <= require_confirmed(plan) <= plan.pcost
     tiny = rp.select(TINY, budget=rp.pcost(1), bases="optimal_by_set")
-    more = replace(tiny, noise_array=tiny.noise_array * 1.01)
+    more = replace(tiny, noise_variances=tiny.noise_variances * 1.01)
     with pytest.raises(ArithmeticError, match="the loss is"):
         require_confirmed(more)
     one = rp.select(TINY, budget=rp.pcost(1))

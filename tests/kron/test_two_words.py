@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.kron import integer_products, joined, near_enough, products_modulo
+from residualplanner.kron import float_identifies, integer_products, joined, products_modulo
 
 #: Around where int64, and a word more, end.
 EDGES = [sign * 2**bits + step for bits in (62, 63, 64, 65, 111) for sign in (1, -1) for step in (-2, -1, 0, 1, 2)]
@@ -94,7 +94,7 @@ def test_products_are_exact_modulo_and_as_near_as_the_rounding_says(shape, bits,
     bound = 2**total * math.prod(max(1, int(np.abs(matrix).max())) for matrix in matrices if matrix is not None)
     errors = [abs(Fraction(a) - b) for a, b in zip(near.ravel().tolist(), exact.ravel().tolist(), strict=True)]
     assert max(errors) * 2**52 <= roundings * bound
-    if near_enough(bound, roundings):
+    if float_identifies(bound, roundings):
         assert (joined(low, near) == exact).all()
 
 
@@ -114,7 +114,7 @@ def test_long_axes_are_multiplied_in_limbs_whatever_is_in_the_first_word(bits, t
     exact = integer_products(tables.astype(object), matrices, total=total)
     low, near = products_modulo(tables, matrices, total=total)
     assert low.ravel().tolist() == [modulo(number) for number in exact.ravel().tolist()]
-    assert not near_enough(total << 3 * bits, 174) or (joined(low, near) == exact).all()
+    assert not float_identifies(total << 3 * bits, 174) or (joined(low, near) == exact).all()
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -132,6 +132,6 @@ def test_near_enough_is_within_two_to_the_62():
     for roundings in (1, 7, 300, 2**20):
         for bits in range(80, 113):
             unit = Fraction(roundings, 2**53)
-            assert near_enough(2**bits, roundings) == (2 * unit * 2**bits <= 2**62)
-            assert not near_enough(2**bits, roundings) or unit / (1 - unit) * 2**bits <= 2**62
-    assert not near_enough(2**112 + 1, 1)
+            assert float_identifies(2**bits, roundings) == (2 * unit * 2**bits <= 2**62)
+            assert not float_identifies(2**bits, roundings) or unit / (1 - unit) * 2**bits <= 2**62
+    assert not float_identifies(2**112 + 1, 1)

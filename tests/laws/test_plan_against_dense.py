@@ -76,7 +76,7 @@ def test_the_sets_measured_are_the_closure_without_constant_attributes(case, los
     plan = select(case.workload, budget=pcost(1), loss=loss)
     varied = [tuple(i for i in members if case.sizes[i] > 1) for members in case.queries]
     assert list(plan.closure) == dense.closure(varied)
-    assert list(plan.noise_variance) == [names_of(members) for members in dense.closure(varied)]
+    assert list(plan.noise_variance_of) == [names_of(members) for members in dense.closure(varied)]
 
 
 @given(case=cases(most_cells=40), loss=losses)
@@ -188,13 +188,13 @@ def test_queries_from_iterating_a_workload_are_accepted_everywhere(case):
             assert plan.covariance(asked).shape == (math.prod(shape),) * 2
             assert plan.combination_variance(asked, np.zeros(shape)) == 0
             if 1 not in shape:
-                assert plan.noise_variance[asked] == noise_of(plan)[members]
-    assert len(plan.noise_variance) == len(plan.closure) == len(list(plan.noise_variance))
+                assert plan.noise_variance_of[asked] == noise_of(plan)[members]
+    assert len(plan.noise_variance_of) == len(plan.closure) == len(list(plan.noise_variance_of))
 
 
 def test_noise_variances_are_a_mapping_from_measured_sets_only():
     domain = Domain({"a": 3, "k": 1, "b": 2})
-    noise = select(Workload(domain, [("a", "k"), ("b",)]), budget=pcost(1)).noise_variance
+    noise = select(Workload(domain, [("a", "k"), ("b",)]), budget=pcost(1)).noise_variance_of
     assert dict(noise) == {(): noise[()], ("a",): noise["a"], ("b",): noise[("b",)]}
     assert ("a", "k") not in noise
     assert ("a", "b") not in noise

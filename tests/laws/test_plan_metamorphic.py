@@ -21,9 +21,9 @@ TIGHT = 1e-10
 
 def same_noise(left, right, *, factor: float = 1.0) -> None:
     """The two plans measure the same sets, the right one with ``factor`` times the noise of the left one."""
-    assert set(map(frozenset, left.noise_variance)) == set(map(frozenset, right.noise_variance))
-    for names, variance in left.noise_variance.items():
-        assert right.noise_variance[names] == pytest.approx(factor * variance, rel=1e-9)
+    assert set(map(frozenset, left.noise_variance_of)) == set(map(frozenset, right.noise_variance_of))
+    for names, variance in left.noise_variance_of.items():
+        assert right.noise_variance_of[names] == pytest.approx(factor * variance, rel=1e-9)
 
 
 @given(case=cases(), loss=losses, data=st.data())
@@ -35,7 +35,7 @@ def test_the_order_of_names_and_queries_and_repetitions_are_irrelevant(case, los
     other = Workload(case.domain, [shuffled[i] for i in twice], weights=[weights[i] for i in twice])
     left = select(case.workload, budget=pcost(1), loss=loss)
     right = select(other, budget=pcost(1), loss=loss)
-    np.testing.assert_array_equal(left.noise_array, right.noise_array)
+    np.testing.assert_array_equal(left.noise_variances, right.noise_variances)
     named, renamed = left.errors(), right.errors()
     assert named.drop(columns="query").equals(renamed.drop(columns="query"))
     assert [set(query.split(" × ")) for query in named["query"]] == [set(q.split(" × ")) for q in renamed["query"]]
@@ -92,7 +92,7 @@ def test_a_workload_may_be_put_together_from_parts(case, data):
     ]
     whole = select(case.workload, budget=pcost(1))
     for left, right in (halves, halves[::-1]):
-        np.testing.assert_array_equal(select(left + right, budget=pcost(1)).noise_array, whole.noise_array)
+        np.testing.assert_array_equal(select(left + right, budget=pcost(1)).noise_variances, whole.noise_variances)
 
 
 @given(case=cases(), factor=st.floats(1e-3, 1e3), loss=losses)
@@ -101,7 +101,7 @@ def test_multiplying_all_weights_changes_the_loss_and_not_the_noise(case, factor
     left = select(Workload(case.domain, map(names_of, case.distinct), weights), budget=pcost(1), loss=loss)
     heavier = Workload(case.domain, map(names_of, case.distinct), np.array(weights) * factor)
     right = select(heavier, budget=pcost(1), loss=loss)
-    np.testing.assert_allclose(right.noise_array, left.noise_array, rtol=1e-4 if loss == "max" else 1e-9)
+    np.testing.assert_allclose(right.noise_variances, left.noise_variances, rtol=1e-4 if loss == "max" else 1e-9)
     assert right.loss_value == pytest.approx(factor * left.loss_value, rel=2e-6)
 
 
@@ -112,7 +112,8 @@ def test_equal_attributes_get_equal_noise_in_a_symmetric_workload(sizes, data):
     plan = select(marginals(domain, up_to=data.draw(st.integers(0, 3))), budget=pcost(1), loss="max", gap=1e-9)
     by_shape = itertools.groupby(
         sorted(
-            (tuple(sorted(domain[name].size for name in names)), noise) for names, noise in plan.noise_variance.items()
+            (tuple(sorted(domain[name].size for name in names)), noise)
+            for names, noise in plan.noise_variance_of.items()
         ),
         key=lambda pair: pair[0],
     )

@@ -199,7 +199,7 @@ def test_int64_is_chosen_by_entries_and_scales(axes, precision, records, fits):
 def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(case):
     """Gamma squared is the noise variance times the squared sizes of the subtraction axes, and of no others, and f."""
     expected, f = [], refinements(case.plan)
-    precision = precision_of(case.plan.noise_array).tolist()
+    precision = precision_of(case.plan.noise_variances).tolist()
     for number in np.concatenate(groups_of_plan(case.plan).members).tolist():
         members = case.plan.closure[number]
         sizes = [case.sizes[i] for i in members if case.matrices[i] is None]
@@ -213,7 +213,7 @@ def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(case):
 @settings(max_examples=150)
 def test_the_cost_is_that_of_eq_28_and_of_the_dense_mechanism(case):
     """Exactly the sum of products over attributes, which is the largest squared shift, in units of the noise."""
-    precision = precision_of(case.plan.noise_array)
+    precision = precision_of(case.plan.noise_variances)
     cost, exact, information = measured_cost(case.plan, precision), Fraction(0), 0.0
     for members, w in zip(case.plan.closure, precision.tolist(), strict=True):
         factor = Fraction(1)
@@ -241,7 +241,7 @@ def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_i
         one, two = (replay(case.plan, codes, seed, patch) for codes in (less, np.vstack([less, [extra]])))
     moved = [after - before for one_stack, two_stack in zip(one.centered, two.centered, strict=True)
              for before, after in zip(one_stack, two_stack, strict=True)]  # fmt: skip
-    precision, spent, f = precision_of(case.plan.noise_array).tolist(), Fraction(0), refinements(case.plan)
+    precision, spent, f = precision_of(case.plan.noise_variances).tolist(), Fraction(0), refinements(case.plan)
     order = np.concatenate(groups_of_plan(case.plan).members).tolist()
     for number, change in zip(order, moved, strict=True):
         members = case.plan.closure[number]
@@ -279,7 +279,7 @@ def test_answers_spread_around_the_truth_with_the_covariance_of_eq_26(noise):
 
     Power: a variance off by 15%, or a correlation of 0.13, is found with probability above 0.99.
     """
-    closure, variances = list(SMALL.plan.closure), 1 / precision_of(SMALL.plan.noise_array)
+    closure, variances = list(SMALL.plan.closure), 1 / precision_of(SMALL.plan.noise_variances)
     draws = {members: [] for members in closure}
     bits = InsecureTestBits(2024)
     for seed in range(REPEATS):

@@ -71,7 +71,7 @@ def test_answers_of_every_set_are_those_of_its_own_bases_exactly(plan, records, 
 @given(plan=plans_by_set())
 @settings(max_examples=50, deadline=None)
 def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
-    expected, precision, f = [], precision_of(plan.noise_array).tolist(), refinements(plan)
+    expected, precision, f = [], precision_of(plan.noise_variances).tolist(), refinements(plan)
     for number in np.concatenate(groups_of_plan(plan).members).tolist():
         bases = bases_in(plan, plan.closure[number])
         sizes = [basis.size for basis in bases if basis.matrix is None]
@@ -86,12 +86,12 @@ def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
 def test_the_exact_cost_is_between_that_of_the_worst_record_and_the_plans(plan):
     """Of the worst record by enumeration: never above the stated bound, nor that above the plan and budget."""
     cost = measure(plan, np.zeros((3, len(plan.domain)), dtype=np.int64)).noise.pcost
-    assert cost == measured_cost(plan, precision_of(plan.noise_array)) == require_measurable(plan)
+    assert cost == measured_cost(plan, precision_of(plan.noise_variances)) == require_measurable(plan)
     assert cost <= Fraction(plan.pcost) <= plan.budget.pcost_exact
     assert cost >= Fraction(plan.pcost) * (1 - Fraction(1, 2**40))
     information = 0.0
     for (rows, noise), w, variance in zip(
-        measured(plan), precision_of(plan.noise_array).tolist(), plan.noise_array.tolist(), strict=True
+        measured(plan), precision_of(plan.noise_variances).tolist(), plan.noise_variances.tolist(), strict=True
     ):
         if len(rows):
             information = information + w * variance * rows.T @ np.linalg.solve(noise, rows)
@@ -107,7 +107,7 @@ def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_i
         one, two = (replay(plan, codes, seed, patch) for codes in (less, np.vstack([less, [extra]])))
     moved = [after - before for stack, other in zip(one.centered, two.centered, strict=True)
              for before, after in zip(stack, other, strict=True)]  # fmt: skip
-    precision, spent, f = precision_of(plan.noise_array).tolist(), Fraction(0), refinements(plan)
+    precision, spent, f = precision_of(plan.noise_variances).tolist(), Fraction(0), refinements(plan)
     for number, change in zip(np.concatenate(groups_of_plan(plan).members).tolist(), moved, strict=True):
         bases = bases_in(plan, plan.closure[number])
         record = np.zeros((1, *(basis.size for basis in bases)), dtype=np.int64)
@@ -241,7 +241,7 @@ def scaled(name, factor, **told):
 def one_basis(header, arrays):
     """The plan with one basis for each attribute in place of the one that was measured."""
     strategy = constant_strategy(PLAN.closure, PLAN.strategy.of_attributes)
-    one = replace(PLAN, strategy=strategy, noise_array=PLAN.noise_array * 99)
+    one = replace(PLAN, strategy=strategy, noise_variances=PLAN.noise_variances * 99)
     header["plan"], theirs = plan_to_archive(one)
     for name in [name for name in arrays if name.startswith("plan/")]:
         del arrays[name]

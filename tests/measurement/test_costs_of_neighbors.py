@@ -21,7 +21,7 @@ RECORDS = np.array([[0, 0, 0], [2, 1, 3]])
 
 def dense_cost(plan):
     """The largest cost of replacing one record by another, from explicit matrices and the exact precisions."""
-    precision = precision_of(plan.noise_variance.array)
+    precision = precision_of(plan.noise_variances)
     parts = [
         dense.replacement_costs(SIZES, members) * weight
         for members, weight in zip(plan.closure, precision.tolist(), strict=True)
@@ -38,7 +38,7 @@ def test_the_cost_charged_for_replaced_records_covers_and_nearly_meets_the_dense
     ledger = Ledger(zcdp(1), neighbors="replace", records_per_person=people)
     measurement = measure(plan, RECORDS, ledger=ledger)
     charged = ledger.spent
-    assert measurement.noise.pcost == charged == measured_cost(plan, precision_of(plan.noise_variance.array))
+    assert measurement.noise.pcost == charged == measured_cost(plan, precision_of(plan.noise_variances))
     assert charged <= plan.budget.pcost_exact
     assert dense_cost(plan) * people**2 == pytest.approx(float(charged), rel=1e-9)
     assert "replacing" in measurement.noise.guarantee
@@ -47,8 +47,8 @@ def test_the_cost_charged_for_replaced_records_covers_and_nearly_meets_the_dense
 def test_several_records_of_a_person_cost_the_square_of_their_number():
     one = select(marginals(DOMAIN, up_to=2), budget=zcdp(1))
     three = select(marginals(DOMAIN, up_to=2), budget=zcdp(9), records_per_person=3)
-    ratio = measured_cost(three, precision_of(one.noise_variance.array)) / measured_cost(
-        one, precision_of(one.noise_variance.array)
+    ratio = measured_cost(three, precision_of(one.noise_variances)) / measured_cost(
+        one, precision_of(one.noise_variances)
     )
     assert ratio == Fraction(9)
     assert "up to 3 records" in measure(three, RECORDS).noise.guarantee

@@ -16,7 +16,7 @@ from replayed_measuring import divisors_of, integers_of, noise_frozen, refinemen
 from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError
-from residualplanner.measurement import IntegerAnswers, load_measurement, measure
+from residualplanner.measurement import IntegerResiduals, load_measurement, measure
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement import noisy_answers as arithmetic
 from residualplanner.measurement.measure import measure_with_bits
@@ -245,7 +245,7 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
     plan = Plan(
         workload=workload,
         strategy=subtraction_strategy(workload),
-        noise_array=noise,
+        noise_variances=noise,
         budget=pcost(1000),
         loss="",
         loss_value=0.0,
@@ -278,7 +278,7 @@ def plan_with_noise(workload, variance):
     return Plan(
         workload=workload,
         strategy=subtraction_strategy(workload),
-        noise_array=np.full(len(workload.closure), variance),
+        noise_variances=np.full(len(workload.closure), variance),
         budget=pcost("1e9"),
         loss="none",
         loss_value=0.0,
@@ -359,7 +359,7 @@ def test_zero_records_are_measured_as_any_others():
     assert empty.residuals.integers.shape == full.residuals.integers.shape
     assert empty.noise == full.noise
     assert (empty.residuals.integers != 0).any()
-    assert np.abs(empty.residuals.values).max() < 60 * math.sqrt(plan.noise_array.max() * 8)
+    assert np.abs(empty.residuals.values).max() < 60 * math.sqrt(plan.noise_variances.max() * 8)
 
 
 REPEATS = 4000
@@ -369,7 +369,7 @@ TESTED = [(), (0,), (4,), (0, 2), (2, 3)]
 def whitened(plan, sets, repeats):
     """Answers less the truth of many measurements, whitened by the covariance of continuous noise."""
     closure = list(plan.closure)
-    variances = 1 / precision_of(plan.noise_array)
+    variances = 1 / precision_of(plan.noise_variances)
     bits = InsecureTestBits(2024)
     data = np.zeros(SIZES)
     np.add.at(data, tuple(CODES.T), 1)
@@ -442,13 +442,13 @@ def test_answers_that_do_not_fit_their_plan_are_refused():
     groups = groups_of_plan(PLAN)
     found = measure(PLAN, CODES).residuals.integers
     divisors = divisors_of(groups.bases)
-    IntegerAnswers(groups, divisors, found)
+    IntegerResiduals(groups, divisors, found)
     for wrong in (found[:-1], found.astype(np.int32), found.astype(float), found[None]):
         with pytest.raises(FileFormatError, match="the plan needs 32 answers, one axis of int64"):
-            IntegerAnswers(groups, divisors, wrong)
+            IntegerResiduals(groups, divisors, wrong)
     for wide in (np.array([[5]], dtype=object), np.array([[2**70, 1]], dtype=object)):
         with pytest.raises(FileFormatError, match="exactly where int64 cannot hold them"):
-            IntegerAnswers(groups, divisors, found, {1: wide})
+            IntegerResiduals(groups, divisors, found, {1: wide})
 
 
 @given(case=cases())

@@ -34,7 +34,7 @@ KIND = {"kind": "measurement", "version": 5}
 HUGE = Plan(
     workload=PLAN.workload,
     strategy=PLAN.strategy,
-    noise_array=np.where(PLAN.closure.orders == 2, 1e60, PLAN.noise_array),
+    noise_variances=np.where(PLAN.closure.orders == 2, 1e60, PLAN.noise_variances),
     budget=PLAN.budget,
     loss="none",
     loss_value=0.0,
@@ -119,7 +119,7 @@ def test_a_file_states_the_exact_cost_and_everything_else_about_the_noise(path):
     exact = sum(
         Fraction(math.nextafter(1 / variance, 0))
         * math.prod(Fraction(DOMAIN[n].size - 1, DOMAIN[n].size) for n in names)
-        for names, variance in PLAN.noise_variance.items()
+        for names, variance in PLAN.noise_variance_of.items()
     )
     assert noise["pcost"] == f"{exact.numerator}/{exact.denominator}"
     assert noise["guarantee"] == (

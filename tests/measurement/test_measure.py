@@ -14,7 +14,7 @@ from residualplanner.discrete_gaussian import InsecureTestBits, NoiseError
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, WorkloadError
 from residualplanner.kron import tables_of_residuals
-from residualplanner.measurement import ResidualAnswers, measure
+from residualplanner.measurement import FloatResiduals, measure
 from residualplanner.measurement.counting import count_tables, parents
 from residualplanner.measurement.gaussian import gaussian_mechanism, generator_of_entropy, release_generator
 from residualplanner.measurement.measure import measure_with_bits, residual_values
@@ -36,7 +36,7 @@ def answers(plan, codes, noise_variance, generator):
     groups = groups_of_plan(plan)
     tables = count_tables(open_source(codes, plan.domain), plan.closure, groups, parents(plan.closure))
     values = residual_values(gaussian_mechanism(generator), tables, groups, noise_variance)
-    return ResidualAnswers(groups, values)
+    return FloatResiduals(groups, values)
 
 
 @given(case=cases(), records=st.integers(0, 20))
@@ -60,7 +60,7 @@ def test_noise_has_the_covariance_of_eq_6_and_is_independent_between_sets():
     sets = [(), (0,), (4,), (0, 2), (2, 3)]
     closure = list(PLAN.closure)
     generator = generator_of_entropy(2024)
-    noise = PLAN.noise_variance.array
+    noise = PLAN.noise_variances
     draws = {members: [] for members in sets}
     clean = answers(PLAN, CODES, np.zeros(len(noise)), generator)
     for _ in range(4000):
@@ -87,7 +87,7 @@ COUNTS = count_tables(open_source(CODES, DOMAIN), PLAN.closure, GROUPS, parents(
 
 def answers_of_counts(noise_variance, generator):
     values = residual_values(gaussian_mechanism(generator), list(COUNTS), GROUPS, noise_variance)
-    return ResidualAnswers(GROUPS, values)
+    return FloatResiduals(GROUPS, values)
 
 
 def test_the_noise_of_a_release_comes_from_the_operating_system(monkeypatch):

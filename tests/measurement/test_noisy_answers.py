@@ -203,7 +203,7 @@ def test_plans_for_prefix_sums_of_three_and_four_attributes_take_two_words(size,
     domain = Domain({f"attribute {number}": size for number in range(attributes)})
     plan = select(marginals(domain, order=4, kinds=dict.fromkeys(domain.names, Prefix())), budget=zcdp("0.5"))
     groups = groups_of_plan(plan)
-    precision = precision_of(plan.noise_variance.array)
+    precision = precision_of(plan.noise_variances)
     found = widths(groups, precision, lattice_divisors(groups, precision, plan.neighbors), records=0)
     assert {len(bases): width for bases, width in zip(groups.bases, found, strict=True)} == {
         0: Width.INT64,

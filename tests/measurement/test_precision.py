@@ -81,7 +81,7 @@ def test_a_hundred_thousand_equal_floats_are_summed_exactly():
 @settings(max_examples=200)
 def test_the_cost_is_the_sum_of_eq_8_and_within_the_budget(case, budget):
     plan = select(case.workload, budget=pcost(budget))
-    precision = precision_of(plan.noise_array)
+    precision = precision_of(plan.noise_variances)
     exact = {members: Fraction(w) for members, w in zip(plan.closure, precision.tolist(), strict=True)}
     brute = sum(w * math.prod(Fraction(case.sizes[i] - 1, case.sizes[i]) for i in a) for a, w in exact.items())
     cost = measured_cost(plan, precision)
@@ -95,11 +95,11 @@ def test_the_cost_is_the_sum_of_eq_8_and_within_the_budget(case, budget):
 def test_the_cost_is_that_of_the_dense_mechanism(case):
     """The largest diagonal entry of the sum of ``R^T (R R^T)^-1 R`` over all sets, in units of the noise."""
     plan = select(case.workload, budget=pcost(1))
-    variances = 1 / precision_of(plan.noise_array)
+    variances = 1 / precision_of(plan.noise_variances)
     dense_cost = dense.privacy_cost(
         *dense.mechanism(case.sizes, noise_of(plan) | dict(zip(plan.closure, variances, strict=True)))
     )
-    assert float(measured_cost(plan, precision_of(plan.noise_array))) == pytest.approx(dense_cost, rel=1e-9)
+    assert float(measured_cost(plan, precision_of(plan.noise_variances))) == pytest.approx(dense_cost, rel=1e-9)
 
 
 @given(variances=st.lists(st.floats(1e-200, 1e200), min_size=8, max_size=8))
@@ -108,14 +108,14 @@ def test_plans_with_noise_of_very_different_sizes_have_exact_costs(variances):
     plan = Plan(
         workload=workload,
         strategy=subtraction_strategy(workload),
-        noise_array=np.array(variances),
+        noise_variances=np.array(variances),
         budget=pcost("1e300"),
         loss="",
         loss_value=0,
         gap=0,
         status="",
     )
-    precision = precision_of(plan.noise_array)
+    precision = precision_of(plan.noise_variances)
     brute = Fraction(0)
     for members, w in zip(plan.closure, precision.tolist(), strict=True):
         brute += Fraction(w) * math.prod(Fraction(n - 1, n) for n in (workload.domain.sizes[i] for i in members))

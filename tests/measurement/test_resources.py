@@ -161,7 +161,7 @@ def test_memory_that_runs_out_later_is_told_in_our_words(monkeypatch, tmp_path):
             with pytest.raises(ResourceError, match="not enough memory for errors of this size"):
                 ask(("a",))
     with monkeypatch.context() as patch:
-        patch.setattr("residualplanner.reconstruction.stacks.Rebuilder.stacks", out_of_memory)
+        patch.setattr("residualplanner.reconstruction.stacks.Reconstructor.stacks", out_of_memory)
         for ask in (lambda: release["a"], lambda: next(release.tables()), lambda: next(release.batches())):
             with pytest.raises(ResourceError, match="not enough memory for a table of this size"):
                 ask()

@@ -133,7 +133,7 @@ def test_without_messages_shares_of_the_cost_are_those_of_plans_with_one_basis(p
     by_set = plan.strategy
     silent = replace(by_set, messages=0 * by_set.messages)
     other = with_one_basis(plan)
-    found = Accuracy(plan.workload, silent, plan.noise_array)
+    found = Accuracy(plan.workload, silent, plan.noise_variances)
     np.testing.assert_allclose(found.privacy_shares, other._accuracy.privacy_shares, rtol=1e-9)
 
 
@@ -141,13 +141,13 @@ def test_without_messages_shares_of_the_cost_are_those_of_plans_with_one_basis(p
 def test_shares_of_the_cost_are_split_by_what_queries_take_of_the_noise(plan):
     """Set by set: the cost at the cells with the largest term of (41), and the sums of variances that it is in."""
     parts = parts_by_hand(plan)
-    np.testing.assert_allclose(cost_parts(plan.strategy, plan.noise_array), parts, rtol=1e-9)
+    np.testing.assert_allclose(cost_parts(plan.strategy, plan.noise_variances), parts, rtol=1e-9)
     sums = plan.average_variances * plan.workload.cells * plan.workload.weights
     shares = np.zeros(len(sums))
     for number, part in enumerate(parts):
-        less = plan.noise_array.copy()
+        less = plan.noise_variances.copy()
         less[number] /= 2
-        halved = replace(plan, noise_array=less, budget=pcost("1e300"))
+        halved = replace(plan, noise_variances=less, budget=pcost("1e300"))
         taken = sums - halved.average_variances * plan.workload.cells * plan.workload.weights
         shares += part * taken / taken.sum()
     np.testing.assert_allclose(plan.errors()["privacy_share"], shares / shares.sum(), rtol=1e-6, atol=1e-9)
@@ -155,7 +155,7 @@ def test_shares_of_the_cost_are_split_by_what_queries_take_of_the_noise(plan):
 
 def parts_by_hand(plan):
     by_set, sizes = plan.strategy, plan.domain.sizes
-    sets, noise = list(by_set.closure), plan.noise_array.tolist()
+    sets, noise = list(by_set.closure), plan.noise_variances.tolist()
     costs, terms = {}, {}
     for members, variance in zip(sets, noise, strict=True):
         own = costs[members] = {}
@@ -189,7 +189,7 @@ def column_cost(basis, value):
 def test_tables_may_be_worked_on_in_parts(chunk, monkeypatch):
     monkeypatch.setattr(accuracy, "CHUNK", chunk)
     monkeypatch.setattr(cells, "_CHUNK", chunk)
-    again = Accuracy(SAMPLE.workload, SAMPLE.strategy, SAMPLE.noise_array)
+    again = Accuracy(SAMPLE.workload, SAMPLE.strategy, SAMPLE.noise_variances)
     for name in ("average_variances", "max_variances", "mean_std_errs", "max_abs_errors", "privacy_shares"):
         np.testing.assert_allclose(getattr(again, name), getattr(SAMPLE._accuracy, name), rtol=1e-12)
 
@@ -197,7 +197,7 @@ def test_tables_may_be_worked_on_in_parts(chunk, monkeypatch):
 def test_means_over_too_many_cells_are_bounded(monkeypatch):
     exact = SAMPLE.errors()
     monkeypatch.setattr(accuracy, "MEAN_LIMIT", 1)
-    again = Accuracy(SAMPLE.workload, SAMPLE.strategy, SAMPLE.noise_array)
+    again = Accuracy(SAMPLE.workload, SAMPLE.strategy, SAMPLE.noise_variances)
     np.testing.assert_allclose(again.mean_std_errs, exact["std_err"])
     assert (again.max_abs_errors >= exact["expected_max_abs_error"] * (1 - 1e-9)).all()
 
@@ -229,7 +229,7 @@ def test_average_variances_of_ranges_need_no_array_of_all_ranges(monkeypatch):
     plan = plan_by_set(Workload(Domain({"a": 4, "b": 3, "c": 5}), [query, {"a": Prefix(), "b": Range()}]), 3)
     means = [plan.variance(asked).mean() for asked in plan.workload]
     monkeypatch.setattr(Range, "apply", None)
-    again = Accuracy(plan.workload, plan.strategy, plan.noise_array)
+    again = Accuracy(plan.workload, plan.strategy, plan.noise_variances)
     np.testing.assert_allclose(again.average_variances, means, rtol=1e-10)
 
 

@@ -45,7 +45,7 @@ def test_the_loss_is_that_of_explicit_matrices(plan):
 
 def test_the_exact_cost_is_the_budget_but_for_a_billionth_and_not_below_that_of_explicit_matrices(plan):
     rows, covariance = mechanism(plan)
-    precision = np.nextafter(1 / plan.noise_array, np.inf)
+    precision = np.nextafter(1 / plan.noise_variances, np.inf)
     exact = exact_cost(plan.strategy, precision)
     assert exact <= Fraction(plan.pcost) <= plan.budget.pcost_exact <= exact * (1 + Fraction(1, 10**9))
     assert dense.privacy_cost(rows, covariance) <= plan.pcost * (1 + 1e-9)
@@ -79,7 +79,7 @@ def test_attributes_that_can_be_exchanged_have_the_same_bases_messages_and_noise
         factors = [(A, i) for A in sets for i in A if i < 3]
         assert len({id(by_set.basis(A, i)) for A, i in factors}) == 1
         assert len({by_set.messages_of(A, i).tobytes() for A, i in factors}) == 1
-        noise = [plan.noise_array[plan.closure.positions_of([A])[0]] for A in sets]
+        noise = [plan.noise_variances[plan.closure.positions_of([A])[0]] for A in sets]
         np.testing.assert_allclose(noise, noise[0], rtol=1e-12)
     assert len({planned("ring").strategy.factor_bases[i] for i in range(4)}) == 4
 
@@ -95,7 +95,7 @@ def test_where_an_attribute_is_asked_alike_in_all_sets_the_plan_is_the_usual_one
         assert not found.strategy.varying.any()
         assert (found.loss_value, found.pcost) == (usual.loss_value, usual.pcost)
         assert found.status.removesuffix("; no better bases by set were found") == usual.status
-        assert (found.noise_array == usual.noise_array).all()
+        assert (found.noise_variances == usual.noise_variances).all()
 
 
 def test_the_bound_is_below_what_a_convex_solver_finds():
@@ -124,7 +124,7 @@ def test_the_bound_is_below_what_a_convex_solver_finds():
             for s in range(sizes[1])
         ]
     )
-    scale = plan.noise_array
+    scale = plan.noise_variances
     precision = cvxpy.Variable(4)
     problem = cvxpy.Problem(
         cvxpy.Minimize((np.array(weights) * scale / plan.loss_value) @ cvxpy.inv_pos(precision)),
@@ -138,7 +138,7 @@ def test_the_bound_is_below_what_a_convex_solver_finds():
 @pytest.mark.parametrize("budget", ["1e-9", "0.1", "12345.678", "1e12"])
 def test_every_budget_is_spent_and_never_exceeded(budget):
     plan = rp.select(TINY, budget=rp.pcost(budget), bases=BY_SET)
-    exact = exact_cost(plan.strategy, np.nextafter(1 / plan.noise_array, np.inf))
+    exact = exact_cost(plan.strategy, np.nextafter(1 / plan.noise_variances, np.inf))
     assert Fraction(budget) * (1 - Fraction(1, 10**9)) <= exact <= Fraction(budget)
     assert plan.loss_value * float(budget) == pytest.approx(planned("tiny").loss_value * 0.74, rel=1e-9)
 
@@ -177,7 +177,7 @@ def test_sweeps_plan_by_set():
 
 def test_estimates_count_the_search():
     asked = workload((120, 100), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
-    without, by_set = (rp.cost_estimate(asked, by_set=by_set).planning_seconds for by_set in (False, True))
+    without, by_set = (rp.resource_estimate(asked, by_set=by_set).planning_seconds for by_set in (False, True))
     assert without + 1 < by_set < without + 60
 
 

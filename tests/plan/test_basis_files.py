@@ -89,8 +89,8 @@ def test_the_hash_of_a_plan_is_of_its_bases_and_their_families_too():
         small_plan(b=integer_basis(-OTHER.matrix, "given")),
     ]
     assert len({plan_hash(each) for each in (plan, *others)}) == 4
-    np.testing.assert_array_equal(plan.noise_array, others[1].noise_array)
-    np.testing.assert_allclose(plan.noise_array, others[2].noise_array)
+    np.testing.assert_array_equal(plan.noise_variances, others[1].noise_variances)
+    np.testing.assert_allclose(plan.noise_variances, others[2].noise_variances)
 
 
 def test_a_basis_of_larger_entries_costs_more_and_is_refused(tmp_path):

@@ -47,7 +47,7 @@ def true_cost(plan: Plan) -> Fraction:
     worst = Fraction(0)
     for record in itertools.product(*map(range, plan.domain.sizes)):
         total = Fraction(0)
-        for members, variance in zip(plan.closure, plan.noise_array.tolist(), strict=True):
+        for members, variance in zip(plan.closure, plan.noise_variances.tolist(), strict=True):
             cost = 1 / Fraction(variance)
             for i, basis in zip(members, bases[members], strict=True):
                 column = None if basis.matrix is None else basis.matrix[:, record[i]].tolist()
@@ -151,7 +151,7 @@ def test_a_kind_that_does_not_follow_is_refused_in_a_file(tmp_path):
     bases = tuple(coarse if basis.size == 3 else basis for basis in plan.strategy.bases)
     by_set = replace(plan.strategy, bases=bases)
     with pytest.raises(WorkloadError, match="the basis of 'a' has 1 answers, from which prefix does not follow"):
-        replace(plan, strategy=by_set, noise_array=np.full(4, 1e9))
+        replace(plan, strategy=by_set, noise_variances=np.full(4, 1e9))
     header, arrays = plan_to_archive(plan)
     names = [name for name, array in arrays.items() if name.startswith("bases/matrix") and array.shape == (2, 3)]
     assert names

@@ -80,7 +80,7 @@ def costs_of_records(by_set, sizes, precision):
 def cases(draw):
     """A plan, and its bases with other messages: of any size, or such that costs less messages nearly agree."""
     plan = draw(plans_by_set())
-    by_set, precision = plan.strategy, 1 / plan.noise_array
+    by_set, precision = plan.strategy, 1 / plan.noise_variances
     how = draw(st.sampled_from(["any", "level"]))
     messages = by_set.messages * draw(st.sampled_from(SCALES))
     if how == "level":
@@ -102,7 +102,7 @@ def cases(draw):
 @settings(max_examples=150, deadline=None)
 def test_the_exact_cost_is_the_right_side_of_t4(case):
     plan, by_set = case
-    precision = 1 / plan.noise_array
+    precision = 1 / plan.noise_variances
     assert exact_cost(by_set, precision) == right_side(by_set, plan.domain.sizes, precision.tolist())
 
 
@@ -110,14 +110,14 @@ def test_the_exact_cost_is_the_right_side_of_t4(case):
 @settings(max_examples=150, deadline=None)
 def test_no_record_costs_more_whatever_the_messages(case):
     plan, by_set = case
-    precision = 1 / plan.noise_array
+    precision = 1 / plan.noise_variances
     assert max(costs_of_records(by_set, plan.domain.sizes, precision)) <= exact_cost(by_set, precision)
 
 
 @given(plan=plans_by_set())
 @settings(max_examples=50, deadline=None)
 def test_the_cost_of_the_dense_mechanism_is_that_of_the_worst_record(plan):
-    worst = max(costs_of_records(plan.strategy, plan.domain.sizes, 1 / plan.noise_array))
+    worst = max(costs_of_records(plan.strategy, plan.domain.sizes, 1 / plan.noise_variances))
     information = sum(rows.T @ np.linalg.solve(noise, rows) for rows, noise in measured(plan) if len(rows))
     assert float(worst) == pytest.approx(np.diag(information).max(), rel=1e-9)
     assert worst <= Fraction(plan.pcost) * (1 + Fraction(1, 10**15))
@@ -125,7 +125,7 @@ def test_the_cost_of_the_dense_mechanism_is_that_of_the_worst_record(plan):
 
 @given(plan=plans_by_set())
 def test_without_messages_the_cost_is_the_sum_of_the_largest_of_every_set(plan):
-    by_set, precision = plan.strategy, 1 / plan.noise_array
+    by_set, precision = plan.strategy, 1 / plan.noise_variances
     nothing = replace(by_set, messages=np.zeros(len(by_set.messages)))
     expected = sum(
         Fraction(w) * math.prod(by_set.basis(members, i).pcost for i in members)
@@ -138,13 +138,13 @@ def test_without_messages_the_cost_is_the_sum_of_the_largest_of_every_set(plan):
 @settings(deadline=None)
 def test_the_stated_cost_is_rounded_up_a_little_and_more_noise_never_costs_more(case, records, seed):
     plan, by_set = case
-    more = plan.noise_array * np.random.default_rng(seed).uniform(1, 2, len(plan.noise_array))
-    stated = Fraction(cost_upper_bound(by_set, plan.noise_array, Neighbors(records_per_person=records)))
+    more = plan.noise_variances * np.random.default_rng(seed).uniform(1, 2, len(plan.noise_variances))
+    stated = Fraction(cost_upper_bound(by_set, plan.noise_variances, Neighbors(records_per_person=records)))
     assert exact_cost(by_set, 1 / more) * records**2 <= stated
-    quotients = [1 / Fraction(variance) for variance in plan.noise_array.tolist()]
+    quotients = [1 / Fraction(variance) for variance in plan.noise_variances.tolist()]
     assert right_side(by_set, plan.domain.sizes, quotients) * records**2 <= stated
-    exact = exact_cost(by_set, 1 / plan.noise_array)
-    largest = exact_cost(replace(by_set, messages=np.zeros(len(by_set.messages))), 1 / plan.noise_array)
+    exact = exact_cost(by_set, 1 / plan.noise_variances)
+    largest = exact_cost(replace(by_set, messages=np.zeros(len(by_set.messages))), 1 / plan.noise_variances)
     assert stated <= (exact + largest * Fraction(1, 2**46)) * records**2 * (1 + Fraction(1, 2**49))
 
 
@@ -152,7 +152,7 @@ def test_the_stated_cost_is_rounded_up_a_little_and_more_noise_never_costs_more(
 def test_the_stated_cost_is_above_the_exact_one_however_it_rounds(monkeypatch, offset):
     plan = plan_by_set(Workload(Domain({"a": 3}), [{"a": Prefix()}]))
     monkeypatch.setattr(costs, "exact_varying_cost", lambda *_: 1 + offset)
-    assert cost_upper_bound(plan.strategy, plan.noise_array, Neighbors()) >= 1 + offset
+    assert cost_upper_bound(plan.strategy, plan.noise_variances, Neighbors()) >= 1 + offset
 
 
 @given(plan=plans_by_set())
@@ -160,9 +160,9 @@ def test_the_stated_cost_is_that_of_precisions_no_less_than_the_exact_ones(plan)
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "exact_varying_cost", lambda _, precision: found.extend(precision.tolist()) or 1)
-        cost_upper_bound(plan.strategy, plan.noise_array, Neighbors())
+        cost_upper_bound(plan.strategy, plan.noise_variances, Neighbors())
     assert bool(found) == plan.strategy.varying.any()
-    assert all(Fraction(w) * Fraction(v) >= 1 for w, v in zip(found, plan.noise_array.tolist(), strict=bool(found)))
+    assert all(Fraction(w) * Fraction(v) >= 1 for w, v in zip(found, plan.noise_variances.tolist(), strict=bool(found)))
 
 
 def pair(first, second, messages):

@@ -38,7 +38,7 @@ def test_the_cost_is_the_largest_diagonal_entry_of_the_stacked_mechanism(case, s
 def test_the_stated_cost_is_at_least_the_exact_one_and_hardly_more(case, seed):
     plan = case.plan(seed)
     exact = Fraction(0)
-    for members, variance in zip(plan.closure, plan.noise_array.tolist(), strict=True):
+    for members, variance in zip(plan.closure, plan.noise_variances.tolist(), strict=True):
         columns = [
             max(sum(int(x) ** 2 for x in column) for column in case.bases[i].matrix.T)
             if case.bases[i].matrix is not None
@@ -107,7 +107,7 @@ def test_the_bound_for_replaced_records_is_attained_by_opposite_columns():
     """One attribute: columns 2 and -2, p = 4, worst replacement 1: the pair costs 16 = 4 p."""
     case = General((2,), (integer_basis([[2, -2]], "given"),), ({0: Identity()},))
     plan = case.plan(0, Neighbors("replace"))
-    assert plan.pcost == pytest.approx(16 / plan.noise_array[1], rel=1e-12)
+    assert plan.pcost == pytest.approx(16 / plan.noise_variances[1], rel=1e-12)
 
 
 def test_columns_that_only_rounding_calls_orthogonal_are_not_underestimated():
@@ -117,7 +117,7 @@ def test_columns_that_only_rounding_calls_orthogonal_are_not_underestimated():
     case = General((3,), (integer_basis(B, "given"),), ({0: Identity()},))
     plan = case.plan(0, Neighbors("replace"))
     exact = max(sum((int(B[i, j]) - int(B[i, k])) ** 2 for i in range(2)) for j in range(3) for k in range(3))
-    assert Fraction(plan.pcost) >= exact / Fraction(plan.noise_array[1])
+    assert Fraction(plan.pcost) >= exact / Fraction(plan.noise_variances[1])
 
 
 def test_two_attributes_of_one_size_may_have_different_bases():
@@ -125,7 +125,7 @@ def test_two_attributes_of_one_size_may_have_different_bases():
     bases = {"a": [[1.0, 0, 0], [0, 1, 0]], "b": [[1.0, -1, 0], [1, 1, -2]]}
     plan = select(marginals(domain, up_to=2), budget=pcost(1), bases=bases)
     assert plan.bases["a"].matrix.tolist() != plan.bases["b"].matrix.tolist()
-    assert plan.noise_variance["a"] != pytest.approx(plan.noise_variance["b"])
+    assert plan.noise_variance_of["a"] != pytest.approx(plan.noise_variance_of["b"])
     assert plan.basis_summary == {"given": 2}
 
 
@@ -165,7 +165,7 @@ def test_bases_that_do_not_fit_are_refused():
 def again(plan: Plan, bases) -> Plan:
     return Plan(
         workload=plan.workload,
-        noise_array=plan.noise_array,
+        noise_variances=plan.noise_variances,
         budget=plan.budget,
         loss=plan.loss,
         loss_value=plan.loss_value,

@@ -21,7 +21,7 @@ from residualplanner.workload import Workload, marginals
 seeds = st.integers(0, 2**32 - 1)
 
 
-def cell_shares(case: General, sets: list[dense.Members], weights: np.ndarray) -> list[np.ndarray]:
+def row_variance_factors(case: General, sets: list[dense.Members], weights: np.ndarray) -> list[np.ndarray]:
     """For each query what every cell takes of each set's noise, times the query's weight, (cells, sets).
 
     From least squares with noise in one set at a time: the estimator does not depend on the noise, since answers are
@@ -62,14 +62,14 @@ def perturbed(plan: Plan, p: np.ndarray, seed: int) -> np.ndarray:
     """Other noise of the same cost, near and far."""
     rng = np.random.default_rng(seed)
     tilts = [rng.normal(scale=spread, size=(50, p.size)) for spread in (1e-3, 0.05, 1.0)]
-    others = plan.noise_array * np.exp(np.concatenate(tilts))
-    return others * (p / others).sum(axis=1, keepdims=True) / (p / plan.noise_array).sum()
+    others = plan.noise_variances * np.exp(np.concatenate(tilts))
+    return others * (p / others).sum(axis=1, keepdims=True) / (p / plan.noise_variances).sum()
 
 
 def mattering(case: General) -> bool:
     """Whether every set's noise reaches some answer; else a solver has nothing to hold it."""
     sets = list(case.workload.closure)
-    rows = np.vstack(cell_shares(case, sets, np.ones(len(case.workload))))
+    rows = np.vstack(row_variance_factors(case, sets, np.ones(len(case.workload))))
     return bool((rows.max(axis=0) > 1e-9 * rows.max()).all())
 
 
@@ -85,8 +85,8 @@ def test_no_noise_of_the_same_cost_has_a_smaller_largest_cell(all_rows, case, se
         weights = np.random.default_rng(seed).uniform(0.2, 5, len(case.workload))
         plan = select(case.workload, budget=pcost(1), loss=MaxVariance(weights), bases=case.given, gap=1e-5)
     sets = list(plan.closure)
-    p, rows = costs(case, sets), np.vstack(cell_shares(case, sets, weights))
-    assert plan.loss_value == pytest.approx((rows @ plan.noise_array).max(), rel=1e-8)
+    p, rows = costs(case, sets), np.vstack(row_variance_factors(case, sets, weights))
+    assert plan.loss_value == pytest.approx((rows @ plan.noise_variances).max(), rel=1e-8)
     assert plan.gap <= 1e-5
     assert plan.status == "certified"
     best = solved_by_cvxpy(p, rows, cvxpy.max)
@@ -98,8 +98,8 @@ def test_no_noise_of_the_same_cost_has_a_smaller_largest_cell(all_rows, case, se
 def test_no_noise_of_the_same_cost_has_a_smaller_weighted_sum(case, seed):
     plan = select(case.workload, budget=pcost(1), bases=case.given)
     sets = list(plan.closure)
-    p, rows = costs(case, sets), np.vstack(cell_shares(case, sets, np.ones(len(case.workload))))
-    assert plan.loss_value == pytest.approx((rows @ plan.noise_array).sum(), rel=1e-8)
+    p, rows = costs(case, sets), np.vstack(row_variance_factors(case, sets, np.ones(len(case.workload))))
+    assert plan.loss_value == pytest.approx((rows @ plan.noise_variances).sum(), rel=1e-8)
     assert plan.loss_value == pytest.approx(np.sqrt(p * rows.sum(axis=0)).sum() ** 2, rel=1e-8)
     assert plan.gap == 0
 
@@ -111,8 +111,8 @@ def test_convex_losses_of_average_cells_agree_with_brute_force(solver, case, see
     weights = np.ones(len(case.workload))
     plan = select(case.workload, budget=pcost(1), loss=ConvexLoss(lambda v: cvxpy.norm(v, 4), solver), bases=case.given)
     sets = list(plan.closure)
-    p, rows = costs(case, sets), np.array([table.mean(axis=0) for table in cell_shares(case, sets, weights)])
-    assert plan.loss_value == pytest.approx(((rows @ plan.noise_array) ** 4).sum() ** 0.25, rel=1e-8)
+    p, rows = costs(case, sets), np.array([table.mean(axis=0) for table in row_variance_factors(case, sets, weights)])
+    assert plan.loss_value == pytest.approx(((rows @ plan.noise_variances) ** 4).sum() ** 0.25, rel=1e-8)
     others = ((perturbed(plan, p, seed) @ rows.T) ** 4).sum(axis=1) ** 0.25
     assert others.min() >= plan.loss_value * (1 - 1e-6)
 
@@ -123,7 +123,7 @@ def test_convex_losses_of_average_cells_agree_with_brute_force(solver, case, see
 def test_plans_for_replaced_records_keep_within_their_budget(loss, case):
     plan = select(case.workload, budget=pcost(1), loss=loss, bases=case.given, neighbors="replace", gap=1e-4)
     # The total costs nothing, and is left out since its noise is next to none.
-    sets = list(zip(plan.closure, plan.noise_array.tolist(), strict=True))[1:]
+    sets = list(zip(plan.closure, plan.noise_variances.tolist(), strict=True))[1:]
     pairs = [dense.pair_costs(*dense.base_mechanism(case.measured, members)) / noise for members, noise in sets]
     assert np.max(sum(pairs)) <= 1 + 1e-9
     assert plan.pcost <= 1
@@ -241,4 +241,4 @@ def test_the_sum_and_the_equal_weights_count_cells():
         select(workload, budget=pcost(1), loss=SumOfVariances(weights), bases={"a": BASES["mixed"]})
         for weights in ("cells", by_cells)
     ]
-    np.testing.assert_array_equal(plans[0].noise_array, plans[1].noise_array)
+    np.testing.assert_array_equal(plans[0].noise_variances, plans[1].noise_variances)

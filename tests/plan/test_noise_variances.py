@@ -13,13 +13,13 @@ PLAN = select(marginals(Domain({"a": 2, "one": 1, "b": 3}), up_to=2), budget=pco
 
 
 def test_every_set_of_the_closure_is_a_key_whatever_the_order_of_its_names():
-    assert list(PLAN.noise_variance) == [(), ("a",), ("b",), ("a", "b")]
-    assert PLAN.noise_variance["b", "a"] == PLAN.noise_variance["a", "b"] == PLAN.noise_variance.array[3]
+    assert list(PLAN.noise_variance_of) == [(), ("a",), ("b",), ("a", "b")]
+    assert PLAN.noise_variance_of["b", "a"] == PLAN.noise_variance_of["a", "b"] == PLAN.noise_variances[3]
 
 
 @pytest.mark.parametrize("names", [("unknown",), ("one",), ("a", "one"), ("a", "a"), 3])
 def test_anything_else_is_not_a_key(names):
-    assert names not in PLAN.noise_variance
+    assert names not in PLAN.noise_variance_of
 
 
 def test_weights_that_name_one_query_twice_are_refused():

@@ -45,7 +45,7 @@ def test_the_same_budget_and_the_same_accuracy_are_what_planning_anew_says(probl
     cost = cost_of_more(plan, added, gap=1e-9)
     whole = case.workload + Workload(case.domain, added)
     again = select(whole, budget=zcdp("0.5"), loss=loss, gap=1e-9)
-    np.testing.assert_allclose(cost.same_budget.noise_array, again.noise_array, rtol=1e-9)
+    np.testing.assert_allclose(cost.same_budget.noise_variances, again.noise_variances, rtol=1e-9)
     growth = [math.sqrt(largest(again, query) / largest(plan, query)) for query in case.workload]
     assert cost.budget_factor == pytest.approx(max(growth) ** 2, rel=1e-9)
     more = select(whole, budget=pcost(cost.same_accuracy.pcost * (1 + 1e-9)), loss=loss, gap=1e-9)
@@ -99,7 +99,7 @@ def test_a_plan_for_targets_keeps_them(problem):
     margins = dict.fromkeys(case.workload, 3.0) | dict.fromkeys(added, 5.0)
     whole = case.workload + Workload(case.domain, added)
     again = select(whole, budget=plan.budget, loss=Targets(margins, 0.9))
-    np.testing.assert_allclose(cost.same_budget.noise_array, again.noise_array, rtol=1e-6)
+    np.testing.assert_allclose(cost.same_budget.noise_variances, again.noise_variances, rtol=1e-6)
     free = cost_of_more(plan, added)
     assert free.same_budget.targets.in_order(whole)[~np.isin(list(map(str, whole)), list(map(str, added)))].tolist()
     assert np.isnan(free.same_budget.targets.in_order(whole)).sum() == len(added)
@@ -150,7 +150,9 @@ def test_a_loss_with_weights_one_by_one_is_given_again():
         cost_of_more(plan, PAIRS)
     weights = SumOfVariances([1, 2, 3, 4, 5])
     again = select(SINGLES + Workload(ABC, PAIRS), budget=zcdp(1), loss=weights)
-    np.testing.assert_array_equal(cost_of_more(plan, PAIRS, loss=weights).same_budget.noise_array, again.noise_array)
+    np.testing.assert_array_equal(
+        cost_of_more(plan, PAIRS, loss=weights).same_budget.noise_variances, again.noise_variances
+    )
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,8 @@ def perturbed(plan: Plan, rows: np.ndarray, seed: int) -> np.ndarray:
     """Other noise of the same cost, near and far."""
     rng = np.random.default_rng(seed)
     tilts = [rng.normal(scale=spread, size=(50, rows.shape[1])) for spread in (1e-3, 0.05, 1.0)]
-    others = plan.noise_array * np.exp(np.concatenate(tilts))
-    return others * (rows @ (1 / others).T).max(axis=0)[:, None] / (rows @ (1 / plan.noise_array)).max()
+    others = plan.noise_variances * np.exp(np.concatenate(tilts))
+    return others * (rows @ (1 / others).T).max(axis=0)[:, None] / (rows @ (1 / plan.noise_variances)).max()
 
 
 @settings(max_examples=40)
@@ -75,8 +75,8 @@ def test_no_noise_of_the_same_cost_does_better_and_a_solver_agrees(case, loss, s
     plan = select(case.workload, budget=pcost(1), loss=loss, neighbors="replace", gap=1e-7)
     sets = list(plan.closure)
     rows, matrix = cost_rows(case.sizes, sets), weighted_variances(case, sets, loss)
-    assert (rows @ (1 / plan.noise_array)).max() == pytest.approx(1, rel=1e-9)
-    assert plan.loss_value == pytest.approx(float(LOSSES[loss](matrix @ plan.noise_array)), rel=1e-9)
+    assert (rows @ (1 / plan.noise_variances)).max() == pytest.approx(1, rel=1e-9)
+    assert plan.loss_value == pytest.approx(float(LOSSES[loss](matrix @ plan.noise_variances)), rel=1e-9)
     assert plan.loss_value == pytest.approx(solved_by_cvxpy(rows, matrix, loss), rel=1e-5)
     others = LOSSES[loss](perturbed(plan, rows, seed) @ matrix.T, axis=1)
     assert others.min() >= plan.loss_value / (1 + plan.gap) * (1 - 1e-9)
@@ -100,7 +100,7 @@ def test_the_gap_holds_against_noise_that_gives_the_total_away(loss, size):
     plan = select(marginals(Domain({"a": size}), up_to=1), budget=pcost(1), loss=loss, neighbors="replace")
     matrix = dense.variance_coefficients((size,), [(), (0,)], [(), (0,)])
     weights = np.array([1, size]) if loss == "sum" else np.ones(2)
-    given_away = float(LOSSES[loss](weights * (matrix @ (plan.noise_array * [0, 1]))))
+    given_away = float(LOSSES[loss](weights * (matrix @ (plan.noise_variances * [0, 1]))))
     assert given_away < plan.loss_value
     assert plan.loss_value / (1 + plan.gap) <= given_away * (1 + 1e-14)
 
@@ -156,7 +156,7 @@ def test_planning_for_replaced_records_beats_a_plan_for_another_notion_at_four_t
     plan = select(case.workload, budget=pcost(1), loss=loss, neighbors="replace")
     other = select(case.workload, budget=pcost(1), loss=loss)
     rows = cost_rows(case.sizes, list(plan.closure))
-    worst = (rows @ (1 / other.noise_array)).max()
+    worst = (rows @ (1 / other.noise_variances)).max()
     assert worst <= 4 * (1 + 1e-9)
     assert plan.loss_value <= other.loss_value * worst * (1 + 1e-6 + 1e-9)
 
@@ -165,7 +165,7 @@ def test_planning_for_replaced_records_beats_a_plan_for_another_notion_at_four_t
 def test_the_least_budget_reaches_the_loss_and_a_hundred_thousandth_less_does_not(case, loss, limit):
     plan = select(case.workload, at_most=limit, loss=loss, neighbors="replace", gap=1e-7)
     matrix = weighted_variances(case, list(plan.closure), loss)
-    assert LOSSES[loss](matrix @ plan.noise_array) <= limit
+    assert LOSSES[loss](matrix @ plan.noise_variances) <= limit
     exact = dense.exact_replacement_cost(case.sizes, noise_of(plan))
     assert exact <= Fraction(plan.pcost) <= plan.budget.pcost_exact
     less = select(case.workload, budget=pcost(plan.pcost * (1 - 1e-5)), loss=loss, neighbors="replace", gap=1e-7)
@@ -175,8 +175,8 @@ def test_the_least_budget_reaches_the_loss_and_a_hundred_thousandth_less_does_no
 @given(case=replacing_cases())
 def test_the_number_of_records_is_nearly_exact(case):
     plan = select(case.workload, budget=pcost(1), neighbors="replace")
-    rest = np.sort(plan.noise_array[1:])
-    assert plan.noise_array[0] <= 1e-6 * rest[0]
+    rest = np.sort(plan.noise_variances[1:])
+    assert plan.noise_variances[0] <= 1e-6 * rest[0]
 
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "ECOS"])
@@ -198,7 +198,7 @@ def test_convex_losses_agree_with_the_search_and_nothing_near_them_is_better(sol
     assert by_solver.loss_value == pytest.approx(searched.loss_value, rel=1e-5)
     norm = chosen(ConvexLoss(lambda v: cvxpy.norm(v, 4), solver))
     others = ((perturbed(norm, rows, seed) @ matrix.T) ** 4).sum(axis=1) ** 0.25
-    assert norm.loss_value == pytest.approx(((matrix @ norm.noise_array) ** 4).sum() ** 0.25, rel=1e-9)
+    assert norm.loss_value == pytest.approx(((matrix @ norm.noise_variances) ** 4).sum() ** 0.25, rel=1e-9)
     assert others.min() >= norm.loss_value * (1 - 1e-6)
     assert others.min() >= norm.loss_value / (1 + norm.gap) * (1 - 1e-9)
     assert norm.gap < 1e-4
@@ -261,7 +261,7 @@ def test_more_than_twenty_attributes_are_planned_for_the_bound_and_say_so(loss):
     assert bounded.gap <= 1e-6
     sets = list(bounded.closure)
     ways = [set(range(21)), {0}, {0, 3, 6}, set(range(0, 21, 3)), set(range(1, 21, 3))]
-    costs = [np.array(cost_row(tuple(sizes), sets, way)) @ (1 / bounded.noise_array) for way in ways]
+    costs = [np.array(cost_row(tuple(sizes), sets, way)) @ (1 / bounded.noise_variances) for way in ways]
     assert 0.5 <= max(costs) <= 1
 
 
@@ -309,7 +309,7 @@ def test_a_label_named_drop_drops_nothing():
 def relabeled(plan: Plan, neighbors: Neighbors, budget) -> Plan:
     return Plan(
         workload=plan.workload,
-        noise_array=plan.noise_array,
+        noise_variances=plan.noise_variances,
         budget=budget,
         loss=plan.loss,
         loss_value=plan.loss_value,

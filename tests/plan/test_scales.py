@@ -52,7 +52,7 @@ def covariance_of(plan: Plan, rows) -> tuple[list[list[mpmath.mpf]], list[mpmath
         combination = wanted * T.T * mpmath.inverse(T * T.T)
         missed = combination * T - wanted
         assert max(map(abs, missed)) <= mpmath.mpf(10) ** -30 * max(map(abs, wanted))
-        noise = mpmath.diag([plan.noise_array[0], *[plan.noise_array[1]] * (T.rows - 1)])
+        noise = mpmath.diag([plan.noise_variances[0], *[plan.noise_variances[1]] * (T.rows - 1)])
         found = (combination * noise * combination.T).tolist()
     return found, [row[i] for i, row in enumerate(found)]
 

@@ -40,8 +40,8 @@ def perturbed(plan, p: np.ndarray, seed: int) -> np.ndarray:
     """Other noise of the same cost, near and far."""
     rng = np.random.default_rng(seed)
     tilts = [rng.normal(scale=spread, size=(50, p.size)) for spread in (1e-3, 0.05, 1.0)]
-    others = plan.noise_array * np.exp(np.concatenate(tilts))
-    return others * (p / others).sum(axis=1, keepdims=True) / (p / plan.noise_array).sum()
+    others = plan.noise_variances * np.exp(np.concatenate(tilts))
+    return others * (p / others).sum(axis=1, keepdims=True) / (p / plan.noise_variances).sum()
 
 
 @given(case=cases(most_cells=200), rule=rules, seed=st.integers(0, 2**32 - 1))
@@ -49,7 +49,7 @@ def test_no_noise_of_the_same_cost_has_a_smaller_weighted_sum(case, rule, seed):
     plan = select(case.workload, budget=pcost(1), loss=SumOfVariances(rule))
     p, m = problem_of(case, plan)
     loss = importance(case, rule) @ m
-    assert plan.loss_value == pytest.approx(float(loss @ plan.noise_array), rel=1e-9)
+    assert plan.loss_value == pytest.approx(float(loss @ plan.noise_variances), rel=1e-9)
     assert (perturbed(plan, p, seed) @ loss).min() >= plan.loss_value * (1 - 1e-9)
     assert plan.gap == 0
 
@@ -59,7 +59,7 @@ def test_no_noise_of_the_same_cost_has_a_smaller_maximum(case, rule, seed):
     plan = select(case.workload, budget=pcost(1), loss=MaxVariance(rule))
     p, m = problem_of(case, plan)
     weights = importance(case, rule or "equal")[:, None]
-    assert plan.loss_value == pytest.approx(float((weights * m @ plan.noise_array[:, None]).max()), rel=1e-9)
+    assert plan.loss_value == pytest.approx(float((weights * m @ plan.noise_variances[:, None]).max()), rel=1e-9)
     assert (perturbed(plan, p, seed) @ (weights * m).T).max(axis=1).min() >= plan.loss_value * (1 - 1e-6 - 1e-9)
     assert plan.gap <= 1e-6
 
@@ -74,17 +74,19 @@ def test_weights_may_be_given_as_numbers_or_by_query(case, data, loss):
         for given in (weights, tuple(weights), np.array(weights), by_query)
     ]
     for plan in plans[1:]:
-        np.testing.assert_array_equal(plan.noise_array, plans[0].noise_array)
+        np.testing.assert_array_equal(plan.noise_variances, plans[0].noise_variances)
     again = Workload(case.domain, map(names_of, case.distinct), np.array(weights) * case.distinct_weights)
     equal = loss("equal")
-    np.testing.assert_allclose(select(again, budget=pcost(1), loss=equal).noise_array, plans[0].noise_array, rtol=1e-9)
+    np.testing.assert_allclose(
+        select(again, budget=pcost(1), loss=equal).noise_variances, plans[0].noise_variances, rtol=1e-9
+    )
 
 
 def test_the_words_for_a_loss_are_the_objects_they_name():
     workload = marginals(ABC, up_to=2)
     for word, loss in (("sum", SumOfVariances("cells")), ("max", MaxVariance())):
         left, right = (select(workload, budget=pcost(1), loss=given) for given in (word, loss))
-        np.testing.assert_array_equal(left.noise_array, right.noise_array)
+        np.testing.assert_array_equal(left.noise_variances, right.noise_variances)
 
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "ECOS"])
@@ -128,9 +130,9 @@ def test_the_least_budget_reaches_the_loss_and_a_millionth_less_does_not(case, l
     assert plan.loss_value == pytest.approx(limit, rel=1e-9)
     _, m = problem_of(case, plan)
     if loss == "max":
-        reached = np.max(importance(case, "equal") * (m @ plan.noise_array))
+        reached = np.max(importance(case, "equal") * (m @ plan.noise_variances))
     else:
-        reached = importance(case, "cells" if loss == "sum" else "sqrt") @ m @ plan.noise_array
+        reached = importance(case, "cells" if loss == "sum" else "sqrt") @ m @ plan.noise_variances
     assert reached <= limit
     assert dense.exact_cost(case.sizes, noise_of(plan)) <= Fraction(plan.pcost) <= plan.budget.pcost_exact
     assert float(plan.budget.pcost_exact) == pytest.approx(plan.pcost, rel=1e-15)
@@ -143,7 +145,7 @@ def test_budget_to_loss_and_back_gives_the_same_cost(case, loss, limit):
     there = select(case.workload, budget=pcost(limit), loss=loss)
     back = select(case.workload, at_most=there.loss_value, loss=loss)
     assert back.pcost == pytest.approx(there.pcost, rel=1e-9)
-    np.testing.assert_allclose(back.noise_array, there.noise_array, rtol=1e-9)
+    np.testing.assert_allclose(back.noise_variances, there.noise_variances, rtol=1e-9)
 
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "ECOS"])
@@ -168,7 +170,7 @@ def test_a_loss_given_as_a_function_is_solved_by_clarabel():
 def test_equal_budgets_in_other_words_give_equal_plans(budget):
     workload = marginals(ABC, up_to=2)
     plan = select(workload, budget=budget)
-    np.testing.assert_array_equal(plan.noise_array, select(workload, budget=pcost(1)).noise_array)
+    np.testing.assert_array_equal(plan.noise_variances, select(workload, budget=pcost(1)).noise_variances)
     assert plan.budget == budget
 
 
@@ -189,10 +191,10 @@ def test_more_budget_is_never_less_accurate_and_the_best_loss_wins_at_its_own_ga
 @pytest.mark.parametrize("loss", ["sum", "max", cvxpy.max])
 def test_a_domain_of_one_cell_is_the_total_under_all_names(domain, loss):
     plan = select(marginals(domain, up_to=2), budget=pcost(1), loss=loss)
-    assert list(plan.noise_variance) == [()]
-    assert plan.noise_variance[()] == pytest.approx(1, rel=1e-9)
+    assert list(plan.noise_variance_of) == [()]
+    assert plan.noise_variance_of[()] == pytest.approx(1, rel=1e-9)
     assert plan.variance(domain.names).shape == (1,) * len(domain)
-    assert plan.covariance(domain.names).tolist() == [[plan.noise_variance[()]]]
+    assert plan.covariance(domain.names).tolist() == [[plan.noise_variance_of[()]]]
     assert plan.errors()["privacy_share"].sum() == pytest.approx(1)
 
 
@@ -218,7 +220,7 @@ def test_a_part_of_a_family_is_planned_like_the_same_queries_by_name():
     part = marginals(ABC, up_to=3).take([1, 2])
     plan = select(part, budget=pcost(1))
     np.testing.assert_array_equal(
-        plan.noise_array, select(Workload(ABC, [("a",), ("b",)]), budget=pcost(1)).noise_array
+        plan.noise_variances, select(Workload(ABC, [("a",), ("b",)]), budget=pcost(1)).noise_variances
     )
 
 
@@ -308,7 +310,7 @@ def test_a_query_of_weight_zero_is_answered_with_what_others_leave_it():
     for loss in ("sum", "max"):
         plan = select(workload, budget=pcost(1), loss=loss, gap=1e-9)
         alone = select(Workload(ABC, [("a", "b")]), budget=pcost(1), loss=loss, gap=1e-9)
-        np.testing.assert_allclose(plan.noise_array, alone.noise_array, rtol=1e-6)
+        np.testing.assert_allclose(plan.noise_variances, alone.noise_variances, rtol=1e-6)
         assert plan.errors()["privacy_share"].sum() == pytest.approx(1)
 
 

@@ -21,7 +21,7 @@ from strategies import cases, noise_of
 def plan_with(workload: Workload, noise: np.ndarray, budget: Budget) -> Plan:
     return Plan(
         workload=workload,
-        noise_array=noise,
+        noise_variances=noise,
         budget=budget,
         loss="by hand",
         loss_value=0.0,
@@ -47,7 +47,9 @@ def test_a_budget_the_least_bit_below_the_exact_cost_is_refused(case, seed):
     exact = dense.exact_cost(case.sizes, dict(zip(workload.closure, noise.tolist(), strict=True)))
     with pytest.raises(BudgetError, match=r"the noise costs pcost .*, more than the budget of"):
         plan_with(workload, noise, pcost(exact * (1 - Fraction(1, 10**18))))
-    assert plan_with(workload, noise, pcost(exact * (1 + Fraction(1, 10**13)))).noise_array.tolist() == noise.tolist()
+    assert (
+        plan_with(workload, noise, pcost(exact * (1 + Fraction(1, 10**13)))).noise_variances.tolist() == noise.tolist()
+    )
 
 
 def test_terms_below_the_smallest_normal_number_are_not_rounded_away():
@@ -87,5 +89,5 @@ def test_noise_given_as_an_array_is_copied_and_cannot_be_changed():
     noise = np.array([1.0, 2.0])
     plan = plan_with(Workload(Domain({"a": 3}), ["a"]), noise, pcost(10))
     noise[0] = 1e-9
-    assert plan.noise_array.tolist() == [1.0, 2.0]
-    assert not plan.noise_array.flags.writeable
+    assert plan.noise_variances.tolist() == [1.0, 2.0]
+    assert not plan.noise_variances.flags.writeable

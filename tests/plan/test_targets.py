@@ -122,14 +122,14 @@ def test_targets_are_the_maximum_with_weights_of_the_targets():
     margins = np.array([10.0, 20, 30, 40, 50, 60, 70])
     plan = select(PAIRS, budget=pcost(1), loss=Targets(margins))
     weighted = select(PAIRS, budget=pcost(1), loss=MaxVariance((z(0.95) / margins) ** 2))
-    np.testing.assert_allclose(plan.noise_array, weighted.noise_array, rtol=1e-9)
+    np.testing.assert_allclose(plan.noise_variances, weighted.noise_variances, rtol=1e-9)
     assert plan.loss_value == pytest.approx(math.sqrt(weighted.loss_value), rel=1e-12)
 
 
 def test_weights_of_the_workload_do_not_count():
     heavy = Workload(ABC, list(PAIRS), weights=[0, 1, 2, 3, 4, 5, 1e6])
     loss = Targets({("a",): 3, ("b", "c"): 5})
-    np.testing.assert_array_equal(select(heavy, loss=loss).noise_array, select(PAIRS, loss=loss).noise_array)
+    np.testing.assert_array_equal(select(heavy, loss=loss).noise_variances, select(PAIRS, loss=loss).noise_variances)
 
 
 def test_targets_are_written_in_many_ways():
@@ -144,9 +144,9 @@ def test_targets_are_written_in_many_ways():
         )
     ]
     for plan in plans[1:]:
-        np.testing.assert_array_equal(plan.noise_array, plans[0].noise_array)
+        np.testing.assert_array_equal(plan.noise_variances, plans[0].noise_variances)
     one = select(workload, loss=Targets(5))
-    np.testing.assert_array_equal(one.noise_array, select(workload, loss=Targets(np.full(7, 5.0))).noise_array)
+    np.testing.assert_array_equal(one.noise_variances, select(workload, loss=Targets(np.full(7, 5.0))).noise_variances)
 
 
 def test_the_others_share_what_is_set_aside_and_get_the_best_of_it():
@@ -157,15 +157,17 @@ def test_the_others_share_what_is_set_aside_and_get_the_best_of_it():
     assert plan.status.endswith("0.2 of the cost for tables without a target")
     p = plan.closure.products([float(basis.pcost) for basis in plan.strategy.of_attributes])
     free = np.array([members not in {(), (0,)} for members in plan.closure])
-    assert (p / plan.noise_array)[free].sum() == pytest.approx(0.2 * plan.pcost, rel=1e-9)
+    assert (p / plan.noise_variances)[free].sum() == pytest.approx(0.2 * plan.pcost, rel=1e-9)
     rng = np.random.default_rng(3)
     rest = [number for number, query in enumerate(PAIRS) if query != ("a",)]
     least = plan.average_variances[rest].sum()
     for spread in (1e-3, 0.1, 1):
-        other = plan.noise_array.copy()
+        other = plan.noise_variances.copy()
         other[free] *= np.exp(rng.normal(scale=spread, size=free.sum()))
-        other[free] *= (p / other)[free].sum() / (p / plan.noise_array)[free].sum()
-        assert replace(plan, noise_array=other, budget=pcost(1e9)).average_variances[rest].sum() >= least * (1 - 1e-9)
+        other[free] *= (p / other)[free].sum() / (p / plan.noise_variances)[free].sum()
+        assert replace(plan, noise_variances=other, budget=pcost(1e9)).average_variances[rest].sum() >= least * (
+            1 - 1e-9
+        )
 
 
 def test_attributes_that_only_others_ask_for_get_a_basis_too():
@@ -183,7 +185,7 @@ def test_at_most_is_the_largest_ratio():
     half, whole = (select(PAIRS, loss=loss, at_most=ratio) for ratio in (0.5, 1))
     assert half.pcost == pytest.approx(4 * whole.pcost, rel=1e-9)
     assert half.loss_value == pytest.approx(0.5, rel=1e-9)
-    np.testing.assert_array_equal(whole.noise_array, select(PAIRS, loss=loss).noise_array)
+    np.testing.assert_array_equal(whole.noise_variances, select(PAIRS, loss=loss).noise_variances)
 
 
 def test_the_error_table_holds_each_query_to_its_target():

@@ -21,7 +21,7 @@ from plans_by_set import (
 )
 from residualplanner.bases import integer_basis
 from residualplanner.domain import Domain
-from residualplanner.measurement import IntegerAnswers, Measurement, NoiseRecord, ResidualAnswers, measure
+from residualplanner.measurement import FloatResiduals, IntegerResiduals, Measurement, NoiseRecord, measure
 from residualplanner.measurement import discrete as exact_noise
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.queries import Identity, Prefix
@@ -35,7 +35,7 @@ def exact_release(plan, data):
     """The release of answers without noise."""
     groups, rows = groups_of_plan(plan), [rows for rows, _ in measured(plan)]
     values = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
-    return reconstruct(Measurement(plan, ResidualAnswers(groups, values), NoiseRecord(seed=0)))
+    return reconstruct(Measurement(plan, FloatResiduals(groups, values), NoiseRecord(seed=0)))
 
 
 def counts(plan, seed, most=10):
@@ -109,7 +109,7 @@ def test_one_basis_in_all_sets_gives_the_tables_of_a_plan_with_one_basis_to_the_
     release = any_release(plan)
     one = replace(plan, strategy=constant_strategy(plan.closure, plan.strategy.of_attributes))
     answers = release.measurement.residuals
-    other = reconstruct(Measurement(one, ResidualAnswers(groups_of_plan(one), answers.values), NoiseRecord(seed=1)))
+    other = reconstruct(Measurement(one, FloatResiduals(groups_of_plan(one), answers.values), NoiseRecord(seed=1)))
     for query in plan.workload:
         assert (release[query].estimate == other[query].estimate).all()
 
@@ -152,11 +152,11 @@ def test_answers_that_int64_cannot_hold_are_rounded_once(monkeypatch):
         for basis in by_set.bases
     )
     by_set = varying_strategy(by_set.closure, workload.domain.sizes, large, by_set.factor_bases, by_set.messages)
-    plan = replace(plan_by_set(workload, 1), strategy=by_set, noise_array=np.full(4, 1e60))
+    plan = replace(plan_by_set(workload, 1), strategy=by_set, noise_variances=np.full(4, 1e60))
     data = counts(plan, 2, 1000)
     without_noise(monkeypatch)
     measurement = measure(plan, {plan.domain.names: data})
-    assert isinstance(measurement.residuals, IntegerAnswers)
+    assert isinstance(measurement.residuals, IntegerResiduals)
     assert measurement.residuals.wide
     table = reconstruct(measurement)[{"a": Prefix(), "b": Prefix()}]
     np.testing.assert_allclose(table.estimate, data.cumsum(axis=0).cumsum(axis=1), rtol=1e-10)

@@ -23,7 +23,7 @@ from mixed_bases import (
     strategy,
 )
 from residualplanner.errors import WorkloadError
-from residualplanner.measurement import Measurement, NoiseRecord, ResidualAnswers
+from residualplanner.measurement import FloatResiduals, Measurement, NoiseRecord
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.queries import Custom, Prefix, Range
 from residualplanner.reconstruction import reconstruct
@@ -42,7 +42,7 @@ def exact_release(case, data):
     groups = groups_of_plan(case.plan)
     order = np.concatenate(groups.members).tolist()
     values = np.concatenate([measured_rows(case, case.plan.closure[number]) @ data.ravel() for number in order])
-    return reconstruct(Measurement(case.plan, ResidualAnswers(groups, values), NoiseRecord(seed=0)))
+    return reconstruct(Measurement(case.plan, FloatResiduals(groups, values), NoiseRecord(seed=0)))
 
 
 @given(case=mixed_cases())
@@ -60,7 +60,7 @@ def test_estimates_are_the_sum_over_subsets_of_eq_25(case):
 @settings(max_examples=60)
 def test_estimates_are_the_best_linear_unbiased_ones(case):
     """Generalized least squares with everything that was measured, weighted by its covariance."""
-    release, noise = any_release(case.plan), case.plan.noise_array.tolist()
+    release, noise = any_release(case.plan), case.plan.noise_variances.tolist()
     answers = answers_of(release)
     blocks = []
     for members, variance in zip(case.plan.closure, noise, strict=True):

@@ -11,7 +11,7 @@ import dense
 from made_releases import any_release
 from residualplanner.domain import Domain
 from residualplanner.errors import DomainError, WorkloadError
-from residualplanner.measurement import Measurement, NoiseRecord, ResidualAnswers, measure
+from residualplanner.measurement import FloatResiduals, Measurement, NoiseRecord, measure
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
@@ -32,7 +32,7 @@ def exact_release(plan, codes):
         for members in groups.members
         for number in members.tolist()
     ]
-    return reconstruct(Measurement(plan, ResidualAnswers(groups, np.concatenate(pieces)), NoiseRecord(seed=0)))
+    return reconstruct(Measurement(plan, FloatResiduals(groups, np.concatenate(pieces)), NoiseRecord(seed=0)))
 
 
 def answer_of(release, members):

@@ -84,7 +84,7 @@ def test_a_workload_gives_back_every_query_as_it_was_written(case, data, chunk):
         for (members, kinds), order in zip(case.queries, orders, strict=True)
     ]
     plan = MixedCase(case.sizes, case.matrices, tuple(written), case.seed).plan
-    assert plan.noise_array.tobytes() == case.plan.noise_array.tobytes()
+    assert plan.noise_variances.tobytes() == case.plan.noise_variances.tobytes()
     usual, release = any_release(case.plan), any_release(plan)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(release_module, "_CHUNK_CELLS", chunk)

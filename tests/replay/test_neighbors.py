@@ -121,7 +121,7 @@ def test_worlds_whose_numbers_may_exceed_64_bits_are_among_them():
     plans = [worlds(random.Random(number)).plan for number in range(WORLDS)]
     found = []
     for plan in plans:
-        groups, precision = groups_of_plan(plan), precision_of(plan.noise_array)
+        groups, precision = groups_of_plan(plan), precision_of(plan.noise_variances)
         found.append(widths(groups, precision, lattice_divisors(groups, precision, plan.neighbors), records=0))
     assert sum(Width.TWO_WORDS in one for one in found) > WORLDS / 30
 

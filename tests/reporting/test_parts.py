@@ -58,7 +58,7 @@ def test_weightings_are_left_out_where_they_cannot_be_planned():
     free = rp.Plan(
         workload=workload,
         strategy=subtraction_strategy(workload),
-        noise_array=plan.noise_array,
+        noise_variances=plan.noise_variances,
         budget=plan.budget,
         loss="other",
         loss_value=1.0,

@@ -38,7 +38,7 @@ def test_a_plan_and_its_exact_release_claim_no_more_than_a_total_with_discrete_n
         assert len(pairs) >= 4
         pairs.append(in_words[::-1])
         for delta, epsilon in pairs:
-            assert exact_delta(1 / Fraction(plan.noise_array[0]), epsilon) <= Fraction(delta)
+            assert exact_delta(1 / Fraction(plan.noise_variances[0]), epsilon) <= Fraction(delta)
 
 
 @pytest.mark.parametrize("budget", [rp.gdp("1"), rp.approx_dp("3", "0.01", noise="gaussian")], ids=repr)

@@ -36,7 +36,7 @@ RECORD, CELL = ("M", 2), 5
 
 
 def noise_by_position(plan):
-    return dict(zip(plan.closure, plan.noise_variance.array.tolist(), strict=True))
+    return dict(zip(plan.closure, plan.noise_variances.tolist(), strict=True))
 
 
 #: From explicit matrices.

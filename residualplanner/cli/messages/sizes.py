@@ -8,7 +8,7 @@ import numpy as np
 from residualplanner._words import number_text
 from residualplanner.cli.messages.output import Output
 from residualplanner.errors import WorkloadError
-from residualplanner.plan import bytes_text, cost_estimate, seconds_text
+from residualplanner.plan import bytes_text, resource_estimate, seconds_text
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload
 
@@ -24,7 +24,7 @@ LARGE_TABLE, TABLE_LIMIT = 20_000_000, 2**28
 
 def say_sizes(workload: Workload, output: Output) -> None:
     """Say what a workload will take where that is much."""
-    estimate = cost_estimate(workload)
+    estimate = resource_estimate(workload)
     cells, largest = estimate.cells, estimate.largest_table
     if estimate.residual_sets > LARGE_SETS:
         taking = f"{seconds_text(estimate.planning_seconds)} and {bytes_text(estimate.planning_bytes)} of memory"
@@ -55,7 +55,7 @@ def say_search(workload: Workload, output: Output) -> None:
     Raises:
         WorkloadError: it would take too long.
     """
-    seconds = cost_estimate(workload, by_set=True).planning_seconds
+    seconds = resource_estimate(workload, by_set=True).planning_seconds
     if seconds > LONG_SEARCH:
         output.fact("Size", f"looking for bases by set takes {seconds_text(seconds)}", seconds=seconds)
 
@@ -95,6 +95,6 @@ def _bases_text(workload: Workload) -> str:
     if not large:
         return ""
     names = ", ".join(f"{each.name} ({each.size:,} values)" for each in large)
-    seconds = cost_estimate(workload, loss="sum").planning_seconds
-    largest = cost_estimate(workload, loss="max").planning_seconds
+    seconds = resource_estimate(workload, loss="sum").planning_seconds
+    largest = resource_estimate(workload, loss="max").planning_seconds
     return f'choosing bases for {names} takes {seconds_text(seconds)} or, with loss = "max", {seconds_text(largest)}'

@@ -46,7 +46,7 @@ def plan_of_part(plan: Plan, part: Workload) -> Plan:
     """The same noise as a plan for other queries, all of which the plan must answer; it has no targets."""
     places = np.concatenate([plan.closure.positions_of(block) for block in part.closure.blocks])
     strategy = plan.strategy.part(part.closure)
-    return replace(plan, workload=part, noise_array=plan.noise_array[places], strategy=strategy, targets=None)
+    return replace(plan, workload=part, noise_variances=plan.noise_variances[places], strategy=strategy, targets=None)
 
 
 def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> Plan:
@@ -67,10 +67,10 @@ def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> P
         0.5
     """
     loss_value = plan.loss_value / (factor if plan.targets is None else math.sqrt(factor))
-    noise_array = plan.noise_array / factor
+    noise_variances = plan.noise_variances / factor
     loose = replace(
         plan,
-        noise_array=noise_array,
+        noise_variances=noise_variances,
         loss_value=loss_value,
         strategy=plan.strategy.scaled(factor),
         budget=pcost(Fraction(plan.pcost * factor) * 2),

@@ -138,7 +138,7 @@ def _noise_table(plan: Plan) -> Any:
     """The noise of every set of attributes that is measured: its names, how many they are, sigma squared."""
     import pyarrow as pa
 
-    sets = list(plan.noise_variance)
+    sets = list(plan.noise_variance_of)
     names = pa.array([" × ".join(members) or TOTAL for members in sets])
     orders = pa.array([len(members) for members in sets])
-    return pa.table({"query": names, "order": orders, "noise_variance": plan.noise_array})
+    return pa.table({"query": names, "order": orders, "noise_variance": plan.noise_variances})

@@ -1,6 +1,6 @@
-"""What `cost_estimate` says beside what planning, measuring and writing take.
+"""What `resource_estimate` says beside what planning, measuring and writing take.
 
-    python -m benchmarks.cost_estimates [--json FILE] [--only NAME ..]
+    python -m benchmarks.resource_estimates [--json FILE] [--only NAME ..]
 
 Each step of each workload runs in a process of its own, after a small workload has warmed it up.  Seconds are the
 processor's, memory is what the step adds to the peak.  Exits with 1 if an estimate of seconds is off by more than a
@@ -21,7 +21,7 @@ import numpy as np
 
 import residualplanner as rp
 from residualplanner.losses.losses import Loss
-from residualplanner.plan import CostEstimate
+from residualplanner.plan import ResourceEstimate
 from residualplanner.queries import Kind
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
@@ -93,7 +93,7 @@ def take_step(name: str, phase: str, folder: Path, records: np.ndarray | None = 
 
 def run_step(name: str, phase: str, folder: Path) -> dict[str, float]:
     """What the step takes in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.cost_estimates", "--step", name, phase, str(folder)]
+    command = [sys.executable, "-m", "benchmarks.resource_estimates", "--step", name, phase, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
@@ -119,7 +119,7 @@ def measured_step(name: str, phase: str, folder: Path) -> dict[str, float]:
 def rows_of(name: str) -> list[dict[str, object]]:
     """Estimates beside measurements, one row for each step and unit."""
     workload, loss = workload_of(name)
-    estimate = rp.cost_estimate(workload, loss=loss, records=RECORDS)
+    estimate = rp.resource_estimate(workload, loss=loss, records=RECORDS)
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as folder:
         for phase in CASES[name]:
@@ -132,7 +132,7 @@ def rows_of(name: str) -> list[dict[str, object]]:
     return rows
 
 
-def stated(estimate: CostEstimate, phase: str, unit: str) -> float:
+def stated(estimate: ResourceEstimate, phase: str, unit: str) -> float:
     return float(getattr(estimate, f"{phase}_{'seconds' if unit == 'seconds' else 'bytes'}"))
 
 

@@ -13,21 +13,21 @@ from residualplanner.domain import Domain
 from residualplanner.errors import ArgumentError, DataError
 from residualplanner.losses import Targets
 from residualplanner.measurement import measure
-from residualplanner.plan import cost_estimate, select
-from residualplanner.plan.questions.cost_estimate import CostEstimate
+from residualplanner.plan import resource_estimate, select
+from residualplanner.plan.questions.resource_estimate import ResourceEstimate
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Prefix, Range
 from residualplanner.reconstruction import reconstruct
 from residualplanner.workload import Workload, marginals
 from strategies import cases
 
-AMOUNTS = [name for name in CostEstimate.__slots__ if name.endswith(("seconds", "bytes"))]
+AMOUNTS = [name for name in ResourceEstimate.__slots__ if name.endswith(("seconds", "bytes"))]
 
 
 @settings(max_examples=50)
 @given(case=cases(smallest=2))
 def test_what_is_counted_is_what_there_is(case):
-    estimate = cost_estimate(case.workload)
+    estimate = resource_estimate(case.workload)
     closed = {
         part
         for members in case.distinct
@@ -45,10 +45,10 @@ def test_what_is_counted_is_what_there_is(case):
 @settings(max_examples=25)
 @given(case=cases(most_queries=4), records=st.integers(0, 10**9))
 def test_more_queries_and_more_records_never_take_less(case, records):
-    less = cost_estimate(case.workload, records=records)
+    less = resource_estimate(case.workload, records=records)
     for more in (
-        cost_estimate(marginals(case.domain, up_to=len(case.sizes)), records=records),
-        cost_estimate(case.workload, records=2 * records),
+        resource_estimate(marginals(case.domain, up_to=len(case.sizes)), records=records),
+        resource_estimate(case.workload, records=2 * records),
     ):
         assert all(getattr(more, name) >= getattr(less, name) for name in AMOUNTS)
 
@@ -56,19 +56,19 @@ def test_more_queries_and_more_records_never_take_less(case, records):
 def test_counting_is_for_each_record_and_each_table_that_is_part_of_no_other():
     domain = Domain({"a": 3, "b": 2, "c": 4, "k": 1})
     workload = Workload(domain, [("a", "b"), ("a",), ("c", "k"), ()])
-    without, once, twice = (cost_estimate(workload, records=number) for number in (0, 10**9, 2 * 10**9))
+    without, once, twice = (resource_estimate(workload, records=number) for number in (0, 10**9, 2 * 10**9))
     counting = once.measuring_seconds - without.measuring_seconds
     assert twice.measuring_seconds - once.measuring_seconds == pytest.approx(counting)
-    single = cost_estimate(Workload(domain, [("a", "b")]), records=10**9).measuring_seconds
+    single = resource_estimate(Workload(domain, [("a", "b")]), records=10**9).measuring_seconds
     assert counting / single == pytest.approx(2, rel=1e-3)
-    assert cost_estimate(workload).measuring_seconds == without.measuring_seconds
+    assert resource_estimate(workload).measuring_seconds == without.measuring_seconds
 
 
 @pytest.mark.parametrize("kinds", [{}, {"a": Range(), "b": Prefix()}])
 def test_sizes_on_disk_are_within_a_factor_of_two(tmp_path, kinds):
     workload = marginals(Domain({"a": 60, "b": 50, "c": 20, "d": 8}), up_to=2, kinds=kinds)
     plan = select(workload, budget=zcdp(1), bases="orthogonal")
-    estimate = plan.cost_estimate(records=100)
+    estimate = plan.resource_estimate(records=100)
     measurement = measure(plan, np.zeros((100, 4), dtype=np.int64))
     measurement.save(tmp_path / "measurement")
     stored = (tmp_path / "measurement").stat().st_size
@@ -80,29 +80,31 @@ def test_sizes_on_disk_are_within_a_factor_of_two(tmp_path, kinds):
 
 def test_a_plan_estimates_for_its_workload_and_loss():
     workload = marginals(Domain({"a": 300, "b": 2}), up_to=2, kinds={"a": Prefix()})
-    by_sum, by_max = (cost_estimate(workload, loss=loss) for loss in ("sum", "max"))
+    by_sum, by_max = (resource_estimate(workload, loss=loss) for loss in ("sum", "max"))
     assert by_max.planning_seconds > 2 * by_sum.planning_seconds
-    assert cost_estimate(workload, loss=Targets(5)) == by_max
+    assert resource_estimate(workload, loss=Targets(5)) == by_max
     for loss, estimate in (("sum", by_sum), ("max", by_max), (Targets(5), by_max)):
         plan = select(workload, budget=zcdp(1), loss=loss, bases="orthogonal", gap=0.1)
-        assert plan.cost_estimate() == estimate
-        assert plan.cost_estimate(records=10**9).measuring_seconds > estimate.measuring_seconds + 1
+        assert plan.resource_estimate() == estimate
+        assert plan.resource_estimate(records=10**9).measuring_seconds > estimate.measuring_seconds + 1
 
 
 def test_attributes_that_are_asked_alike_are_one_choice_of_a_basis():
     alike = Workload(Domain({"a": 300, "b": 300}), [{"a": Prefix()}, {"b": Prefix()}])
     other = Workload(Domain({"a": 300, "b": 300}), [{"a": Prefix()}, {"b": Range()}])
-    assert cost_estimate(other).planning_seconds > 1.9 * cost_estimate(alike).planning_seconds
+    assert resource_estimate(other).planning_seconds > 1.9 * resource_estimate(alike).planning_seconds
 
 
 def test_how_long_a_function_takes_is_not_known():
-    estimate = cost_estimate(marginals(Domain({"a": 3}), order=1), loss=cvxpy.max)
+    estimate = resource_estimate(marginals(Domain({"a": 3}), order=1), loss=cvxpy.max)
     assert math.isnan(estimate.planning_seconds)
     assert "Planning    a time not known" in str(estimate)
 
 
 def test_a_workload_too_large_for_anything_is_estimated_all_the_same():
-    estimate = cost_estimate(Workload(Domain({f"x{i}": 2**40 for i in range(10)}), [tuple(f"x{i}" for i in range(10))]))
+    estimate = resource_estimate(
+        Workload(Domain({f"x{i}": 2**40 for i in range(10)}), [tuple(f"x{i}" for i in range(10))])
+    )
     assert estimate.cells == 2.0**400
     assert "GiB of disk" in str(estimate)
 
@@ -110,22 +112,22 @@ def test_a_workload_too_large_for_anything_is_estimated_all_the_same():
 @pytest.mark.parametrize("records", [-1, "many", True, math.nan])
 def test_a_number_of_records_is_a_number(records):
     with pytest.raises(DataError, match="records must be a number, at least 0"):
-        cost_estimate(marginals(Domain({"a": 3}), order=1), records=records)
+        resource_estimate(marginals(Domain({"a": 3}), order=1), records=records)
 
 
 def test_estimates_are_for_workloads():
-    with pytest.raises(ArgumentError, match="cost_estimate: workload must be a Workload, got a list"):
-        cost_estimate([("a",)])
+    with pytest.raises(ArgumentError, match="resource_estimate: workload must be a Workload, got a list"):
+        resource_estimate([("a",)])
 
 
 def test_memory_grows_with_the_square_of_the_values_whose_basis_is_chosen():
     """Measured with 500 and 1,000 values: 61 to 93 and 211 MiB above those of a small plan."""
     estimates = [
-        cost_estimate(Workload(Domain({"a": size, "b": 2}), [{"a": Prefix()}, ("b",)])).planning_bytes
+        resource_estimate(Workload(Domain({"a": size, "b": 2}), [{"a": Prefix()}, ("b",)])).planning_bytes
         for size in (500, 1_000, 5_000)
     ]
     assert 45e6 < estimates[0] < 190e6
     assert 110e6 < estimates[1] < 440e6
     assert estimates[2] > 2**30
-    counts = cost_estimate(Workload(Domain({"a": 5_000}), [("a",)]))
+    counts = resource_estimate(Workload(Domain({"a": 5_000}), [("a",)]))
     assert counts.planning_bytes < 2**25

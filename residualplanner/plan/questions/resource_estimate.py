@@ -1,9 +1,9 @@
 """What a workload takes in time, memory and on disk, from sizes alone: said before anything is planned or spent.
 
-Reads: a workload, a loss, how many records there are.  Gives: CostEstimate.  Never sees a record.
+Reads: a workload, a loss, how many records there are.  Gives: ResourceEstimate.  Never sees a record.
 
-The constants are those of one machine with two cores; ``benchmarks/cost_estimates.py`` prints what is said here beside
-what is taken.
+The constants are those of one machine with two cores; ``benchmarks/resource_estimates.py`` prints what is said here
+beside what is taken.
 """
 
 import math
@@ -37,7 +37,7 @@ _DISK_ALIKE, _DISK_OTHER, _DISK_TABLE = 24.0, 38.0, 2200.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CostEstimate:
+class ResourceEstimate:
     """What a workload takes, counted exactly or estimated.
 
     Attributes:
@@ -85,9 +85,9 @@ class CostEstimate:
         )
 
 
-def cost_estimate(
+def resource_estimate(
     workload: Workload, *, loss: Loss = "sum", by_set: bool = False, records: int | None = None
-) -> CostEstimate:
+) -> ResourceEstimate:
     """Estimate what planning, measuring and writing a workload takes, before any of it.
 
     Time is within a factor of 3 of what it was on the machine of the benchmark, memory and disk within a factor of 2,
@@ -109,14 +109,14 @@ def cost_estimate(
         >>> from residualplanner.domain import Domain
         >>> from residualplanner.workload import marginals
         >>> adult = Domain({f"a{i}": n for i, n in enumerate((85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2))})
-        >>> print(cost_estimate(marginals(adult, up_to=3), records=48_842))
+        >>> print(resource_estimate(marginals(adult, up_to=3), records=48_842))
         Tables      470 with 21,043,262 cells in all, the largest with 1,000,000
         Measured    19,303,551 answers about 470 sets of attributes
         Planning    less than a second, 29 MiB of memory
         Measuring   some 2 seconds, 248 MiB of memory, 147 MiB of disk
         Writing     some 6 seconds, 292 MiB of memory, 483 MiB of disk
     """
-    require_workload("cost_estimate", workload)
+    require_workload("resource_estimate", workload)
     if isinstance(records, bool) or not (records is None or (isinstance(records, int | float) and records >= 0)):
         raise DataError("records must be a number, at least 0: about how many there are")
     asked, closure, sizes = read_loss(loss), workload.closure, np.array(workload.domain.sizes, dtype=np.float64)
@@ -128,7 +128,7 @@ def cost_estimate(
     if by_set and (problem := by_set_problem(workload, np.ones(len(workload)))) is not None:
         bases += problem.size.seconds
     counting = 0.0 if records is None else records * float(_maximal_sets(workload)) * _COUNTING
-    return CostEstimate(
+    return ResourceEstimate(
         tables=len(workload),
         cells=cells,
         largest_table=largest,
