@@ -96,7 +96,7 @@ def _checked_level(number: int, level: GivenLevel) -> Level:
             width = 0
         if width < 1:
             raise WorkloadError(
-                f"level {number} of the hierarchy must be a mapping from names of groups to lists of members, or a "
+                f"level {number} of the hierarchy must be a mapping from names of groups to lists of members, or an "
                 f"integer, how many values a band has; got {value_text(level)}"
             )
         return width

@@ -138,7 +138,7 @@ def test_weights_go_with_queries_of_every_kind(workload_of):
         ),
         ('kinds = { age = { kind = "hierarchy", levels = [true] } }', "levels, entry 1: expected an integer"),
         ('kinds = { age = { kind = "hierarchy", levels = [{ a = 1 }] } }', "levels, entry 1: expected an integer"),
-        ('kinds = { age = { kind = "hierarchy", levels = [{ a = [1.5] }] } }', "levels, entry 1: expected a whole"),
+        ('kinds = { age = { kind = "hierarchy", levels = [{ a = [1.5] }] } }', "levels, entry 1: expected an integer"),
         ('kinds = { age = { kind = "hierarchy", levels = [2], total = 1 } }', "total: expected true, false or a text"),
         ('kinds = { age = { kind = "hierarchy", levels = [2], leaves = "no" } }', "leaves: expected true or false"),
         (

@@ -188,7 +188,7 @@ def test_a_hierarchy_that_asks_only_for_the_total_is_refused(kind):
         (REGIONS, r"must be a list from coarse to fine; write \[level\] for a single one"),
         ("West", "must be a list from coarse to fine"),
         (5, "must be a list from coarse to fine"),
-        ([None], "level 1 of the hierarchy must be a mapping from names of groups to lists of members, or a whole"),
+        ([None], "level 1 of the hierarchy must be a mapping from names of groups to lists of members, or an integer"),
         ([2, 0], "level 2 of the hierarchy must be a mapping .*got 0"),
         ([True], "level 1 of the hierarchy must be a mapping .*got True"),
         ([2.0], "level 1 of the hierarchy must be a mapping .*got 2.0"),
