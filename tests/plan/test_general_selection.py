@@ -168,7 +168,7 @@ def test_attributes_are_alike_only_where_size_and_basis_and_kind_are(monkeypatch
     assert together.loss_value == pytest.approx(apart.loss_value, rel=3e-6)
     assert together.max_variance >= together.loss_value * (1 - 1e-9) or loss == "sum"
     by_sort: dict[tuple, set] = {}
-    for members, noise in together.noise_variance.items():
+    for members, noise in together.noise_variance_of.items():
         key = tuple(sorted((layout[names.index(name)], name == "x0") for name in members))
         by_sort.setdefault(key, set()).add(round(noise, 9))
     assert all(len(found) == 1 for found in by_sort.values())

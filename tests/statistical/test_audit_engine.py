@@ -153,7 +153,7 @@ def test_what_a_replaced_record_really_costs_is_what_the_audit_finds():
     difference = np.zeros((2, 3))
     difference[1, 2], difference[0, 0] = 1, -1
     cost = 0.0
-    for members, variance in zip(PLANS["sum"].closure, PLANS["sum"].noise_variance.array, strict=True):
+    for members, variance in zip(PLANS["sum"].closure, PLANS["sum"].noise_variances, strict=True):
         factors = [np.eye(n) - 1 / n if i in members else np.ones((n, n)) for i, n in enumerate((2, 3))]
         cost += difference.ravel() @ np.kron(*factors) @ difference.ravel() / variance
     assert cost > 1.5
