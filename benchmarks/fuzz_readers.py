@@ -240,7 +240,6 @@ def _folder_steps(path: Path) -> Iterator[Callable[[], object]]:
     def read_report() -> None:
         subject = subject_of(path, level=0.9)
         promise_of(subject)
-        assert subject.read_table is not None
         _read_all(*(partial(subject.read_table, row) for row in range(len(subject.errors))))
 
     yield read_tables

@@ -128,6 +128,38 @@ def family_text(family: str) -> str:
     return family.replace("_", " ")
 
 
+def count_text(number: float, word: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> count_text(1, "table"), count_text(1500, "cell")
+        ('1 table', '1,500 cells')
+    """
+    return f"{number_text(number)} {word}" + ("" if number == 1 else "s")
+
+
+def optimality_text(gap: float, families: Iterable[str]) -> str:
+    """What has been proved about the distance of a plan's noise to the best.
+
+    Args:
+        gap: how far the loss may be above the best possible, relative to it.
+        families: of the plan's bases: the proof is about these, and about all where they are subtraction bases.
+
+    Example:
+        >>> for gap in (0.0, 2.5e-7, math.inf):
+        ...     print(optimality_text(gap, ["subtraction"]))
+        no noise of this cost does better
+        proved to be within 2.5e-07 (relative) of the best
+        no bound is known
+        >>> optimality_text(0.0, ["optimal", "subtraction"])
+        'no noise of this cost does better with these bases'
+    """
+    if not math.isfinite(gap):
+        return "no bound is known"
+    proved = f"proved to be within {gap:.1e} (relative) of the best" if gap else "no noise of this cost does better"
+    return proved if set(families) == {"subtraction"} else f"{proved} with these bases"
+
+
 def table_text(query: str, kinds: str) -> str:
     """A query's attributes, with their kinds where these are not the identity.
 

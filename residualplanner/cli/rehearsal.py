@@ -7,7 +7,7 @@ that the command itself would end with.  Nothing is read of the records, nothing
 import shutil
 from pathlib import Path
 
-from residualplanner._words import decimal_text_up, listed
+from residualplanner._words import count_text, decimal_text_up, listed
 from residualplanner.cli import steps
 from residualplanner.cli.columns import require_columns
 from residualplanner.cli.ledgers import left_text, open_ledger
@@ -103,8 +103,8 @@ def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) ->
 
 def _say_tables(workload: Workload, folder: Path, file_format: str, output: Output) -> int:
     size = int(resource_estimate(workload).disk_bytes * (1 if file_format == "parquet" else _AS_TEXT))
-    tables = f"{len(workload):,} table" + ("" if len(workload) == 1 else "s")
-    text = f"{folder}: {tables} as {file_format}, some {bytes_text(size)}, and what they are"
+    tables = count_text(len(workload), "table")
+    text = f"{folder}: {tables} as {file_format}, some {bytes_text(size)}, and their metadata"
     _say_writing(text, output, path=folder, size=size)
     return size
 

@@ -1,4 +1,10 @@
-"""Unbiased tables from noisy residual answers, with exact standard errors, and their export."""
+"""Unbiased tables from noisy residual answers, with exact standard errors.
+
+Reads: a measurement, or the folder of a release.
+Gives: Release and SavedTables, mappings from queries to tables, and the files of a release.
+Equations: (10), (13) and (25), which turn residual answers into tables; (38) where bases vary between sets.
+Everything here is post-processing: it sees no record and costs no privacy budget.
+"""
 
 from residualplanner.reconstruction.files.export import require_exportable
 from residualplanner.reconstruction.files.export_files import FormatName
@@ -6,6 +12,7 @@ from residualplanner.reconstruction.files.reading import SavedTable, SavedTables
 from residualplanner.reconstruction.profiles import ProfileName, level_of
 from residualplanner.reconstruction.release import Release, TableBatch, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
+from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
     "Estimate",
@@ -16,6 +23,7 @@ __all__ = [
     "SavedTables",
     "Table",
     "TableBatch",
+    "Tables",
     "level_of",
     "load_tables",
     "reconstruct",

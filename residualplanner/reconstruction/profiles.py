@@ -1,4 +1,4 @@
-"""What stands beside the labels in published tables: one profile for each sort of reader.
+"""The columns beside the labels in published tables: one profile for each sort of reader.
 
 Reads: estimates and standard errors.  Gives: columns of numbers, by name, and what they mean.
 """
@@ -19,9 +19,9 @@ ProfileName = Literal["default", "acs", "gls"]
 #: The column that says in words which cell a row is about.
 QUERY = "query"
 
-#: What each quantity is, in words; ``{level}`` stands for the confidence level.
+#: Each quantity in words; ``{level}`` is the confidence level.
 _MEANINGS = {
-    "estimate": "unbiased estimate of the count; it can be negative and need not be whole",
+    "estimate": "unbiased estimate of the count; it can be negative and need not be an integer",
     "std_err": "standard error of the estimate, exact: the root of its variance",
     "moe": "margin of error: the estimate is within it of the truth with probability {level}",
     "conf_level": "confidence level of margins and intervals",
@@ -33,12 +33,12 @@ _QUERY_MEANING = "the cell in words: each attribute and its label"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What tables look like.
+    """The columns of a published table beside its labels.
 
     Attributes:
-        name: how it is asked for.
-        level: the confidence level, unless another is asked for.
-        columns: the name of each column of numbers, and which quantity it holds.
+        name: of the profile.
+        level: the confidence level, unless another is given.
+        columns: the name of each column of numbers, and the quantity that it holds.
         is_described: whether a column `QUERY` says in words which cell a row is about.
     """
 
@@ -51,6 +51,11 @@ class Profile:
     def value_names(self) -> tuple[str, ...]:
         """The names of all columns but the labels', in their order."""
         return ((QUERY,) if self.is_described else ()) + tuple(name for name, _ in self.columns)
+
+    @property
+    def estimate_name(self) -> str:
+        """The name of the column of estimates, which every profile has."""
+        return next(name for name, quantity in self.columns if quantity == "estimate")
 
     def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float) -> list[FloatArray]:
         """The columns of numbers.
@@ -68,12 +73,12 @@ class Profile:
         return [found[quantity] for _, quantity in self.columns]
 
     def meanings(self, level: float) -> list[tuple[str, str, str]]:
-        """Name, unit and meaning of every column but the labels'; what has no unit has an empty one.
+        """Name, unit and meaning of every column but the labels'; the unit is empty where there is none.
 
         Example:
             >>> for name, unit, meaning in PROFILES["acs"].meanings(0.9):
             ...     print(f"{name} ({unit}): {meaning}")
-            E (counts): unbiased estimate of the count; it can be negative and need not be whole
+            E (counts): unbiased estimate of the count; it can be negative and need not be an integer
             M (counts): margin of error: the estimate is within it of the truth with probability 0.9
         """
         query = [(QUERY, "", _QUERY_MEANING)] if self.is_described else []
@@ -122,9 +127,9 @@ def level_of(profile: str, level: float | None) -> float:
 
 def require_free_names(names: Iterable[str], profile: Profile) -> None:
     """Raise WorkloadError if one of ``names`` is also the name of another column of the profile."""
-    taken = sorted(set(names) & set(profile.value_names))
-    if taken:
+    clashes = sorted(set(names) & set(profile.value_names))
+    if clashes:
         raise WorkloadError(
-            f"attributes {taken} have the names of columns of estimates; rename them in the domain, or take another "
-            "profile"
+            f"attributes {clashes} have the names of columns of estimates; rename them in the domain, or choose "
+            "another profile"
         )

@@ -1,9 +1,9 @@
-"""All tables of a measurement, each made when it is asked for.
+"""All tables that follow from a measurement, each computed when it is looked up.
 
 Reads: a measurement.  Gives: Release.  Costs no privacy budget.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -14,18 +14,20 @@ from numpy.typing import NDArray
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, require_path, require_type
 from residualplanner.bases import spans_kind
-from residualplanner.errors import DomainError, WorkloadError, memory_for
+from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.kron import Scratch
-from residualplanner.measurement import BATCH_CELLS, Measurement, Progress
+from residualplanner.measurement import BATCH_CELLS, Measurement, NoiseRecord, Progress
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
+from residualplanner.reconstruction.files.export import save_tables
 from residualplanner.reconstruction.files.export_files import FormatName
 from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.stacks import Reconstructor, Stack
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import QueryBlock, QueryLike, written_query
+from residualplanner.reconstruction.tables import Tables
+from residualplanner.workload import QueryBlock, WrittenQuery
 
-#: How many cells and how many tables of the workload are taken at a time, of all shapes together.
+#: How many cells and how many tables of the workload are computed at a time, of all shapes together.
 _CHUNK_CELLS = 4 * BATCH_CELLS
 _CHUNK_TABLES = 4096
 
@@ -37,7 +39,7 @@ class TableBatch:
     Attributes:
         queries (b,): their numbers in the order of the workload.
         attributes (b, k): the positions of their attributes in the domain, in the order written.
-        kinds (k,): what is asked of each attribute.
+        kinds (k,): the kind of query on each attribute.
         estimates (b, q_1, .., q_k): in counts, read-only.
     """
 
@@ -47,81 +49,45 @@ class TableBatch:
     estimates: FloatArray
 
 
-_A_TABLE = "for a table of this size; ask for a smaller one, or use a machine with more memory"
+_A_TABLE = "for a table of this size; query a smaller one, or use a machine with more memory"
 
 
-@dataclass(frozen=True, eq=False)
-class Release(Mapping[Any, Table]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Tables):
     """A mapping from queries to tables, unbiased and consistent with one another.
 
     It iterates over the queries of the workload; any query on a subset of the attributes of one of them has a table,
-    too, of whatever kinds.  Tables are made anew each time, always the same, with their axes in the order in which the
-    query is written.
+    too, whatever its kinds.  Each table is computed when it is looked up, always with the same numbers, its axes in the
+    order in which the query is written.
 
     Attributes:
-        measurement: what the tables are made of.
+        measurement: the noisy answers that all tables follow from.
     """
 
     measurement: Measurement
-    _rebuilder: Reconstructor = field(init=False, repr=False)
+    _reconstructor: Reconstructor = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_rebuilder", Reconstructor(self.measurement))
+        object.__setattr__(self, "_reconstructor", Reconstructor(self.measurement))
 
     @property
     def plan(self) -> Plan:
         """What was measured, with how much noise."""
         return self.measurement.plan
 
-    @memory_for(_A_TABLE)
-    def __getitem__(self, query: QueryLike) -> Table:
-        """The table of a query, its axes in the order in which the query is written.
-
-        Raises:
-            DomainError: an attribute is not in the domain, or twice in the query.
-            WorkloadError: the release does not answer the query; what was measured of an attribute does not answer this
-                kind of query.
-        """
-        written = written_query(self.plan.domain, query)
-        positions, kinds = written.in_domain_order
-        rows = np.array([positions], dtype=np.int32)
-        if self.plan.closure.positions_of(rows)[0] < 0:
-            names = tuple(self.plan.domain.names[position] for position in written.positions)
-            raise WorkloadError(
-                f"the release does not answer {names!r}: it is not part of a query of the workload; add it, plan and "
-                "measure again"
-            )
-        for position, kind in zip(positions, kinds, strict=True):
-            self._require_spanned(position, kind)
-        asked = np.arange(len(kinds), dtype=np.int16)[None]
-        (stack,) = self._rebuilder.stacks(rows, asked, kinds, Scratch())
-        return Table(self.plan, *written, stack.estimates[0].transpose(written.axes))
-
-    def __contains__(self, query: object) -> bool:
-        """Whether the release has a table for the query, of the workload or not."""
-        return self.get(query) is not None
-
-    def get(self, query: Any, default: Any = None) -> Any:
-        """The table of a query, or ``default`` where the release does not answer it."""
-        try:
-            return self[query]
-        except (DomainError, WorkloadError):
-            return default
-
-    def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
-        return iter(self.plan.workload)
-
-    def __len__(self) -> int:
-        return len(self.plan.workload)
+    @property
+    def noise(self) -> NoiseRecord:
+        """How the noise was drawn."""
+        return self.measurement.noise
 
     def __repr__(self) -> str:
-        return f"<Release of {len(self):,} tables: {self.measurement.noise.kind}, {self.measurement.noise.randomness}>"
+        return f"<Release of {len(self):,} tables: {self.noise.kind}, {self.noise.randomness}>"
 
     def tables(self, progress: Progress | None = None) -> Iterator[Table]:
-        """The tables of all queries of the workload, in its order, made a few at a time.
+        """The tables of all queries of the workload, in its order, computed a few at a time.
 
         Args:
-            progress: called with how many of how many tables are done, about once for each quarter million cells.
+            progress: called with the number of tables done and their total, about once for each quarter million cells.
 
         Source: spec eqs. (13) and (25).
         """
@@ -130,18 +96,18 @@ class Release(Mapping[Any, Table]):
             attributes: list[Any] = [None] * sum(len(batch.queries) for batch in batches)
             kinds, estimates = attributes.copy(), attributes.copy()
             for batch in batches:
-                places = (batch.queries - done).tolist()
-                for place, row, estimate in zip(places, batch.attributes.tolist(), batch.estimates, strict=True):
-                    attributes[place], kinds[place], estimates[place] = tuple(row), batch.kinds, estimate
+                numbers = (batch.queries - done).tolist()
+                for number, row, estimate in zip(numbers, batch.attributes.tolist(), batch.estimates, strict=True):
+                    attributes[number], kinds[number], estimates[number] = tuple(row), batch.kinds, estimate
             yield from map(Table, [plan] * len(attributes), attributes, kinds, estimates)
             done += len(attributes)
             if progress is not None:
                 progress(done, len(self))
 
     def batches(self) -> Iterator[TableBatch]:
-        """The tables of all queries of the workload as arrays, some of one shape and the same kinds at a time.
+        """The tables of all queries of the workload as arrays: several of one shape and the same kinds at a time.
 
-        The order is the workload's but for such tables, which are moved together where they are near.
+        The order is the workload's, except that such tables are moved together where they are near each other.
         """
         for batches in self._chunks():
             yield from batches
@@ -158,34 +124,56 @@ class Release(Mapping[Any, Table]):
         """Write all tables of the workload to a new folder, whole or not at all.
 
         Args:
-            folder: must not exist, or be empty.
+            folder: one that does not exist, or is empty.
             format: "parquet", "csv" or "xlsx".
             profile: "default", "acs" (90% margins, as the American Community Survey has them) or "gls" (for
                 generalized least squares); see `Table.to_frame`.
-            level: the confidence level of margins and intervals, between 0 and 1; that of the profile if not given.
+            level: the confidence level of margins and intervals, between 0 and 1; the profile's if not given.
             progress: as in `tables`.
 
-        The folder holds ``tables/``, one tidy file for each query (as `Table.to_frame`), ``index.csv`` (which file
-        answers which query), ``errors.csv`` (the plan's error table), ``release.plan`` (the plan), ``metadata.json``
-        (what the columns mean) and ``manifest.json`` (what the noise was, what it cost, and the hashes of all this);
-        beside tables as CSV ``tables/csv-metadata.json`` (the same as CSV on the Web), and with "gls" ``noise.csv``.
-        `load_tables` reads it.
+        The folder holds ``tables/`` (one tidy file for each query, as `Table.to_frame` gives it), ``index.csv`` (which
+        file answers which query), ``errors.csv`` (the plan's error table), ``release.plan`` (the plan),
+        ``metadata.json`` (what the columns mean) and ``manifest.json`` (what the noise was, what it cost, and the
+        hashes of all these files).  With CSV there is also ``tables/csv-metadata.json`` (the metadata as CSV on the
+        Web), and with "gls" ``noise.csv``.  `load_tables` reads the folder.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
             FileExistsError: the folder exists and is not empty.
             WorkloadError: there is no such format or profile, an attribute has the name of a column of estimates, or
                 Excel cannot hold a table; `require_exportable` tells before anything is measured.
-            MissingExtraError: workbooks are asked for, and XlsxWriter is not installed.
+            MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
             OSError: the folder cannot be written.
         """
-        from residualplanner.reconstruction.files.export import save_release
-
         require_path("release.save", folder, 'release.save("release")')
-        save_release(self, folder, format, profile=profile, level=level, progress=progress)
+        save_tables(
+            self.tables(progress), self.plan, self.noise, folder, file_format=format, profile=profile, level=level
+        )
+
+    def _require(self, query: WrittenQuery) -> None:
+        positions, kinds = query
+        if self.plan.closure.positions_of(np.array([sorted(positions)], dtype=np.int32))[0] < 0:
+            names = tuple(self.plan.domain.names[position] for position in positions)
+            raise WorkloadError(
+                f"the release does not answer {names!r}: it is not part of a query of the workload; add it, plan and "
+                "measure again"
+            )
+        for position, kind in zip(positions, kinds, strict=True):
+            if not spans_kind(self.plan.strategy.of_attributes[position], kind):
+                raise WorkloadError(
+                    f"what was measured of {self.plan.domain.names[position]!r} does not answer {kind.name}; add a "
+                    "query of this kind to the workload, plan and measure again"
+                )
+
+    @memory_for(_A_TABLE)
+    def _table(self, query: WrittenQuery) -> Table:
+        positions, kinds = query.in_domain_order
+        rows, codes = np.array([positions], dtype=np.int32), np.arange(len(kinds), dtype=np.int16)[None]
+        (stack,) = self._reconstructor.stacks(rows, codes, kinds, Scratch())
+        return Table(self.plan, *query, stack.estimates[0].transpose(query.axes))
 
     def _chunks(self) -> Iterator[list[TableBatch]]:
-        """For one run of queries after another their tables, stacked by bases and kinds."""
+        """For each run of consecutive queries its tables, stacked by bases and kinds."""
         scratch, start = Scratch(), 0
         for block in self.plan.workload.blocks:
             cells = self.plan.workload.cells[start : start + len(block)]
@@ -193,21 +181,14 @@ class Release(Mapping[Any, Table]):
                 part = block.part(slice(first, last))
                 with memory_for(_A_TABLE):
                     stacks = list(
-                        self._rebuilder.stacks(part.attributes, part.kinds, self.plan.workload.kinds, scratch)
+                        self._reconstructor.stacks(part.attributes, part.kinds, self.plan.workload.kinds, scratch)
                     )
                 yield [batch for stack in stacks for batch in _batches_as_written(part, stack, start + first)]
             start += len(block)
 
-    def _require_spanned(self, position: int, kind: Kind) -> None:
-        if not spans_kind(self.plan.strategy.of_attributes[position], kind):
-            raise WorkloadError(
-                f"what was measured of {self.plan.domain.names[position]!r} does not answer {kind.name}; ask for "
-                "this kind in a query of the workload, plan and measure again"
-            )
-
 
 def reconstruct(measurement: Measurement) -> Release:
-    """All tables that follow from a measurement: nothing is computed before it is asked for.
+    """All tables that follow from a measurement; each is computed when it is looked up.
 
     Args:
         measurement: from `measure` or `load_measurement`.
@@ -216,9 +197,9 @@ def reconstruct(measurement: Measurement) -> Release:
         The release: a mapping from queries to tables.
 
     Raises:
-        ArgumentError: it is no measurement.
+        ArgumentError: ``measurement`` is not a measurement.
 
-    Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on what they share.
+    Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on common marginals.
     Source: spec eqs. (10), (13) and (25); paper Algorithms 2 and 6.
     """
     require_type(
@@ -242,18 +223,18 @@ def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator
     if block.axes is None:
         yield TableBatch(start + stack.rows, block.attributes[stack.rows], stack.kinds, stack.estimates)
         return
-    asked = block.part(stack.rows)
-    for axes in np.unique(asked.every_axes, axis=0):
-        same = np.flatnonzero((asked.every_axes == axes).all(axis=1))
+    queries = block.part(stack.rows)
+    for axes in np.unique(queries.every_axes, axis=0):
+        same = np.flatnonzero((queries.every_axes == axes).all(axis=1))
         yield TableBatch(
             start + stack.rows[same],
-            asked.written_attributes[same],
+            queries.written_attributes[same],
             tuple(stack.kinds[axis] for axis in axes.tolist()),
             frozen(stack.estimates[same].transpose(0, *(1 + axes))),
         )
 
 
 def _chunk_ends(cells: FloatArray) -> list[int]:
-    """Where to cut a run of tables with so many ``cells`` (m,) into runs of bounded size: from 0 to m."""
+    """Where to cut tables of ``cells`` (m,) cells into runs of bounded size: from 0 to m."""
     number = np.cumsum(cells) // _CHUNK_CELLS + np.arange(len(cells)) // _CHUNK_TABLES
     return [0, *(1 + np.flatnonzero(np.diff(number))).tolist(), len(cells)] if len(cells) else [0]

@@ -9,15 +9,15 @@ from functools import partial
 
 import numpy as np
 
-from residualplanner._words import number_text
+from residualplanner._words import count_text, number_text
 from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.figures import Figure, names_of
 from residualplanner.reporting.plots import draw_intervals
 from residualplanner.reporting.shown_table import ShownTable
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import count_text, level_text
+from residualplanner.reporting.words import level_text
 
-#: Tables with more cells are not read for a report, and no more than so many orders are shown.
+#: The most cells of a table that is read for a report, and the most orders that are shown.
 LARGEST = 2_000_000
 _ORDERS = 4
 
@@ -29,7 +29,7 @@ class Estimates:
     Attributes:
         name: what the table is called.
         figure: its picture; the small table of the figure holds the numbers.
-        note: how its rows were picked.
+        note: how its rows were chosen.
     """
 
     name: str
@@ -38,10 +38,12 @@ class Estimates:
 
 
 def rows_of_tables(subject: Subject) -> list[int]:
-    """Which rows of the error table are about the tables to show: of each order the one with the most cells.
+    """The rows of the error table of the tables to show: of each order the one with the most cells.
 
-    Orders 1 to 4, or the lowest four there are; tables of more than two million cells are passed over.
+    Orders 1 to 4, or the lowest four there are, without tables of more than two million cells; none for a plan.
     """
+    if not subject.tables:
+        return []
     orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
     possible = np.where(cells <= LARGEST, cells, -1.0)
     found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
@@ -49,22 +51,18 @@ def rows_of_tables(subject: Subject) -> list[int]:
 
 
 def estimates_of(subject: Subject) -> Iterator[Estimates]:
-    """The tables to show, read one at a time."""
-    if subject.read_table is None:
-        return
+    """The tables of a release to show, read one at a time."""
     rows = rows_of_tables(subject)
     for row, name in zip(rows, names_of(subject.errors.iloc[rows]), strict=True):
-        table = subject.read_table(row)
-        if table is not None:
-            yield _estimates(table, name, int(subject.errors["order"].iloc[row]), subject.level)
+        yield _estimates(subject.read_table(row), name, int(subject.errors["order"].iloc[row]), subject.level)
 
 
 def total_texts(subject: Subject) -> tuple[str, str] | None:
-    """The number of records and its margin, where it is published and read as it is."""
+    """The number of records and its margin, where a release has the table of it."""
     rows = np.flatnonzero(subject.errors["order"].to_numpy() == 0)
-    table = subject.read_table(int(rows[0])) if rows.size and subject.read_table is not None else None
-    if table is None:
+    if not (rows.size and subject.tables):
         return None
+    table = subject.read_table(int(rows[0]))
     return f"{table.estimates[0]:,.1f}", number_text(float(table.margins[0]))
 
 
@@ -81,8 +79,8 @@ def _estimates(table: ShownTable, name: str, order: int, level: float) -> Estima
     note = (
         f"All {count_text(table.cells, 'cell')}."
         if table.is_whole
-        else f"The {len(table.labels)} largest estimates of {table.cells:,}. Picked for their size, they tend to be "
-        "too high; the wide intervals hold for all cells at once, hence also for picked ones."
+        else f"The {len(table.labels)} largest estimates of {table.cells:,}. Chosen for their size, they tend to be "
+        "too high; the wide intervals hold for all cells at once, hence also for chosen ones."
     )
     figure = Figure(
         name=f"table-{order}",

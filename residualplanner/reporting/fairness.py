@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 #: The weightings of the paper's figures 1, 2 and 3, and what they are called in a report.
 WEIGHTINGS = {
-    "equal": "every table counts alike",
-    "cells": "every cell counts alike",
+    "equal": "every table counts the same",
+    "cells": "every cell counts the same",
     "sqrt": "between the two",
 }
-#: Up to so many sets of attributes planning takes about a second; where records are replaced it is no closed form.
+#: Up to so many sets of attributes planning takes about a second; where records are replaced there is no closed form.
 _SETS, _SETS_REPLACED = 200_000, 500
 
 
@@ -51,15 +51,15 @@ def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
     """The standard errors of a report's subject, under "plan", and those of the weightings, where planning is cheap.
 
     The weighting that the plan itself has is not planned again.  Where records are replaced their number is public, and
-    left out: its noise is as small as numbers allow.
+    left out: its noise is as small as floating point allows.
     """
-    is_secret = (subject.errors["order"] > 0) | (subject.neighbors.notion == "add-remove")
+    is_secret = (subject.errors["order"] > 0) | (subject.plan.neighbors.notion == "add-remove")
     if not is_secret.any():
         is_secret = ~is_secret
     found = {"plan": subject.errors.loc[is_secret, ["query", "order", "cells", "std_err"]]}
     for weights in WEIGHTINGS:
         if subject.loss != f"sum of variances, weights {weights}":
-            other = _other_plan(subject, weights)
+            other = _other_plan(subject.plan, weights)
             if other is None:
                 return {"plan": found["plan"]}
             found[weights] = fairness_data(other)[is_secret.to_numpy()]
@@ -87,22 +87,19 @@ def wide_table(data: Mapping[str, "pd.DataFrame"]) -> "pd.DataFrame":
     return wide
 
 
-def _other_plan(subject: Subject, weights: str) -> Plan | None:
+def _other_plan(plan: Plan, weights: str) -> Plan | None:
     """The plan for the same tables, budget and bases with other weights; None where it would take long, or fails."""
-    workload = subject.workload
-    if workload is None:
-        return None
-    most = _SETS if subject.neighbors.notion == "add-remove" else _SETS_REPLACED
-    if len(workload.closure) > most:
+    most = _SETS if plan.neighbors.notion == "add-remove" else _SETS_REPLACED
+    if plan.strategy.varying.any() or len(plan.closure) > most:
         return None
     try:
         return select(
-            workload,
-            budget=subject.budget,
+            plan.workload,
+            budget=plan.budget,
             loss=SumOfVariances(weights),  # type: ignore[arg-type]  # a key of WEIGHTINGS
-            bases=subject.basis_of_attribute or "optimal",
-            neighbors=subject.neighbors.notion,
-            records_per_person=subject.neighbors.records_per_person,
+            bases=plan.bases,
+            neighbors=plan.neighbors.notion,
+            records_per_person=plan.neighbors.records_per_person,
         )
     except ResidualPlannerError:
         return None

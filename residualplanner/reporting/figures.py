@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner._margins import margin_factor
-from residualplanner._words import number_text, table_text
+from residualplanner._words import count_text, number_text, table_text
 from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
 from residualplanner.reporting.plots import draw_shares, draw_targets, fairness_figure
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import column_texts, count_text, level_text, percent_text, ratio_text
+from residualplanner.reporting.words import column_texts, level_text, percent_text, ratio_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ def figures_of(subject: Subject) -> Iterator[Figure]:
     yield _budget_by_order(subject)
     yield _budget_by_query(subject)
     yield _fairness(subject)
-    if "target" in subject.errors and subject.errors["target"].notna().any():
+    if len(subject.with_targets):
         yield _targets(subject)
 
 
@@ -156,20 +156,20 @@ def _fairness(subject: Subject) -> Figure:
 
 
 def _targets(subject: Subject) -> Figure:
-    asked = subject.errors.assign(margin=margin_factor(subject.target_level) * subject.errors["max_std_err"])
-    asked = asked[asked["target"].notna()]
-    ratio = (asked["margin"] / asked["target"]).to_numpy()
-    asked = asked.iloc[np.argsort(-ratio, kind="stable")]
-    met = asked["meets_target"].astype(bool)
-    shown = asked.iloc[:_NAMED_TARGETS]
+    targets = subject.with_targets
+    targets = targets.assign(margin=margin_factor(subject.target_level) * targets["max_std_err"])
+    ratio = (targets["margin"] / targets["target"]).to_numpy()
+    targets = targets.iloc[np.argsort(-ratio, kind="stable")]
+    met = targets["meets_target"].astype(bool)
+    shown = targets.iloc[:_NAMED_TARGETS]
     names = names_of(shown)
     nearest = f" Shown are the {len(shown)} that come nearest to their target or miss it by most."
     return Figure(
         name="targets",
         title="Error against targets",
-        caption=f"{int(met.sum()):,} of {count_text(len(asked), 'table')} with a target "
-        f"{'meets' if len(asked) == 1 else 'meet'} it: the {level_text(subject.target_level)} margin of error "
-        "of the worst cell is no larger." + (nearest if len(shown) < len(asked) else ""),
+        caption=f"{int(met.sum()):,} of {count_text(len(targets), 'table')} with a target "
+        f"{'meets' if len(targets) == 1 else 'meet'} it: the {level_text(subject.target_level)} margin of error "
+        "of the worst cell is no larger." + (nearest if len(shown) < len(targets) else ""),
         svg=svg_of(
             partial(
                 draw_targets,
@@ -179,7 +179,7 @@ def _targets(subject: Subject) -> Figure:
                 met.iloc[: len(shown)].tolist(),
             )
         ),
-        data=asked[["query", "kinds", "cells", "margin", "target", "meets_target"]],
+        data=targets[["query", "kinds", "cells", "margin", "target", "meets_target"]],
         head=("Table", "Margin of the worst cell", "Target", "Met"),
         rows=[
             (name, number_text(margin), number_text(target), "yes" if fits else "no")

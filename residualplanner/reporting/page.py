@@ -1,4 +1,4 @@
-"""The page: everything a report tells, in one HTML file that needs nothing else.
+"""The page of a report: one HTML file that needs nothing else.
 
 Reads: Subject, figures.  Gives: HTML.  jinja2's home.
 """
@@ -6,22 +6,22 @@ Reads: Subject, figures.  Gives: HTML.  jinja2's home.
 import base64
 import hashlib
 import json
-import math
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
 from residualplanner._version import __version__
-from residualplanner._words import family_text, number_text, rounded_up
+from residualplanner._words import count_text, family_text, number_text, optimality_text, rounded_up
 from residualplanner.domain import Attribute
+from residualplanner.plan import Plan
 from residualplanner.reporting.drawing import inline_svg, missing_extra
 from residualplanner.reporting.estimates import Estimates
 from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.promises import Promise, promise_of
 from residualplanner.reporting.rows import ErrorRows, rows_json
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import count_text, level_text
+from residualplanner.reporting.words import level_text
 
 #: How many rows of the error table are shown at a time, and at most in print.
 PAGE_ROWS, PRINT_ROWS = 25, 1_000
@@ -37,7 +37,7 @@ class Contents:
         rows: the error table.
         figures: in their order.
         estimates: tables of a release.
-        total: the number of records and its margin, as texts.
+        total: the number of records and its margin, as strings.
     """
 
     subject: Subject
@@ -61,7 +61,6 @@ def page_of(contents: Contents, folder: str) -> str:
     Args:
         contents: what it shows.
         folder: the name of the folder beside it, which holds the figures and their data.
-
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -73,7 +72,7 @@ def page_of(contents: Contents, folder: str) -> str:
     )
     script = _source("page.js").strip()
     return environment.from_string(_source("page.html.jinja")).render(
-        **_told(contents),
+        **_values(contents),
         style=Markup(_source("page.css").strip()),
         script=Markup(script),
         script_hash=_script_hash(script),
@@ -83,7 +82,7 @@ def page_of(contents: Contents, folder: str) -> str:
     )
 
 
-def _told(contents: Contents) -> dict[str, Any]:
+def _values(contents: Contents) -> dict[str, Any]:
     """All numbers and sentences of the page."""
     subject, figures = contents.subject, {figure.name: figure for figure in contents.figures}
     promise = promise_of(subject)
@@ -97,9 +96,9 @@ def _told(contents: Contents) -> dict[str, Any]:
         "promise": promise,
         "facts": _facts(subject, promise),
         "by_order": _by_order(subject),
-        "attributes": [_attribute_texts(attribute) for attribute in subject.domain.attributes],
-        "bases": _bases(subject),
-        "optimality": _optimality(subject),
+        "attributes": [_attribute_texts(attribute) for attribute in subject.plan.domain.attributes],
+        "bases": _bases(subject.plan),
+        "optimality": optimality_text(subject.plan.gap, subject.plan.basis_summary),
         "level": level_text(subject.level),
         "print_rows": PRINT_ROWS,
         "version": __version__,
@@ -108,12 +107,12 @@ def _told(contents: Contents) -> dict[str, Any]:
 
 def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
     """The numbers at the top: what, how much, and a remark."""
-    told = [
+    facts = [
         ("Tables", number_text(len(subject.errors)), count_text(subject.cells, "cell")),
         (
             "Privacy budget",
             promise.statement,
-            f"rho-zCDP with rho at most {rounded_up(subject.budget.pcost_exact / 2)}",
+            f"rho-zCDP with rho at most {rounded_up(subject.plan.budget.pcost_exact / 2)}",
         ),
         ("Typical error", f"{number_text(subject.rmse)}", "root mean square over all cells, counts"),
         (
@@ -122,17 +121,11 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
             f"{level_text(subject.level)}, least accurate cell, counts",
         ),
     ]
-    if "meets_target" in subject.errors and subject.errors["target"].notna().any():
-        asked = subject.errors[subject.errors["target"].notna()]
-        met = int(asked["meets_target"].astype(bool).sum())
-        told.append(
-            (
-                "Targets met",
-                f"{met:,} of {len(asked):,}",
-                f"{level_text(subject.target_level)} margin of the worst cell",
-            )
-        )
-    return told
+    targets = subject.with_targets
+    if len(targets):
+        met = f"{targets['meets_target'].sum():,} of {len(targets):,}"
+        facts.append(("Targets met", met, f"{level_text(subject.target_level)} margin of the worst cell"))
+    return facts
 
 
 def _by_order(subject: Subject) -> list[tuple[str, ...]]:
@@ -145,7 +138,7 @@ def _by_order(subject: Subject) -> list[tuple[str, ...]]:
 
 
 def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
-    """An attribute's name, size, values, and what becomes of other values."""
+    """An attribute's name, size and values, and how other values are treated."""
     if attribute.matching == "code":
         values = f"codes 0 to {attribute.size - 1:,}"
     else:
@@ -159,23 +152,12 @@ def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
     return attribute.name, f"{attribute.size:,}", values, "; ".join(rules) or "refused"
 
 
-def _bases(subject: Subject) -> str:
+def _bases(plan: Plan) -> str:
     """How many attributes are measured by a basis of each family."""
-    families = [family for _, family in subject.bases]
     return ", ".join(
-        f"{family_text(family)} for {count_text(families.count(family), 'attribute')}"
-        for family in sorted(set(families))
+        f"{family_text(family)} for {count_text(number, 'attribute')}"
+        for family, number in sorted(plan.basis_summary.items())
     )
-
-
-def _optimality(subject: Subject) -> str:
-    """What is proved about the distance to the best noise."""
-    own = " for these bases" if any(family != "subtraction" for _, family in subject.bases) else ""
-    if subject.gap == 0:
-        return f"no other noise of this cost does better{own}"
-    if not math.isfinite(subject.gap):
-        return "how near to the best is not known"
-    return f"proved to be within {subject.gap:.1e} (relative) of the best{own}"
 
 
 def _source(name: str) -> str:
@@ -183,5 +165,5 @@ def _source(name: str) -> str:
 
 
 def _script_hash(script: str) -> str:
-    """What allows this script, and no other, to run in the page."""
+    """The hash by which the page's security policy allows this script, and no other, to run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")

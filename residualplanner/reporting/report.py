@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 
 from residualplanner._atomic import PathLike, require_free_folder, write_atomically, write_folder_atomically
 from residualplanner._checks import require_path
-from residualplanner.errors import WorkloadError
+from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.plan import Plan, load_plan
-from residualplanner.reconstruction import Release
+from residualplanner.reconstruction import Release, load_tables
 from residualplanner.reporting.drawing import require_matplotlib
 from residualplanner.reporting.estimates import estimates_of, total_texts
 from residualplanner.reporting.figures import figures_of
-from residualplanner.reporting.folder import subject_of_folder
 from residualplanner.reporting.page import Contents, page_of, require_jinja2
 from residualplanner.reporting.rows import error_rows
-from residualplanner.reporting.subject import Subject, subject_of_plan, subject_of_release
+from residualplanner.reporting.subject import Subject
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,20 +30,20 @@ if TYPE_CHECKING:
 def write_report(
     source: Plan | Release | PathLike, path: PathLike, *, level: float = 0.95, replace: bool = False
 ) -> None:
-    """Write what there is to know about a plan or a release to one self-contained HTML page.
+    """Write a report on a plan or a release as one self-contained HTML page.
 
-    Beside the page NAME.html stands the folder NAME-figures, with each figure as SVG, its data as CSV, and the whole
+    Beside the page NAME.html comes the folder NAME-figures, with each figure as SVG, its data as CSV, and the whole
     error table; the page does not need it.
 
     Args:
         source: a plan, a release, the path of a plan file, or a release's folder.
-        path: the page to write; neither it nor the folder may be there already, unless they are to be replaced.
+        path: the page to write; neither it nor the folder may exist, unless they are to be replaced.
         level: the confidence level of margins and intervals, between 0 and 1.
-        replace: whether a report and its folder of figures that are there are replaced; other files never are.
+        replace: whether an existing report and its folder of figures are replaced; other files never are.
 
     Raises:
-        ArgumentError: ``path`` is none, as where the two arguments stand in each other's place.
-        FileExistsError: the page or the folder is there already, or is no report that could be replaced.
+        ArgumentError: ``path`` is not a path, as when the two arguments are swapped.
+        FileExistsError: the page or the folder exists already, or is not a report that could be replaced.
         FileFormatError: ``source`` is a file or folder of another kind, or was altered since it was written.
         BudgetError: ``level`` is not between 0 and 1.
         MissingExtraError: matplotlib or jinja2 is not installed.
@@ -75,19 +74,27 @@ def write_report(
 
 
 def subject_of(source: Plan | Release | PathLike, *, level: float) -> Subject:
-    """What a report on ``source`` is about; errors as in `write_report`."""
+    """The subject of a report on ``source``; errors as in `write_report`."""
     if isinstance(source, Plan):
-        return subject_of_plan(source, "this plan", level=level)
+        return Subject(name="this plan", level=level, plan=source)
     if isinstance(source, Release):
-        return subject_of_release(source, "this release", level=level)
+        return Subject(name="this release", level=level, plan=source.plan, tables=source)
     try:
         path = Path(source)
     except TypeError:
         message = f"a report is about a Plan, a Release or the path of one, got {type(source).__name__}"
         raise WorkloadError(message) from None
-    if path.is_dir():
-        return subject_of_folder(path, level=level)
-    return subject_of_plan(load_plan(path), path.name, level=level)
+    return (
+        _subject_of_folder(path, level) if path.is_dir() else Subject(name=path.name, level=level, plan=load_plan(path))
+    )
+
+
+def _subject_of_folder(folder: Path, level: float) -> Subject:
+    if not (folder / "manifest.json").is_file():
+        raise FileFormatError(f"{folder} holds no manifest.json; name a plan file, or the folder of a release")
+    saved = load_tables(folder)
+    _ = saved.errors  # compared with its hash: an altered folder is refused, though the plan gives these numbers anew
+    return Subject(name=folder.resolve().name, level=level, plan=saved.plan, tables=saved)
 
 
 def figures_folder(page: Path) -> Path:

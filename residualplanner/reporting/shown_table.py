@@ -1,9 +1,8 @@
 """A few rows of one table of a release, with intervals that hold however the rows were picked.
 
-Reads: estimates and standard errors.  Gives: ShownTable.
+Reads: Table.  Gives: ShownTable.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
 from residualplanner._margins import margin_factor
+from residualplanner.reconstruction import Table
 
 #: How many rows of a table are shown.
 ROWS = 20
@@ -24,7 +24,7 @@ class ShownTable:
     Attributes:
         names: the attributes.
         cells: how many cells the table has.
-        labels (r,): for each row shown what it is about, one text for each attribute.
+        labels (r,): the labels of each row shown, one for each attribute.
         estimates (r,): in counts.
         margins (r,): of each cell by itself, in counts.
         joint_margins (r,): within which all cells of the table are at once, in counts.
@@ -43,34 +43,14 @@ class ShownTable:
         return len(self.labels) == self.cells
 
 
-def shown_table(
-    names: tuple[str, ...],
-    labels: Sequence[Sequence[object]],
-    estimate: NDArray[np.float64],
-    std_err: NDArray[np.float64],
-    *,
-    level: float,
-) -> ShownTable:
-    """The rows to show of a table.
-
-    Args:
-        names: the attributes, (k,).
-        labels (k, ...): what the entries of each axis are about.
-        estimate (q_1, .., q_k): in counts.
-        std_err (q_1, .., q_k): in counts.
-        level: the confidence level.
-
-    Example:
-        >>> shown = shown_table(("sex",), [["F", "M"]], np.array([5.0, 9.0]), np.ones(2), level=0.95)
-        >>> shown.labels, shown.margins.round(2).tolist(), shown.joint_margins.round(2).tolist()
-        ((('F',), ('M',)), [1.96, 1.96], [2.24, 2.24])
-    """
-    chosen = rows_to_show(estimate.ravel())
-    places = np.stack(np.unravel_index(chosen, estimate.shape or (1,)), axis=1)[:, : estimate.ndim]
-    texts = [tuple(str(labels[axis][i]) for axis, i in enumerate(place)) for place in places.tolist()]
-    return with_margins(
-        names, tuple(texts), estimate.ravel()[chosen], std_err.ravel()[chosen], cells=estimate.size, level=level
-    )
+def shown_table(table: Table, *, level: float) -> ShownTable:
+    """The rows to show of a table, with margins of this confidence level."""
+    estimate, std_err = table.estimate.ravel(), table.std_err.ravel()
+    chosen = rows_to_show(estimate)
+    indices = np.stack(np.unravel_index(chosen, table.estimate.shape or (1,)), axis=1)[:, : table.estimate.ndim]
+    labels = table.labels
+    texts = tuple(tuple(str(labels[axis][i]) for axis, i in enumerate(row)) for row in indices.tolist())
+    return with_margins(table.names, texts, estimate[chosen], std_err[chosen], cells=estimate.size, level=level)
 
 
 def with_margins(
@@ -82,7 +62,13 @@ def with_margins(
     cells: int,
     level: float,
 ) -> ShownTable:
-    """Rows with their margins: ``level`` for each by itself, and, by the union bound, for all ``cells`` at once."""
+    """Rows with their margins: ``level`` for each by itself, and, by the union bound, for all ``cells`` at once.
+
+    Example:
+        >>> shown = with_margins(("sex",), (("F",), ("M",)), [5.0, 9.0], [1.0, 1.0], cells=2, level=0.95)
+        >>> shown.margins.round(2).tolist(), shown.joint_margins.round(2).tolist()
+        ([1.96, 1.96], [2.24, 2.24])
+    """
     joint_level = min(1 - (1 - level) / max(cells, 1), 1 - 2**-53)
     std_err = np.asarray(std_errs, dtype=np.float64)
     return ShownTable(
@@ -96,7 +82,7 @@ def with_margins(
 
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
-    """Which cells of a table (cells,) are shown, in the table's order or by the size of the estimate.
+    """The numbers of the cells of a table (cells,) to show: all, or those with the largest estimates, largest first.
 
     Example:
         >>> rows_to_show(np.array([3.0, 9.0])).tolist(), rows_to_show(np.arange(100.0))[:3].tolist()

@@ -1,6 +1,6 @@
-"""Numbers and names for people who decide: few digits, never better than they are.
+"""Numbers and names for people who decide: few digits, and none that says more than is true.
 
-Reads: numbers, texts.  Gives: texts.
+Reads: numbers, strings.  Gives: strings.
 """
 
 import math
@@ -12,16 +12,6 @@ from residualplanner._checks import FloatArray
 from residualplanner._words import number_text
 
 _LONGEST = 44
-
-
-def count_text(number: float, word: str) -> str:
-    """A number of things.
-
-    Example:
-        >>> count_text(1, "table"), count_text(1500, "cell")
-        ('1 table', '1,500 cells')
-    """
-    return f"{number_text(number)} {word}" + ("" if number == 1 else "s")
 
 
 def column_rounded_up(numbers: Sequence[float]) -> list[str]:
@@ -39,16 +29,16 @@ def column_rounded_up(numbers: Sequence[float]) -> list[str]:
     ]
 
 
-def percent_text(share: float) -> str:
-    """A share in percent.
+def percent_text(part: float) -> str:
+    """A part of a whole in percent.
 
     Example:
         >>> percent_text(0.5), percent_text(0.01234), percent_text(0.00001234)
         ('50.0%', '1.23%', '0.00123%')
     """
-    if share >= 0.1 or share <= 0:
-        return f"{share:.1%}"
-    return f"{share:.{-math.floor(math.log10(share))}%}"
+    if part >= 0.1 or part <= 0:
+        return f"{part:.1%}"
+    return f"{part:.{-math.floor(math.log10(part))}%}"
 
 
 def decimals_for(numbers: FloatArray) -> int:
@@ -77,7 +67,7 @@ def column_texts(numbers: Sequence[float]) -> list[str]:
 
 
 def ratio_text(ratio: float) -> str:
-    """How many times as large something is, with three digits that count.
+    """How many times as large something is, with three significant digits.
 
     Example:
         >>> ratio_text(1.2982), ratio_text(11034.2)
@@ -87,7 +77,7 @@ def ratio_text(ratio: float) -> str:
 
 
 def short_text(text: str, longest: int = _LONGEST) -> str:
-    r"""A text that fits beside a plot, without characters that cannot be drawn.
+    r"""A string short enough to stand beside a plot, without characters that cannot be drawn.
 
     Example:
         >>> short_text("a" * 9, 6), short_text("a\nb")

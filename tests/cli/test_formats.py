@@ -12,15 +12,15 @@ def test_a_release_is_written_as_its_spec_says(run, spec, records, folder):
     result = run("release", spec, records, "-o", "out")
     assert result.exit_code == 0, result.output
     tables = load_tables(folder / "out")
-    assert tables["sex"].columns.tolist() == ["sex", "E", "M"]
-    assert tables["region"]["region"].tolist() == ["01", "02", "NO", "?"]
+    assert tables.frame("sex").columns.tolist() == ["sex", "E", "M"]
+    assert tables.frame("region")["region"].tolist() == ["01", "02", "NO", "?"]
     assert tables.manifest["tables"] == {"count": 11, "format": "xlsx", "profile": "acs", "conf_level": 0.9}
 
 
 def test_options_take_the_place_of_the_spec(run, spec, records, folder):
     assert run("release", spec, records, "-o", "out", "--format", "parquet", "--profile", "gls").exit_code == 0
     assert load_tables(folder / "out").manifest["tables"]["format"] == "parquet"
-    assert load_tables(folder / "out")["sex"]["query"].tolist() == ["sex=F", "sex=M"]
+    assert load_tables(folder / "out").frame("sex")["query"].tolist() == ["sex=F", "sex=M"]
 
 
 @pytest.mark.parametrize(("level", "expected"), [((), 0.9), (("--level", "0.5"), 0.5)])

@@ -196,9 +196,7 @@ def test_a_kind_that_does_not_follow_from_what_was_measured_is_refused():
     )
     for query in (("a",), ("a", "b"), {"a": Prefix()}, {"a": Range()}):
         assert query not in release
-        with pytest.raises(
-            WorkloadError, match=r"'a' does not answer \w+; ask for this kind in a query of the workload"
-        ):
+        with pytest.raises(WorkloadError, match=r"'a' does not answer \w+; add a query of this kind to the workload"):
             release[query]
     assert ("b",) in release
 

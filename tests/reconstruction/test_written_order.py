@@ -161,7 +161,10 @@ def test_files_have_the_written_order_and_are_found_in_every_order(release, tmp_
         for order in itertools.permutations(range(len(asked))):
             other = rearranged(asked, order)
             assert other in tables
-            pd.testing.assert_frame_equal(tables[other], release[other].to_frame(profile=profile), rtol=1e-13)
+            found, expected = tables[other], release[other].to_frame(profile=profile)
+            assert found.names == release[other].names
+            pd.testing.assert_frame_equal(found.to_frame(profile=profile), expected, check_exact=True)
+            pd.testing.assert_frame_equal(tables.frame(other), release[query].to_frame(profile=profile), rtol=1e-13)
 
 
 def test_csv_on_the_web_describes_the_columns_in_their_order(release, tmp_path):

@@ -73,7 +73,7 @@ def test_weightings_are_left_out_where_they_cannot_be_planned():
 
 def test_the_workload_of_a_folder_is_that_of_its_plan(plan, tmp_path):
     any_release(plan).save(tmp_path / "tables")
-    found = subject_of(tmp_path / "tables", level=0.95).workload
+    found = subject_of(tmp_path / "tables", level=0.95).plan.workload
     assert list(found) == list(plan.workload)
     assert found.weights.tolist() == plan.workload.weights.tolist()
 

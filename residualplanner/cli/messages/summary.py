@@ -9,7 +9,15 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._words import family_text, listed, number_text, rounded_up, table_text
+from residualplanner._words import (
+    count_text,
+    family_text,
+    listed,
+    number_text,
+    optimality_text,
+    rounded_up,
+    table_text,
+)
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import say_sizes
 from residualplanner.measurement import Measurement
@@ -28,7 +36,7 @@ _NAMED = 5
 def say_workload(workload: Workload, output: Output) -> None:
     """Say what is asked, and what it will take where that is much."""
     cells = number_text(float(workload.cells.sum()))
-    asked = f"{_count(len(workload), 'table')} with {cells} cells in all"
+    asked = f"{count_text(len(workload), 'table')} with {cells} cells in all"
     output.fact("Asked", asked, tables=len(workload), cells=float(workload.cells.sum()))
     say_sizes(workload, output)
 
@@ -41,8 +49,7 @@ def say_plan(plan: Plan, output: Output) -> None:
     output.fact(
         "Cost", f"pcost {cost} of {limit}, spent when measured", pcost=plan.pcost, budget_pcost=plan.budget.pcost
     )
-    has_own_bases = set(plan.basis_summary) != {"subtraction"}
-    if has_own_bases:
+    if set(plan.basis_summary) != {"subtraction"}:
         output.fact("Bases", bases_text(plan), *by_set_hint(plan))
     rmse, worst = plan.rmse, math.sqrt(plan.max_variance)
     output.fact(
@@ -53,7 +60,7 @@ def say_plan(plan: Plan, output: Output) -> None:
     )
     if plan.targets is not None:
         output.fact("Targets", targets_text(plan))
-    loss_value, gap = number_text(plan.loss_value), _gap_text(plan.gap, has_own_bases=has_own_bases)
+    loss_value, gap = number_text(plan.loss_value), optimality_text(plan.gap, plan.basis_summary)
     unit = " counts squared" if plan.targets is None else ""
     output.fact(
         "Minimized",
@@ -76,7 +83,7 @@ def say_release(release: Release, folder: Path, output: Output) -> None:
     """Say what has been written to a folder of tables."""
     output.wrote(
         folder,
-        f": {_count(len(release), 'table')}; index.csv says which file is which,\n"
+        f": {count_text(len(release), 'table')}; index.csv says which file is which,\n"
         "            errors.csv how accurate each is, manifest.json how they were made and at what cost",
     )
     output.next((command_text("report", folder), "a page to look at and hand on"))
@@ -193,23 +200,6 @@ def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:
     }
 
 
-def _gap_text(gap: float, *, has_own_bases: bool = False) -> str:
-    """What has been proved about the distance to the best noise, for the bases at hand.
-
-    Example:
-        >>> _gap_text(0.0), _gap_text(2.5e-7), _gap_text(math.inf)
-        ('no noise of this cost does better', 'proved to be within 2.5e-07 (relative) of the best', 'no bound is known')
-        >>> _gap_text(0.0, has_own_bases=True)
-        'no noise of this cost does better with these bases'
-    """
-    for_these = " with these bases" if has_own_bases else ""
-    if gap == 0:
-        return f"no noise of this cost does better{for_these}"
-    if not math.isfinite(gap):
-        return "no bound is known"
-    return f"proved to be within {gap:.1e} (relative) of the best{for_these}"
-
-
 def _rows_to_show(errors: "pd.DataFrame", rows: int) -> "pd.DataFrame":
     """At most so many rows, in their order: half of them of other kinds than the identity where there are that many."""
     if len(errors) <= rows:
@@ -224,7 +214,3 @@ def _rows_to_show(errors: "pd.DataFrame", rows: int) -> "pd.DataFrame":
 def _is_plain(words: str) -> bool:
     """Whether the kinds of a query, as the error table names them, are the identity on every attribute."""
     return all(word in ("", "identity") for word in words.split(" × "))
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")

@@ -1,6 +1,6 @@
-"""The metadata of CSV files as the W3C's "CSV on the Web" has them: one file for all tables of a release.
+"""The metadata of CSV files in the form of the W3C's "CSV on the Web": one file for all tables of a release.
 
-Reads: a release as it is written, and the names of its files.  Gives: text.
+Reads: a release as it is written, and the names of its files.  Gives: JSON.
 Source: W3C Recommendation "Metadata Vocabulary for Tabular Data", 2015.
 """
 
@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from residualplanner.domain import Attribute
 from residualplanner.queries import Kind
+from residualplanner.reconstruction.files.file_names import percent_encoded
 from residualplanner.reconstruction.files.sidecar import TEXT, Description, label_type
 
 #: Where programs look for the metadata of the CSV files of a folder.
@@ -22,11 +23,11 @@ _LETTERS = frozenset(string.ascii_letters + string.digits + "_")
 def csvw_pieces(
     described: Description, tables: Iterable[tuple[str, str, tuple[tuple[int, Kind], ...]]]
 ) -> Iterator[bytes]:
-    """The text of the metadata file, piece by piece.
+    """The content of the metadata file, piece by piece.
 
     Args:
         described: the release as it is written.
-        tables: for each table its file's name, its query in words, and the attributes and kinds it is about.
+        tables: for each table the name of its file, its query in words, and its attributes with their kinds.
     """
     attributes = described.plan.domain.attributes
     values = ", ".join(
@@ -52,9 +53,9 @@ def csvw_pieces(
     }
     yield f'{json.dumps(head, indent=1)[:-2]},\n "tables": ['.encode("ascii")
     comma = "\n"
-    for file, query, asked in tables:
-        keys = [_variable(attributes[position].name) for position, _ in asked]
-        schema = f'"columns": [{"".join(columns[each] for each in asked)}{values}]'
+    for file, query, pairs in tables:
+        keys = [_variable(attributes[position].name) for position, _ in pairs]
+        schema = f'"columns": [{"".join(columns[pair] for pair in pairs)}{values}]'
         schema += f', "primaryKey": {json.dumps(keys)}' if keys else ""
         names = f'"url": {json.dumps(quote(file))}, "dc:title": {json.dumps(query)}'
         yield f'{comma}  {{{names}, "tableSchema": {{{schema}}}}}'.encode("ascii")
@@ -63,24 +64,23 @@ def csvw_pieces(
 
 
 def _attribute_column(attribute: Attribute, kind: Kind) -> str:
-    kind_of_value = label_type(attribute, kind)
+    datatype = label_type(attribute, kind)
     column: dict[str, object] = {
         "name": _variable(attribute.name),
         "titles": attribute.name,
-        "datatype": kind_of_value,
+        "datatype": datatype,
         "required": True,
     }
-    if kind_of_value == TEXT and "" in kind.labels(attribute):
-        column["null"] = []  # an empty text is a label, not a missing value
+    if datatype == TEXT and "" in kind.labels(attribute):
+        column["null"] = []  # an empty string is a label, not a missing value
     return json.dumps(column)
 
 
 def _variable(name: str) -> str:
-    """A column's name as the vocabulary allows it: what is no letter, digit or inner ``_`` is percent-encoded.
+    """A column's name as the vocabulary allows it: all but letters, digits and an inner ``_`` is percent-encoded.
 
     Example:
         >>> _variable("income>50K"), _variable("_age.1"), _variable("ci_low")
         ('income%3E50K', '%5Fage%2E1', 'ci_low')
     """
-    letters = [letter if letter in _LETTERS else "".join(f"%{byte:02X}" for byte in letter.encode()) for letter in name]
-    return "".join("%5F" if place == 0 and letter == "_" else letter for place, letter in enumerate(letters))
+    return percent_encoded(name, _LETTERS)

@@ -1,36 +1,34 @@
 """A release as a folder of tidy files, whole or not at all.
 
-Reads: a release.  Gives: files.  Holds a few tables at a time, however many there are.
+Reads: tables, their plan and its noise.  Gives: files.  Holds a few tables at a time, however many there are.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from residualplanner._atomic import PathLike, write_folder_atomically
 from residualplanner.errors import memory_for
-from residualplanner.measurement import Progress
+from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import TOTAL, Plan, plan_bytes
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files import csvw
 from residualplanner.reconstruction.files.export_files import csv_bytes, parquet_bytes, require_format, write_new
 from residualplanner.reconstruction.files.export_manifest import PLAN_FILE, manifest_bytes
 from residualplanner.reconstruction.files.export_rows import TidyWriter
-from residualplanner.reconstruction.files.file_names import file_stem, parts_of_workload, table_name
+from residualplanner.reconstruction.files.file_names import file_stem, table_name, written_queries
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.files.workbook import require_workbooks, workbook_bytes
 from residualplanner.reconstruction.profiles import level_of, profile_named, require_free_names
+from residualplanner.reconstruction.table import Table
 from residualplanner.workload import Workload
-
-if TYPE_CHECKING:
-    from residualplanner.reconstruction.release import Release
 
 
 def require_exportable(workload: Workload, format: str = "parquet", profile: str = "default") -> None:
-    """Raise unless the tables of a workload can be written so; ask before anything is spent on measuring them.
+    """Raise unless the tables of a workload can be written in a format and profile; to call before they are measured.
 
     Args:
         workload: the tables to save.
@@ -40,47 +38,42 @@ def require_exportable(workload: Workload, format: str = "parquet", profile: str
     Raises:
         WorkloadError: there is no such format or profile, an attribute has the name of a column of the profile, or
             Excel cannot hold a table.
-        MissingExtraError: workbooks are asked for, and XlsxWriter is not installed.
+        MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
     """
     require_format(format)
-    asked = np.flatnonzero(workload.asked.any(axis=1)).tolist()
-    require_free_names([workload.domain.names[position] for position in asked], profile_named(profile))
+    used = np.flatnonzero(workload.asked.any(axis=1)).tolist()
+    require_free_names([workload.domain.names[position] for position in used], profile_named(profile))
     if format == "xlsx":
         require_workbooks(workload)
 
 
-@memory_for("to write these tables; ask for smaller ones, or use a machine with more memory")
-def save_release(
-    release: "Release",
+@memory_for("to write these tables; write smaller ones, or use a machine with more memory")
+def save_tables(
+    tables: Iterable[Table],
+    plan: Plan,
+    noise: NoiseRecord,
     folder: PathLike,
-    file_format: str,
     *,
+    file_format: str,
     profile: str,
     level: float | None,
-    progress: Progress | None = None,
 ) -> None:
-    """Write all tables of a release, as `Release.save` describes."""
-    plan = release.plan
+    """Write all tables of a plan's workload, in its order, as `Release.save` describes."""
     require_exportable(plan.workload, file_format, profile)
-    asked, chosen = profile_named(profile), level_of(profile, level)
-
-    described = Description(
-        plan, release.measurement.noise, file_format, asked, chosen, parts_of_workload(plan.workload)
-    )
+    described = Description(plan, noise, file_format, profile_named(profile), level_of(profile, level))
     with write_folder_atomically(folder) as partial:
-        hashes = _write_files(release, partial, described, progress)
-        manifest = manifest_bytes(release, file_format, profile=profile, level=chosen, hashes=hashes)
-        write_new(partial / "manifest.json", [manifest])
+        hashes = _write_files(tables, partial, described)
+        write_new(partial / "manifest.json", [manifest_bytes(described, hashes)])
 
 
-def _write_files(release: "Release", folder: Path, described: Description, progress: Progress | None) -> dict[str, str]:
-    """Write everything but the manifest; the hashes of the files that are no tables."""
+def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:
+    """Write everything but the manifest; return the hashes of the files that are not tables."""
     import pyarrow as pa
 
     plan = described.plan
     errors = pa.Table.from_pandas(plan.errors(described.level), preserve_index=False)
     index = errors.select(["query", "kinds", "cells"])
-    for name, values in _write_tables(release, folder, described, index, progress).items():
+    for name, values in _write_tables(tables, folder, described, index).items():
         index = index.append_column(name, [values])
     files: dict[str, Any] = {
         "errors.csv": [csv_bytes(errors)],
@@ -90,23 +83,20 @@ def _write_files(release: "Release", folder: Path, described: Description, progr
     }
     if described.file_format == "csv":
         files[f"tables/{csvw.FILE}"] = csvw.csvw_pieces(described, _tables_of(index, plan))
-    hashes = {name: write_new(folder / name, pieces) for name, pieces in files.items()}
     if described.profile.name == "gls":
-        hashes["noise.csv"] = write_new(folder / "noise.csv", [csv_bytes(_noise_table(plan))])
-    return hashes
+        files["noise.csv"] = [csv_bytes(_noise_table(plan))]
+    return {name: write_new(folder / name, pieces) for name, pieces in files.items()}
 
 
-def _write_tables(
-    release: "Release", folder: Path, described: Description, index: Any, progress: Progress | None
-) -> dict[str, list[str]]:
-    """Write one file per table; their names, their files and the hashes of these, in the order of the workload."""
+def _write_tables(tables: Iterable[Table], folder: Path, described: Description, index: Any) -> dict[str, list[str]]:
+    """Write one file per table; return their names, files and hashes, in the order of the workload."""
     plan, ending = described.plan, described.file_format
     writer, to_bytes = TidyWriter(plan, described.profile, described.level), _to_bytes(described, index)
     found: dict[str, list[str]] = {"name": [], "file": [], "sha256": []}
     (folder / "tables").mkdir()
-    pairs = zip(release.tables(progress), plan.average_variances.tolist(), strict=True)
+    pairs = zip(tables, plan.average_variances.tolist(), strict=True)
     for number, (table, variance) in enumerate(pairs):
-        parts = [described.parts[asked] for asked in zip(table.positions, table.kinds, strict=True)]
+        parts = described.parts_of(table.positions, table.kinds)
         file = f"tables/{file_stem(parts)}.{ending}"
         found["name"].append(table_name(parts))
         found["file"].append(file)
@@ -115,7 +105,7 @@ def _write_tables(
 
 
 def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
-    """What turns a table, and its number in the workload, into the bytes of a file."""
+    """The function that turns a table, given its number in the workload, into the bytes of a file."""
     if described.file_format == "xlsx":
         return lambda number, table: workbook_bytes(
             table, described.about_table(index["query"][number].as_py(), index["kinds"][number].as_py())
@@ -125,13 +115,10 @@ def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
 
 
 def _tables_of(index: Any, plan: Plan) -> Iterator[tuple[str, str, tuple[tuple[int, Kind], ...]]]:
-    """For each table its file's name, its query in words, and the attributes and kinds it is about."""
-    workload = plan.workload
-    files, queries = (iter(index[name].to_pylist()) for name in ("file", "query"))
-    for block in workload.blocks:
-        for positions, codes in zip(block.written_attributes.tolist(), block.written_kinds.tolist(), strict=True):
-            asked = tuple(zip(positions, (workload.kinds[code] for code in codes), strict=True))
-            yield next(files).removeprefix("tables/"), next(queries), asked
+    """For each table the name of its file, its query in words, and its attributes with their kinds."""
+    files, queries = (index[name].to_pylist() for name in ("file", "query"))
+    for file, query, written in zip(files, queries, written_queries(plan.workload), strict=True):
+        yield file.removeprefix("tables/"), query, tuple(zip(*written, strict=True))
 
 
 def _noise_table(plan: Plan) -> Any:

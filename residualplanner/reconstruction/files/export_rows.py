@@ -1,4 +1,4 @@
-"""A table of a release as columns: one row per cell, text dictionary-encoded.
+"""A table of a release as columns: one row per cell, strings dictionary-encoded.
 
 Reads: tables.  Gives: PyArrow tables.
 """
@@ -21,14 +21,13 @@ from residualplanner.reconstruction.table import Table, cell_words
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TidyWriter:
-    """What all tables of one release have in common when they are written.
+    """Writes the tables of one release as columns, and keeps their labels.
 
     Attributes:
         plan: what was measured, with how much noise.
-        profile: what stands beside the labels.
+        profile: the columns beside the labels.
         level: the confidence level.
-        labels: for each attribute and kind that has been written the labels: a PyArrow array of text, a NumPy array of
-            anything else.
+        labels: of each attribute and kind written so far: strings as a PyArrow array, anything else as a NumPy array.
     """
 
     plan: Plan
@@ -37,16 +36,16 @@ class TidyWriter:
     labels: dict[tuple[int, Kind], Any] = field(default_factory=dict)
 
     def tidy(self, table: Table, average_variance: float) -> Any:
-        """A table as a PyArrow table: one row per cell, text dictionary-encoded.
+        """A table as a PyArrow table: one row per cell, strings dictionary-encoded.
 
         Args:
             table: the table.
-            average_variance: of its cells, and of each of them where they are alike.
+            average_variance: of its cells, and of each of them where all have the same.
         """
         import pyarrow as pa
 
         estimate = table.estimate.ravel()
-        variance = average_variance if _are_alike(table) else table.variance.ravel()
+        variance = average_variance if _has_one_variance(table) else table.variance.ravel()
         std_err = np.broadcast_to(np.sqrt(variance), estimate.shape)
         columns = [self._column(table, axis) for axis in range(len(table.positions))]
         if self.profile.is_described:
@@ -60,21 +59,21 @@ class TidyWriter:
         key = (table.positions[axis], table.kinds[axis])
         if key not in self.labels:
             self.labels[key] = _label_array(self.plan.domain.attributes[key[0]], key[1])
-        labels, codes = self.labels[key], places(table.estimate.shape, axis)
+        labels, codes = self.labels[key], cell_indices(table.estimate.shape, axis)
         if isinstance(labels, np.ndarray):
             return pa.array(labels[codes])
         return pa.DictionaryArray.from_arrays(codes, labels)
 
 
 @lru_cache(maxsize=64)
-def places(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
-    """Which value of one axis each cell of a table in C order has, (cells,)."""
-    places = np.arange(shape[axis], dtype=np.int32).reshape(-1, *(1,) * (len(shape) - axis - 1))
-    return frozen(np.broadcast_to(places, shape).ravel())
+def cell_indices(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
+    """The index along one axis of each cell of a table in C order, (cells,)."""
+    indices = np.arange(shape[axis], dtype=np.int32).reshape(-1, *(1,) * (len(shape) - axis - 1))
+    return frozen(np.broadcast_to(indices, shape).ravel())
 
 
-def _are_alike(table: Table) -> bool:
-    """Whether all cells have one variance: those of a marginal have, with subtraction bases, by symmetry."""
+def _has_one_variance(table: Table) -> bool:
+    """Whether all cells have one variance: with subtraction bases those of a marginal do, by symmetry."""
     bases = table.plan.strategy.of_attributes
     return all(is_alike(bases[position], kind) for position, kind in zip(table.positions, table.kinds, strict=True))
 

@@ -1,4 +1,4 @@
-"""What the file of a table is called: readable, different for every query, and allowed on every system.
+"""The names of the files of tables: readable, different for every query, and allowed on every system.
 
 Reads: names of attributes, kinds of query.  Gives: names of files.
 """
@@ -6,17 +6,17 @@ Reads: names of attributes, kinds of query.  Gives: names of files.
 import hashlib
 import string
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from residualplanner.queries import Identity, Kind
-from residualplanner.workload import Workload
+from residualplanner.workload import Workload, WrittenQuery
 
-#: For an attribute's position and a kind asked of it what the two contribute to file names.
+#: From an attribute's position and a kind of query on it to what the two contribute to file names.
 NameParts = dict[tuple[int, Kind], str]
 
-#: How the file of the number of records, a table of no attributes, is called.
+#: The name of the table of no attributes, which is the number of records.
 TOTAL = "_total"
 
 _LONGEST = 150
@@ -36,25 +36,25 @@ def encoded_names(names: Sequence[str]) -> tuple[str, ...]:
         ('sex', '%53%45%58')
     """
     differ = len({name.lower() for name in names}) == len(names)
-    return tuple(_encoded(name, _PLAIN if differ else _LOWER) for name in names)
+    return tuple(percent_encoded(name, _PLAIN if differ else _LOWER) for name in names)
 
 
 def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
-    """What an attribute, by its encoded ``name``, contributes to file names for each of the ``kinds`` asked of it.
+    """What an attribute, by its encoded ``name``, contributes to file names for each of the ``kinds`` of query on it.
 
-    That is the name alone for the identity, else the kind's name behind an ``@``, which no encoded name contains; with
-    a number where the attribute is asked in several kinds of one name.
+    That is the name alone for the identity, else the name, an ``@``, which no encoded name contains, and the kind's
+    name; with a number where several of the kinds have the same name.
 
     Example:
         >>> from residualplanner.queries import Custom, Prefix
         >>> parts_of_kinds("age", [Identity(), Prefix(), Custom([[1, 1], [1, 0]]), Custom([[1, 1], [2, 0]])])
         ['age', 'age@prefix', 'age@custom1', 'age@custom2']
     """
-    alike, seen, parts = Counter(kind.name for kind in kinds), Counter[str](), []
+    total, seen, parts = Counter(kind.name for kind in kinds), Counter[str](), []
     for kind in kinds:
         seen[kind.name] += 1
-        number = str(seen[kind.name]) if alike[kind.name] > 1 else ""
-        parts.append(name if kind == Identity() else f"{name}@{_encoded(kind.name, _LOWER)}{number}")
+        number = str(seen[kind.name]) if total[kind.name] > 1 else ""
+        parts.append(name if kind == Identity() else f"{name}@{percent_encoded(kind.name, _LOWER)}{number}")
     return parts
 
 
@@ -72,7 +72,7 @@ def file_stem(parts: Sequence[str]) -> str:
 
 
 def parts_of_workload(workload: Workload) -> NameParts:
-    """What each attribute contributes to file names for each kind that the workload asks of it.
+    """What each attribute contributes to file names for each kind of query on it in the workload.
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -82,12 +82,12 @@ def parts_of_workload(workload: Workload) -> NameParts:
         ['age@prefix', 'sex']
     """
     names = encoded_names(workload.domain.names)
-    asked: dict[int, list[Kind]] = {}
+    kinds_of: dict[int, list[Kind]] = {}
     for position, code in np.argwhere(workload.asked).tolist():
-        asked.setdefault(position, []).append(workload.kinds[code])
+        kinds_of.setdefault(position, []).append(workload.kinds[code])
     return {
         (position, kind): part
-        for position, kinds in asked.items()
+        for position, kinds in kinds_of.items()
         for kind, part in zip(kinds, parts_of_kinds(names[position], kinds), strict=True)
     }
 
@@ -97,7 +97,22 @@ def table_name(parts: Sequence[str]) -> str:
     return ".".join(parts) or TOTAL
 
 
-def _encoded(name: str, kept: frozenset[str]) -> str:
+def written_queries(workload: Workload) -> Iterator[WrittenQuery]:
+    """The queries of a workload in its order, each with its attributes as they were written.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("sex", "age"), ()])
+        >>> [query.positions for query in written_queries(workload)]
+        [(), (1, 0)]
+    """
+    for block in workload.blocks:
+        for positions, codes in zip(block.written_attributes.tolist(), block.written_kinds.tolist(), strict=True):
+            yield WrittenQuery(tuple(positions), tuple(workload.kinds[code] for code in codes))
+
+
+def percent_encoded(name: str, kept: frozenset[str]) -> str:
+    """A name whose letters are ``kept`` or percent-encoded, and so is a ``_`` at its beginning."""
     letters = [letter if letter in kept else "".join(f"%{byte:02X}" for byte in letter.encode()) for letter in name]
     if letters[0] == "_":
         letters[0] = "%5F"

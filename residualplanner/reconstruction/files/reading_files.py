@@ -1,6 +1,6 @@
 """One table from the bytes of a file, in each format, with every bit of its numbers.  openpyxl's home.
 
-Reads: bytes whose hash has been compared.  Gives: pandas DataFrames, or FileFormatError, which names the file.
+Reads: bytes whose hash has been compared.  Gives: columns, or FileFormatError, which names the file.
 """
 
 import io
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner.errors import FileFormatError, MissingExtraError
-from residualplanner.reconstruction.files.export_rows import places
+from residualplanner.reconstruction.files.export_rows import cell_indices
 from residualplanner.reconstruction.files.sidecar import NUMBER, TEXT, TRUTH, WHOLE
 from residualplanner.reconstruction.files.workbook import TABLE_SHEET
 
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
 
 #: How many bytes of a CSV file are read at a time; a row must fit.
 _BLOCK = 2**24
-#: What a file may become when it is unpacked: so many bytes, and so many times its size; and rows for each byte.
+#: The limits of an unpacked file: this many bytes plus this many times its size; and rows for each of its bytes.
 _TEXT_ROOM, _EXPANSION, _ROWS_PER_BYTE = 2**24, 64, 4
 #: How Excel writes a letter that XML cannot hold.
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 
-def read_table(
+def read_columns(
     content: bytes,
     path: Path,
     types: Mapping[str, str],
     cells: int,
     labels: Mapping[str, Sequence[object]] = MappingProxyType({}),
-) -> "pd.DataFrame":
-    """A table of a release.
+) -> dict[str, Any]:
+    """The columns of a table of a release, by name, as PyArrow arrays.
 
     Args:
         content: the bytes of its file.
-        path: where they are from; its ending says the format.
-        types: for each column its type, in their order.
-        cells: how many rows there must be.
-        labels: of the columns of labels those that must stand there, in C order: the last column changes fastest.
+        path: of the file; its ending says the format.
+        types: the type of each column, in their order.
+        cells: the number of rows that there must be.
+        labels: the labels that there must be in the columns of labels, in C order: the last column changes fastest.
 
     Raises:
-        FileFormatError: it is another table, or none.
+        FileFormatError: it is another table, or not a table.
         MissingExtraError: it is a workbook, and openpyxl is not installed.
     """
     if path.suffix == ".xlsx":
@@ -57,14 +57,14 @@ def read_table(
             csv_table(content, path, types) if path.suffix == ".csv" else _parquet_table(content, path, types, cells)
         )
         if table.column_names != list(types) or table.num_rows != cells:
-            raise _another(path)
+            raise _not_the_table(path)
         columns = {name: table[name] for name in types}
     arrays = {name: _typed(columns[name], _arrow_type(word), path) for name, word in types.items()}
     shape = tuple(map(len, labels.values()))
     for axis, (name, expected) in enumerate(labels.items()):
         if not _are_labels(arrays[name], expected, shape, axis):
-            raise _another(path)
-    return _frame(arrays)
+            raise _not_the_table(path)
+    return arrays
 
 
 def csv_table(content: bytes, path: Path, types: Mapping[str, str]) -> Any:
@@ -72,22 +72,22 @@ def csv_table(content: bytes, path: Path, types: Mapping[str, str]) -> Any:
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
-    asked = {name: _arrow_type(word) for name, word in types.items()}
+    declared = {name: _arrow_type(word) for name, word in types.items()}
     try:
         table = pa_csv.read_csv(
             pa.BufferReader(content),
             parse_options=pa_csv.ParseOptions(newlines_in_values=True),
             read_options=pa_csv.ReadOptions(block_size=_BLOCK),
-            convert_options=pa_csv.ConvertOptions(column_types=asked, strings_can_be_null=False),
+            convert_options=pa_csv.ConvertOptions(column_types=declared, strings_can_be_null=False),
         )
         _ = table.column_names  # which are decoded only here
     except (pa.ArrowException, UnicodeDecodeError):
-        raise _another(path) from None
+        raise _not_the_table(path) from None
     return table
 
 
 def _parquet_table(content: bytes, path: Path, types: Mapping[str, str], cells: int) -> Any:
-    """A Parquet file as a PyArrow table, texts as dictionaries; what it would take is refused before it is read."""
+    """A Parquet file as a PyArrow table, strings as dictionaries; one that would be too large is not read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -95,20 +95,20 @@ def _parquet_table(content: bytes, path: Path, types: Mapping[str, str], cells: 
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         if file.schema_arrow.names != list(types) or not _is_plausible(file.metadata, len(content), cells):
-            raise _another(path)
+            raise _not_the_table(path)
         table = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts).read()
         if any(_text_size(table[name]) > _TEXT_ROOM + _EXPANSION * len(content) for name in texts):
-            raise _another(path)
+            raise _not_the_table(path)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
-        raise _another(path) from None
+        raise _not_the_table(path) from None
     return table
 
 
 def _is_plausible(metadata: Any, size: int, cells: int) -> bool:
-    """Whether a Parquet file of ``size`` bytes may hold so many rows, packed as this library packs them.
+    """Whether a Parquet file of ``size`` bytes can hold ``cells`` rows, packed as this library packs them.
 
     Snappy makes nothing smaller than a twentieth, so a row of at least one number of 8 bytes takes at least 0.4.
-    Columns' own metadata are not asked for: where these are damaged, PyArrow ends the process.
+    The metadata of columns are not read: where these are damaged, PyArrow ends the process.
     """
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     return (
@@ -119,7 +119,7 @@ def _is_plausible(metadata: Any, size: int, cells: int) -> bool:
 
 
 def _text_size(column: Any) -> int:
-    """How many bytes the texts of a dictionary-encoded column take when they are written out."""
+    """How many bytes the strings of a dictionary-encoded column take when they are written out."""
     import pyarrow.compute as pc
 
     sizes = [pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0 for chunk in column.chunks]
@@ -127,7 +127,7 @@ def _text_size(column: Any) -> int:
 
 
 def _workbook_columns(content: bytes, path: Path, types: Mapping[str, str], cells: int) -> dict[str, list[Any]]:
-    """The columns of a workbook's first sheet; integers that are too large for Excel stand there as text."""
+    """The columns of a workbook's first sheet; integers that are too large for Excel are strings in it."""
     try:
         import openpyxl  # type: ignore[import-untyped]
     except ImportError:
@@ -137,18 +137,18 @@ def _workbook_columns(content: bytes, path: Path, types: Mapping[str, str], cell
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             unpacked = sum(info.file_size for info in archive.infolist())
         if unpacked > _TEXT_ROOM + _EXPANSION * len(content):
-            raise _another(path)
+            raise _not_the_table(path)
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, keep_links=False)
         sheet = book[TABLE_SHEET]
         rows = list(islice(sheet.iter_rows(max_col=len(types) + 1, values_only=True), cells + 2))
         book.close()
-    except Exception:  # noqa: BLE001 - openpyxl raises whatever its parsers stumble over; it all says one thing
-        raise _another(path) from None
+    except Exception:  # noqa: BLE001 - openpyxl raises whatever its parsers stumble over; all of it means one thing
+        raise _not_the_table(path) from None
     width = len(types)
     if len(rows) != cells + 1 or any(len(row) < width or any(row[width:]) for row in rows):
-        raise _another(path)
+        raise _not_the_table(path)
     if _converted(rows[0][:width], TEXT, path) != list(types):
-        raise _another(path)
+        raise _not_the_table(path)
     columns = zip(types, zip(*(row[:width] for row in rows[1:]), strict=True), strict=True)
     return {name: _converted(column, types[name], path) for name, column in columns}
 
@@ -161,15 +161,15 @@ def _converted(values: tuple[Any, ...], word: str, path: Path) -> list[Any]:
             return [{True: True, False: False}[value] for value in values]
         return [(int if word == WHOLE else float)(value) for value in values]
     except (TypeError, ValueError, KeyError):
-        raise _another(path) from None
+        raise _not_the_table(path) from None
 
 
 def _text(value: Any) -> str:
-    """A cell's text; an empty one is read as None."""
+    """The string in a cell; an empty one is read as None."""
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError("a text was expected")
+        raise ValueError("a string was expected")
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
 
 
@@ -182,9 +182,9 @@ def _typed(column: Any, arrow_type: Any, path: Path) -> Any:
             column = pa.chunked_array([pa.array(column, arrow_type)])
         column = column.cast(arrow_type)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        raise _another(path) from None
+        raise _not_the_table(path) from None
     if column.null_count:
-        raise _another(path)
+        raise _not_the_table(path)
     return column
 
 
@@ -194,14 +194,14 @@ def _are_labels(column: Any, labels: Sequence[object], shape: tuple[int, ...], a
     import pyarrow.compute as pc
 
     found = pc.index_in(column, value_set=pa.array(labels, column.type))
-    return not found.null_count and np.array_equal(found.to_numpy(), places(shape, axis))
+    return not found.null_count and np.array_equal(found.to_numpy(), cell_indices(shape, axis))
 
 
-def _frame(arrays: Mapping[str, Any]) -> "pd.DataFrame":
-    """The columns as `Table.to_frame` has them."""
+def frame_of_columns(columns: Mapping[str, Any]) -> "pd.DataFrame":
+    """The columns as a data frame, of the types that `Table.to_frame` gives."""
     import pandas as pd
 
-    return pd.DataFrame({name: column.to_pandas().array for name, column in arrays.items()})
+    return pd.DataFrame({name: column.to_pandas().array for name, column in columns.items()})
 
 
 def _arrow_type(word: str) -> Any:
@@ -210,7 +210,7 @@ def _arrow_type(word: str) -> Any:
     return {TEXT: pa.string(), WHOLE: pa.int64(), TRUTH: pa.bool_(), NUMBER: pa.float64()}[word]
 
 
-def _another(path: Path) -> FileFormatError:
+def _not_the_table(path: Path) -> FileFormatError:
     return FileFormatError(
         f"{path} is not the table that the index says it is; copy the folder again, or save the release again"
     )

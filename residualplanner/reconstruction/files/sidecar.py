@@ -1,8 +1,9 @@
 """What the columns of a release's tables mean, for programs: one file for all tables.
 
-Reads: a release, and how it is written.  Gives: JSON values.
+Reads: a plan, its noise, and how the release is written.  Gives: Description, and JSON values.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ from residualplanner.domain import Attribute
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Kind
-from residualplanner.reconstruction.files.file_names import NameParts
+from residualplanner.reconstruction.files.file_names import NameParts, parts_of_workload
 from residualplanner.reconstruction.profiles import QUERY, Profile
 
 #: The words of the vocabulary of CSV on the Web for what a column holds.
@@ -18,8 +19,8 @@ TEXT, WHOLE, TRUTH, NUMBER = "string", "integer", "boolean", "double"
 
 ROWS = "one row for each cell, in C order: the last attribute changes fastest"
 VARIANCE = (
-    "exact: it follows from the plan's noise variances alone, is no estimate from the data, and was known before any "
-    "record was read"
+    "exact: it follows from the plan's noise variances alone, is not an estimate from the data, and was known before "
+    "any record was read"
 )
 COVARIANCE = (
     "noise.csv has sigma^2 of every set of attributes that was measured.  Where all kinds are the identity and all "
@@ -37,7 +38,7 @@ class Description:
         plan: what was measured.
         noise: how its noise was drawn.
         file_format: of the tables' files.
-        profile: what stands beside the labels.
+        profile: the columns beside the labels.
         level: the confidence level.
         parts: what attributes contribute to the names of tables.
         plan_sha256: the hash of the plan.
@@ -48,15 +49,20 @@ class Description:
     file_format: str
     profile: Profile
     level: float
-    parts: NameParts
+    parts: NameParts = field(init=False)
     plan_sha256: str = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", parts_of_workload(self.plan.workload))
         object.__setattr__(self, "plan_sha256", plan_hash(self.plan))
+
+    def parts_of(self, positions: Sequence[int], kinds: Sequence[Kind]) -> list[str]:
+        """What the attributes of a query, with the kinds on them, contribute to the name of its table."""
+        return [self.parts[pair] for pair in zip(positions, kinds, strict=True)]
 
     @property
     def columns(self) -> list[dict[str, str]]:
-        """Name, type, unit and meaning of every column that is no attribute's."""
+        """Name, type, unit and meaning of every column beside the attributes'."""
         return [
             {"name": name, "datatype": TEXT if name == QUERY else NUMBER, "unit": unit, "meaning": meaning}
             for name, unit, meaning in self.profile.meanings(self.level)
@@ -70,13 +76,13 @@ class Description:
             "conf_level": self.level,
             "variance": VARIANCE,
             **({"covariance": COVARIANCE} if self.profile.name == "gls" else {}),
-            "attributes": [self._attribute(position) for position in sorted({place for place, _ in self.parts})],
+            "attributes": [self._attribute(position) for position in sorted({position for position, _ in self.parts})],
         }
         privacy = {"guarantee": self.noise.guarantee, "protected_change": self.plan.neighbors.words}
         return {"tables": about, "profile": self.profile.name, "plan_sha256": self.plan_sha256, "privacy": privacy}
 
     def about_table(self, query: str, kinds: str) -> list[tuple[str, ...]]:
-        """What one table is, as rows of texts for people."""
+        """What one table is, as rows of strings for people."""
         return [
             ("table", query),
             *([("kinds of query", kinds)] if kinds else []),
@@ -92,7 +98,6 @@ class Description:
 
     def _attribute(self, position: int) -> dict[str, Any]:
         attribute, kinds = self.plan.domain.attributes[position], list(self.plan.workload.kinds)
-        asked = [(kind, part) for (place, kind), part in self.parts.items() if place == position]
         return {
             "name": attribute.name,
             "size": attribute.size,
@@ -103,7 +108,8 @@ class Description:
                     "kind_number": kinds.index(kind),
                     "datatype": label_type(attribute, kind),
                 }
-                for kind, part in asked
+                for (each, kind), part in self.parts.items()
+                if each == position
             ],
         }
 
