@@ -40,10 +40,8 @@ class Estimates:
 def rows_of_tables(subject: Subject) -> list[int]:
     """The rows of the error table of the tables to show: of each order the one with the most cells.
 
-    Orders 1 to 4, or the lowest four there are, without tables of more than two million cells; none for a plan.
+    Orders 1 to 4, or the lowest four there are, without tables of more than two million cells.
     """
-    if not subject.tables:
-        return []
     orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
     possible = np.where(cells <= LARGEST, cells, -1.0)
     found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
@@ -52,7 +50,7 @@ def rows_of_tables(subject: Subject) -> list[int]:
 
 def estimates_of(subject: Subject) -> Iterator[Estimates]:
     """The tables of a release to show, read one at a time."""
-    rows = rows_of_tables(subject)
+    rows = rows_of_tables(subject) if subject.tables else []
     for row, name in zip(rows, names_of(subject.errors.iloc[rows]), strict=True):
         yield _estimates(subject.read_table(row), name, int(subject.errors["order"].iloc[row]), subject.level)
 

@@ -6,6 +6,7 @@ Reads: Subject, figures.  Gives: HTML.  jinja2's home.
 import base64
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -26,6 +27,9 @@ from residualplanner.reporting.words import level_text
 #: How many rows of the error table are shown at a time, and at most in print.
 PAGE_ROWS, PRINT_ROWS = 25, 1_000
 _LABELS = 6
+#: What is to stand on one line: "0.5-zCDP", "rho = 0.5"; and the element that keeps it there.
+_STATEMENT = re.compile(r"\b[\w.+/]{1,20}-(?:zCDP|GDP|DP)\b|\b(?:rho|mu|epsilon|delta|pcost) = [\w.+/-]*\w")
+_SPAN = r'<span class="unbroken">\g<0></span>'
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -63,13 +67,14 @@ def page_of(contents: Contents, folder: str) -> str:
         folder: the name of the folder beside it, which holds the figures and their data.
     """
     from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number_text
     environment.filters["picture"] = lambda figure: Markup(
         inline_svg(figure.svg, figure.name, title=figure.title, description=figure.caption)
     )
+    environment.filters["unbroken"] = lambda text: Markup(_STATEMENT.sub(_SPAN, str(escape(text))))
     script = _source("page.js").strip()
     return environment.from_string(_source("page.html.jinja")).render(
         **_values(contents),

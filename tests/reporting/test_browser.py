@@ -157,6 +157,43 @@ def test_a_key_figure_stands_on_one_line(page, media, width):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize("media", ["print", "screen"])
+def test_a_statement_of_privacy_stands_on_one_line(page, media):
+    page.emulate_media(media=media)
+    broken = """() => {
+        const lines = (node, match) => {
+            const range = document.createRange();
+            range.setStart(node, match.index);
+            range.setEnd(node, match.index + match[0].length);
+            return new Set([...range.getClientRects()].map(box => box.top)).size;
+        };
+        const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        const found = [];
+        while (walker.nextNode())
+            for (const match of walker.currentNode.data.matchAll(/[a-z0-9.]+-zCDP|rho = [0-9.]+|delta = [0-9.e-]+/g))
+                found.push([match[0], lines(walker.currentNode, match)]);
+        return found;
+    }"""
+    for width in range(360, 1100, 20):
+        page.set_viewport_size({"width": width, "height": 900})
+        statements = page.evaluate(broken)
+        assert {"1-zCDP", "rho = 1", "rho-zCDP"} <= {statement for statement, _ in statements}
+        assert [text for text, lines in statements if lines > 1] == [], width
+
+
+def test_in_print_no_heading_or_introduction_ends_a_page_before_its_figure(page):
+    page.emulate_media(media="print")
+    before = """() => [...document.querySelectorAll("section > figure")].flatMap(figure => {
+        const earlier = figure.previousElementSibling;
+        return earlier.matches("figure") ? [] : [earlier, figure.parentElement.querySelector("h2")];
+    }).map(each => getComputedStyle(each).breakAfter)"""
+    found = page.evaluate(before)
+    assert len(found) >= 4
+    assert set(found) == {"avoid"}
+    style = "x => getComputedStyle(x).breakInside"
+    assert set(page.eval_on_selector_all("figure", f"all => all.map({style})")) == {"avoid"}
+
+
 def test_in_print_the_headings_are_text_that_is_repeated_on_each_page(page):
     """Chromium leaves buttons, and flexible boxes, out of the headings that it repeats."""
     page.emulate_media(media="print")
@@ -173,6 +210,7 @@ def test_print_shows_all_that_was_found_without_controls(page):
     page.locator("#order").select_option("2")
     page.emulate_media(media="print")
     expect(page.locator("#errors tbody tr")).to_have_count(29)  # the browser tells the page a moment later
+    assert page.get_by_text("A heading sorts").is_hidden()
     for hidden in ("#search", "#next", "nav", "summary"):
         assert not page.locator(hidden).first.is_visible()
     for shown in ("#errors", "#fairness svg", "#privacy"):
