@@ -25,10 +25,7 @@ from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances, Targ
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
 from residualplanner.optimize import svd_bound
 from residualplanner.plan import (
-    Comparison,
-    CostOfMore,
     Plan,
-    ResourceEstimate,
     compare,
     cost_of_more,
     load_plan,
@@ -49,9 +46,7 @@ __all__ = [
     "Bins",
     "Budget",
     "BudgetError",
-    "Comparison",
     "ConvexLoss",
-    "CostOfMore",
     "CsvFile",
     "Custom",
     "DataError",
@@ -70,7 +65,6 @@ __all__ = [
     "Release",
     "ResidualPlannerError",
     "ResourceError",
-    "ResourceEstimate",
     "SolverError",
     "Strategy",
     "SumOfVariances",
