@@ -30,7 +30,7 @@ class Comparison:
         totals: a row for each plan, by its name: ``queries`` it was made for, ``pcost``, ``rho``, ``rmse``,
             ``max_std_err``, ``loss`` in words, ``loss_value``, ``gap``, ``neighbors`` in words, ``meets_targets``.
         queries: a row for each query that one of the plans was made for, by its name, kinds and number of cells.
-            Columns have two levels: ``std_err``, ``max_std_err`` or ``moe``, as in `Plan.errors`, then the plan.  NaN
+            Columns have two levels: ``std_err``, ``max_std_err`` or ``moe``, as in ``Plan.errors``, then the plan.  NaN
             where a plan does not answer the query; parts of its own queries it does.
     """
 

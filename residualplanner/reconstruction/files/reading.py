@@ -103,16 +103,14 @@ class SavedTables(Tables):
     def frame(self, query: QueryLike) -> "pd.DataFrame":
         """The table of a query as its file has it: in the profile, at the level and in the order in which it was saved.
 
-        ``tables[query].to_frame()`` gives it in any profile, at any level and in any order of the attributes.
+        ``tables[query].to_frame()`` gives it in any profile, at any level and in any order of the attributes.  Errors are
+        those of ``tables[query]``.
 
         Args:
             query: a query of the workload, its attributes in any order.
 
         Returns:
             The labels and numbers of the file, bit for bit, with labels of the types that the domain declares.
-
-        Raises:
-            As ``tables[query]``.
         """
         return frame_of_columns(self._columns(self._written(query)))
 
