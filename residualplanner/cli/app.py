@@ -227,10 +227,10 @@ def reconstruct(
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
     require_file(path, "reconstruct", MEASUREMENT)
     require_new_folder(folder)
+    from residualplanner._margins import require_level
     from residualplanner.cli.rehearsal import rehearse_reconstruct
     from residualplanner.cli.runs import run_reconstruct
     from residualplanner.cli.spec.file import OutputTable
-    from residualplanner.cli.spec.overrides import require_level
 
     asked = OutputTable(format=format, profile=profile, level=None if level is None else require_level(level))
     run = rehearse_reconstruct if dry_run else run_reconstruct

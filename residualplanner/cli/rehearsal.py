@@ -13,7 +13,6 @@ from residualplanner.cli.columns import require_columns
 from residualplanner.cli.ledgers import left_text, open_ledger
 from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.messages.output import Output
-from residualplanner.cli.messages.sizes import require_writable
 from residualplanner.cli.messages.summary import say_workload
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
 from residualplanner.cli.spec.file import OutputTable, SpecFile
@@ -22,7 +21,6 @@ from residualplanner.domain import Domain
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import load_measurement, require_measurable
 from residualplanner.plan import Plan, bytes_text, resource_estimate, seconds_text
-from residualplanner.reconstruction import require_exportable
 from residualplanner.workload import Workload
 
 #: What the program takes before it works on anything, in bytes: measured, and rounded up.
@@ -44,7 +42,7 @@ def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, ou
 def rehearse_reconstruct(path: Path, folder: Path, asked: OutputTable, output: Output) -> None:
     """Tell what `runs.run_reconstruct` would do."""
     plan = load_measurement(path).plan
-    require_tables(plan.workload, asked)
+    steps.require_tables(plan.workload, asked)
     say_workload(plan.workload, output)
     output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
     output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
@@ -60,7 +58,6 @@ def rehearse_release(
     charged = open_ledger(ledger)
     with naming(spec):
         plan = steps.make_plan(asked, output, is_written=True)
-    require_tables(plan.workload, asked.output)
     _measuring(plan, data, charged, output)
     size, measured = measurement_bytes(plan), kept or measurement_beside(folder)
     until = "" if kept else f", until {folder} is complete"
@@ -68,17 +65,6 @@ def rehearse_release(
     size += _say_tables(plan.workload, folder, asked.output.format, output)
     _say_memory(plan.workload, output, is_measured=True)
     _end(folder, size, output)
-
-
-def require_tables(workload: Workload, asked: OutputTable) -> None:
-    """Refuse tables that could not be written, before anything is spent on them.
-
-    Raises:
-        WorkloadError: a table is too large for a file, or an attribute is called like a column of estimates.
-        MissingExtraError: what writes Excel's workbooks is not installed.
-    """
-    require_writable(workload)
-    require_exportable(workload, asked.format, asked.profile)
 
 
 def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) -> None:

@@ -23,7 +23,6 @@ from residualplanner.cli.paid import (
     telling_loss,
     telling_measurement,
 )
-from residualplanner.cli.rehearsal import require_tables
 from residualplanner.cli.spec.file import OutputTable, SpecFile
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.ledger import Ledger
@@ -63,7 +62,7 @@ def run_reconstruct(path: Path, folder: Path, asked: OutputTable, output: Output
     """Write the tables of a measurement."""
     with telling_outputs(folder):
         tables = reconstruct(load_measurement(path))
-        require_tables(tables.plan.workload, asked)
+        steps.require_tables(tables.plan.workload, asked)
         say_workload(tables.plan.workload, output)
         _write_tables(tables, folder, asked, output)
 
@@ -85,7 +84,6 @@ def run_release(
         charged = open_ledger(ledger)
         with naming(spec):
             plan = steps.make_plan(asked, output, is_written=True)
-        require_tables(plan.workload, asked.output)
         size = measurement_bytes(plan)
         require_room_for_tables(folder, plan.workload, asked.output.format, measurement=measured, size=size)
         measurement = _measure_to(

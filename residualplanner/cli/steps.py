@@ -9,21 +9,21 @@ from residualplanner._atomic import write_atomically
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.sizes import require_writable, say_search
 from residualplanner.cli.messages.summary import say_errors, say_plan, say_workload, write_errors
-from residualplanner.cli.spec.file import SpecFile
+from residualplanner.cli.spec.file import OutputTable, SpecFile
 from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, Measurement, measure
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import FormatName, ProfileName, Release, require_exportable
+from residualplanner.workload import Workload
 
 
 def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Plan:
-    """Plan what a spec asks, and say what comes of it; refuse too large tables where they are to be written next."""
+    """The plan of a spec, which is described; tables that are to be written next are refused if that is impossible."""
     domain = domain_of_spec(spec)
     workload = workload_of_spec(spec, domain)
     if is_written:
-        require_writable(workload)
-        require_exportable(workload, spec.output.format, spec.output.profile)
+        require_tables(workload, spec.output)
     say_workload(workload, output)
     if spec.bases == "optimal_by_set":
         say_search(workload, output)
@@ -31,6 +31,17 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Pl
         plan = plan_of_spec(spec, workload)
     say_plan(plan, output)
     return plan
+
+
+def require_tables(workload: Workload, asked: OutputTable) -> None:
+    """Refuse tables that could not be written, before anything is spent on them.
+
+    Raises:
+        WorkloadError: a table is too large for a file, or an attribute has the name of a column of estimates.
+        MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
+    """
+    require_writable(workload)
+    require_exportable(workload, asked.format, asked.profile)
 
 
 def errors_path(plan_path: Path) -> Path:

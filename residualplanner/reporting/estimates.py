@@ -1,10 +1,9 @@
 """The tables of a release that a report shows: the largest of each order, with intervals.
 
-Reads: Subject.  Gives: Estimates, each with a figure.
+Reads: Subject.  Gives: Figures.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -22,21 +21,6 @@ LARGEST = 2_000_000
 _ORDERS = 4
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Estimates:
-    """One table of a release, as a report shows it.
-
-    Attributes:
-        name: what the table is called.
-        figure: its picture; the small table of the figure holds the numbers.
-        note: how its rows were chosen.
-    """
-
-    name: str
-    figure: Figure
-    note: str
-
-
 def rows_of_tables(subject: Subject) -> list[int]:
     """The rows of the error table of the tables to show: of each order the one with the most cells.
 
@@ -48,11 +32,11 @@ def rows_of_tables(subject: Subject) -> list[int]:
     return [row for row in found if possible[row] > 0][:_ORDERS]
 
 
-def estimates_of(subject: Subject) -> Iterator[Estimates]:
+def estimates_of(subject: Subject) -> Iterator[Figure]:
     """The tables of a release to show, read one at a time."""
     rows = rows_of_tables(subject) if subject.tables else []
     for row, name in zip(rows, names_of(subject.errors.iloc[rows]), strict=True):
-        yield _estimates(subject.read_table(row), name, int(subject.errors["order"].iloc[row]), subject.level)
+        yield _figure(subject.read_table(row), name, int(subject.errors["order"].iloc[row]), subject.level)
 
 
 def total_texts(subject: Subject) -> tuple[str, str] | None:
@@ -64,15 +48,15 @@ def total_texts(subject: Subject) -> tuple[str, str] | None:
     return f"{table.estimates[0]:,.1f}", number_text(float(table.margins[0]))
 
 
-def _estimates(table: ShownTable, name: str, order: int, level: float) -> Estimates:
+def _figure(table: ShownTable, name: str, order: int, level: float) -> Figure:
     import pandas as pd
 
     percent = level_text(level)
     lows, highs = table.estimates - table.margins, table.estimates + table.margins
     data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
     numbers = (table.estimates, table.margins, lows, highs, table.joint_margins)
-    told = pd.DataFrame(dict(zip(("estimate", "moe", "ci_low", "ci_high", "joint_moe"), numbers, strict=True)))
-    data = pd.concat([data, told], axis=1)
+    columns = dict(zip(("estimate", "moe", "ci_low", "ci_high", "joint_moe"), numbers, strict=True))
+    data = pd.concat([data, pd.DataFrame(columns)], axis=1)
     labels = (f"{percent} interval of the cell by itself", "of all cells of the table at once")
     note = (
         f"All {count_text(table.cells, 'cell')}."
@@ -80,7 +64,7 @@ def _estimates(table: ShownTable, name: str, order: int, level: float) -> Estima
         else f"The {len(table.labels)} largest estimates of {table.cells:,}. Chosen for their size, they tend to be "
         "too high; the wide intervals hold for all cells at once, hence also for chosen ones."
     )
-    figure = Figure(
+    return Figure(
         name=f"table-{order}",
         title=name,
         caption=note,
@@ -91,4 +75,3 @@ def _estimates(table: ShownTable, name: str, order: int, level: float) -> Estima
             (*cell, *(f"{number:,.1f}" for number in row)) for cell, *row in zip(table.labels, *numbers, strict=True)
         ],
     )
-    return Estimates(name, figure, note)

@@ -17,7 +17,6 @@ from residualplanner._words import count_text, family_text, number_text, optimal
 from residualplanner.domain import Attribute
 from residualplanner.plan import Plan
 from residualplanner.reporting.drawing import inline_svg, missing_extra
-from residualplanner.reporting.estimates import Estimates
 from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.promises import Promise, promise_of
 from residualplanner.reporting.rows import ErrorRows, rows_json
@@ -47,7 +46,7 @@ class Contents:
     subject: Subject
     rows: ErrorRows
     figures: tuple[Figure, ...]
-    estimates: tuple[Estimates, ...]
+    estimates: tuple[Figure, ...]
     total: tuple[str, str] | None
 
 

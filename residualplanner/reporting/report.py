@@ -66,7 +66,7 @@ def write_report(
     )
     text = page_of(contents, figures.name)
     with _aside(figures), write_atomically(page) as file, write_folder_atomically(figures) as folder:
-        for figure in (*contents.figures, *(table.figure for table in contents.estimates)):
+        for figure in (*contents.figures, *contents.estimates):
             (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8", newline="\n")
             _write_csv(figure.data, folder / f"{figure.name}.csv")
         _write_csv(subject.errors, folder / "errors.csv")

@@ -138,7 +138,7 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("budget = { zcdp = 1 }\n[domain\n", r"is not TOML: .*line 2.*texts need quotes"),
+        ("budget = { zcdp = 1 }\n[domain\n", r"is not TOML: .*line 2.*strings need quotes"),
         ("budget = zcdp\n", "is not TOML: .*line 1"),
         ("a = 1\na = 2\n", "is not TOML: .*line 2"),
         (f"x = {'[' * 5000}", "is not TOML"),
@@ -183,7 +183,7 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         (BUDGET + "[domain]\na = 1.5\n" + WORKLOAD, r"\[domain\] a: expected a size, a list of labels, or a table"),
         (BUDGET + "[domain]\na = 'x'\n" + WORKLOAD, r"\[domain\] a: expected a size, .*got 'x'"),
         (BUDGET + "[domain]\na = []\n" + WORKLOAD, r"\[domain\] a, labels: the list is too short"),
-        (BUDGET + "[domain]\na = ['x', 1.5]\n" + WORKLOAD, r"\[domain\] a, labels, entry 2: expected a text"),
+        (BUDGET + "[domain]\na = ['x', 1.5]\n" + WORKLOAD, r"\[domain\] a, labels, entry 2: expected a string"),
         (BUDGET + "[domain]\na = { siz = 3 }\n" + WORKLOAD, r"\[domain\] a: unknown field 'siz'; did you mean 'size'"),
         (BUDGET + "[domain]\na = { missing = 'drop' }\n" + WORKLOAD, r"\[domain\] a: give exactly one of size, labels"),
         (BUDGET + "[domain]\na = { size = 2, bins = [0, 1] }\n" + WORKLOAD, r"\[domain\] a: give exactly one of size"),
@@ -195,7 +195,7 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         (GOOD + "up_too = 1\n", r"\[\[workload\]\] number 1: unknown field 'up_too'; did you mean 'up_to'"),
         (GOOD + "order = 1\n", r"\[\[workload\]\] number 1: give order or up_to, not both"),
         (GOOD + "[[workload]]\nweight = 1\n", r"\[\[workload\]\] number 2: give queries"),
-        (GOOD + "[[workload]]\nqueries = [['a', 1]]\n", r"number 2, queries, entry 1, entry 2: expected a text"),
+        (GOOD + "[[workload]]\nqueries = [['a', 1]]\n", r"number 2, queries, entry 1, entry 2: expected a string"),
         (GOOD + "[[workload]]\nqueries = ['a']\n", r"number 2, queries, entry 1: expected a list in \[brackets\]"),
         (GOOD + "[[workload]]\norder = '1'\n", r"number 2, order: expected an integer without quotes, got '1'"),
         (BUDGET + DOMAIN + 1001 * WORKLOAD, "workload: the list is too long"),

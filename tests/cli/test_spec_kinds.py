@@ -139,13 +139,19 @@ def test_weights_go_with_queries_of_every_kind(workload_of):
         ('kinds = { age = { kind = "hierarchy", levels = [true] } }', "levels, entry 1: expected an integer"),
         ('kinds = { age = { kind = "hierarchy", levels = [{ a = 1 }] } }', "levels, entry 1: expected an integer"),
         ('kinds = { age = { kind = "hierarchy", levels = [{ a = [1.5] }] } }', "levels, entry 1: expected an integer"),
-        ('kinds = { age = { kind = "hierarchy", levels = [2], total = 1 } }', "total: expected true, false or a text"),
+        (
+            'kinds = { age = { kind = "hierarchy", levels = [2], total = 1 } }',
+            "total: expected true, false or a string",
+        ),
         ('kinds = { age = { kind = "hierarchy", levels = [2], leaves = "no" } }', "leaves: expected true or false"),
         (
             'kinds = { age = { kind = "custom", matrix = [[1, "x"]] } }',
             "kinds, age, matrix, entry 1, entry 2: expected a number without quotes, got 'x'",
         ),
-        ('kinds = { age = { kind = "custom", matrix = [[1]], labels = [1] } }', "labels, entry 1: expected a text in"),
+        (
+            'kinds = { age = { kind = "custom", matrix = [[1]], labels = [1] } }',
+            "labels, entry 1: expected a string in",
+        ),
     ],
 )
 def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):

@@ -1,7 +1,7 @@
 """What goes wrong, as one clean message and an exit status.
 
-Reads: exceptions.  Gives: text on standard error, and status 1 (the run failed) or 2 (the input is wrong).
-No traceback is shown, and of an error that this library did not raise itself no text either: it might quote a record.
+Reads: exceptions.  Gives: a message on standard error, and status 1 (the run failed) or 2 (the input is wrong).
+No traceback is shown, nor the message of an error that this library did not raise itself: it might quote a record.
 """
 
 import os
@@ -12,23 +12,19 @@ from pathlib import Path
 
 import typer
 
+from residualplanner import errors
 from residualplanner._atomic import require_free_folder
 from residualplanner.cli.messages.events import event_line, write_line
-from residualplanner.errors import (
-    BudgetError,
-    DomainError,
-    FileFormatError,
-    MissingExtraError,
-    ResidualPlannerError,
-    ResourceError,
-    SolverError,
-    UnexpectedError,
-    UnforcedError,
-    WorkloadError,
-    place_of,
-)
 
 FAILED, WRONG_INPUT = 1, 2
+#: The library's errors for which the input is not to blame.
+_FAILURES = (
+    errors.SolverError,
+    errors.MissingExtraError,
+    errors.ResourceError,
+    errors.UnforcedError,
+    errors.UnexpectedError,
+)
 
 
 @contextmanager
@@ -73,7 +69,7 @@ def telling_outputs(*paths: Path) -> Iterator[None]:
         written = [path for path, old in zip(paths, before, strict=True) if _identity(path) not in (None, old)]
         if written:
             error.add_note(f"Written all the same, and whole: {', '.join(map(str, written))}.")
-        elif not isinstance(error, ResidualPlannerError):
+        elif not isinstance(error, errors.ResidualPlannerError):
             error.add_note("Nothing was written.")
         raise
 
@@ -89,9 +85,9 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
 
 def _told(error: BaseException) -> tuple[int, str]:
     """The exit status and the message of an error: its own text only if this library or the system raised it."""
-    if isinstance(error, SolverError | MissingExtraError | ResourceError | UnforcedError | UnexpectedError):
+    if isinstance(error, _FAILURES):
         return FAILED, _text_of(error) if isinstance(error, OSError) else str(error)
-    if isinstance(error, ResidualPlannerError):
+    if isinstance(error, errors.ResidualPlannerError):
         return WRONG_INPUT, str(error)
     if isinstance(error, FileExistsError | FileNotFoundError | IsADirectoryError | NotADirectoryError):
         return WRONG_INPUT, _text_of(error)
@@ -104,7 +100,7 @@ def _told(error: BaseException) -> tuple[int, str]:
         )
     if isinstance(error, KeyboardInterrupt):
         return FAILED, "interrupted"
-    place = f"unexpected {type(error).__name__} at {place_of(error)}"
+    place = f"unexpected {type(error).__name__} at {errors.place_of(error)}"
     return FAILED, f"{place}; this is a defect, please report it"
 
 
@@ -113,8 +109,8 @@ def naming(path: Path) -> Iterator[None]:
     """Say in which spec it stands what does not fit the block's library calls."""
     try:
         yield
-    except (DomainError, WorkloadError, BudgetError) as error:
-        raise FileFormatError(f"{path}: {error}") from None
+    except (errors.DomainError, errors.WorkloadError, errors.BudgetError) as error:
+        raise errors.FileFormatError(f"{path}: {error}") from None
 
 
 def require_free_file(path: Path) -> None:
@@ -133,12 +129,12 @@ def require_new_folder(path: Path) -> None:
 
 
 def require_folder_around(path: Path) -> None:
-    """Raise FileNotFoundError or FileFormatError unless the folder that ``path`` is to stand in can be written to."""
+    """Raise FileNotFoundError or FileFormatError unless a file can be made in the folder of ``path``."""
     folder = path.absolute().parent
     if not folder.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise FileFormatError(f"the folder {path.parent} may not be written to; check its permissions")
+        raise errors.FileFormatError(f"the folder {path.parent} may not be written to; check its permissions")
 
 
 def require_readable(path: Path) -> None:
@@ -148,7 +144,7 @@ def require_readable(path: Path) -> None:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}; check the name and the folder you are in")
     if not os.access(path, os.R_OK):
-        raise FileFormatError(f"{path} cannot be read; check its permissions")
+        raise errors.FileFormatError(f"{path} cannot be read; check its permissions")
 
 
 def _text_of(error: OSError) -> str:

@@ -1,7 +1,7 @@
-"""The spec file: a TOML text that says what to publish, how accurately, at what privacy budget.
+"""The spec file: TOML that says what to publish, how accurately, at what privacy budget.
 
 Reads: a TOML file.  Gives: SpecFile, or FileFormatError with one line for each thing that is wrong.
-pydantic's home.  Here values are checked one by one; what they mean together is for `spec_objects`.
+pydantic's home.  Here values are checked one by one; `objects` has what they mean together.
 """
 
 import re
@@ -10,13 +10,22 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
 
 from residualplanner.cli.spec.kinds import Kind, Query
 from residualplanner.cli.spec.messages import messages_of
-from residualplanner.cli.spec.table import SpecTable
 from residualplanner.cli.spec.typed_budget import toml_text
-from residualplanner.cli.spec.values import AnyLabel, Exact, Level, Loss, Real, Rule, Share, checked
+from residualplanner.cli.spec.values import (
+    AnyLabel,
+    Exact,
+    Fraction,
+    Level,
+    Loss,
+    Real,
+    Rule,
+    SpecTable,
+    checked,
+    refusal,
+)
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.losses import SumOfVariances
 from residualplanner.privacy import gdp, require_discrete
@@ -24,9 +33,9 @@ from residualplanner.reconstruction import level_of
 
 #: The longest spec, in bytes.
 SIZE_LIMIT = 2**20
-#: How many dots may stand between two of TOML's other signs: the parser takes long for names of very many parts.
+#: How many dots there may be between two other signs of TOML: its parser is slow for names of very many parts.
 DOT_LIMIT = 100
-#: What `init` writes for an attribute whose values are to be declared by hand.
+#: The value that `init` writes for an attribute whose values are to be declared by hand.
 UNDECLARED = "?"
 
 
@@ -42,14 +51,14 @@ class AttributeTable(SpecTable):
     @model_validator(mode="after")
     def _has_values(self) -> "AttributeTable":
         if (self.size is None) == (self.labels is None and self.bins is None):
-            raise PydanticCustomError("expected", "give exactly one of size, labels and bins (bins may have labels)")
+            raise refusal("give exactly one of size, labels and bins (bins may have labels)")
         return self
 
 
 def _attribute(value: Any) -> Any:
     """The short forms of an attribute written out."""
     if isinstance(value, bool) or not isinstance(value, int | list | dict | str):
-        raise PydanticCustomError("expected", "expected a size, a list of labels, or a table such as { bins = [0, 9] }")
+        raise refusal("expected a size, a list of labels, or a table such as { bins = [0, 9] }")
     if isinstance(value, str):
         checked(lambda text: text == UNDECLARED, "expected a size, a list of labels, or a table")(value)
         return None
@@ -73,23 +82,25 @@ class QueriesTable(SpecTable):
     queries: list[Query] | None = Field(
         None, min_length=1, description="The tables one by one: names, or a kind of query for each name."
     )
-    kinds: dict[str, Kind] = Field({}, description="What is asked of some attributes instead of one count per value.")
+    kinds: dict[str, Kind] = Field(
+        {}, description="The kinds of query on some attributes, in place of one count per value."
+    )
     weight: Real = Field(1.0, description="How much each of them matters, at least 0.")
 
     @model_validator(mode="after")
     def _has_one_form(self) -> "QueriesTable":
         family = [self.order, self.up_to, self.max_cells]
         if (self.queries is None) == (family == [None, None, None]):
-            raise PydanticCustomError("expected", "give queries = [[...]], or one of order, up_to and max_cells")
+            raise refusal("give queries = [[...]], or one of order, up_to and max_cells")
         if self.order is not None and self.up_to is not None:
-            raise PydanticCustomError("expected", "give order or up_to, not both")
+            raise refusal("give order or up_to, not both")
         return self
 
 
 class TargetTable(SpecTable):
     """The margin of error, at the level of [output], that no cell of some tables is to exceed."""
 
-    queries: list[Query] = Field(min_length=1, description="Which of the tables of [[workload]]: as they stand there.")
+    queries: list[Query] = Field(min_length=1, description="Which of the tables of [[workload]], written as there.")
     moe: Real = Field(description="The margin of error, in counts.")
 
 
@@ -114,13 +125,13 @@ class BudgetTable(SpecTable):
             try:
                 require_discrete(gdp(value["gdp"]), spelled=toml_text)
             except BudgetError as error:
-                raise PydanticCustomError("expected", "{message}", {"message": str(error)}) from None
+                raise refusal(str(error)) from None
         return value
 
     @model_validator(mode="after")
     def _is_one(self) -> "BudgetTable":
         if len(self.model_dump(exclude_none=True)) != 1:
-            raise PydanticCustomError("expected", "give exactly one of zcdp, approx_dp and pcost")
+            raise refusal("give exactly one of zcdp, approx_dp and pcost")
         return self
 
 
@@ -156,14 +167,14 @@ class SpecFile(SpecTable):
         max_length=1000,
         description="Margins of error to reach, in place of a loss; without a budget, the least one for them is found.",
     )
-    others: Share = Field(
-        0.01, description="With targets: the share of the cost for tables that would be left without a limit."
+    others: Fraction = Field(
+        0.01, description="With targets: the part of the cost that is kept for tables without a limit."
     )
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
     bases: Literal["optimal", "optimal_by_set", "orthogonal"] = Field(
         "optimal",
-        description="What is measured of attributes with kinds of query: what suits them best; the same, which may be "
-        "something else in other sets of attributes; or the best of what is orthogonal to the total.",
+        description="The bases of attributes with kinds of query: the best for them; the best for them in each set of "
+        "attributes; or the best that are orthogonal to the total.",
     )
     neighbors: Literal["add-remove", "replace"] = Field(
         "add-remove",
@@ -179,14 +190,12 @@ class SpecFile(SpecTable):
     def _has_one_limit(self) -> "SpecFile":
         if self.targets:
             for name in {"loss", "at_most"} & self.model_fields_set:
-                message = f"{name} and [[targets]] both say what to reach; leave one of them out"
-                raise PydanticCustomError("expected", "{message}", {"message": message})
+                raise refusal(f"{name} and [[targets]] both say what to reach; leave one of them out")
             return self
         if "others" in self.model_fields_set:
-            raise PydanticCustomError("expected", "others = ... belongs to [[targets]]; there are none")
+            raise refusal("others = ... belongs to [[targets]]; there are none")
         if (self.budget is None) == (self.at_most is None):
-            message = 'give exactly one of budget = { zcdp = "0.5" } and at_most = 25.0, or [[targets]]'
-            raise PydanticCustomError("expected", "{message}", {"message": message})
+            raise refusal('give exactly one of budget = { zcdp = "0.5" } and at_most = 25.0, or [[targets]]')
         return self
 
 
@@ -194,7 +203,7 @@ def read_spec(path: Path) -> SpecFile:
     """Read and check a spec.
 
     Raises:
-        FileFormatError: it is too long, no TOML, or has fields or values it cannot have; a line for each says where.
+        FileFormatError: it is too long, not TOML, or has fields or values it cannot have; a line for each says where.
         OSError: the file cannot be opened.
     """
     value = read_toml(path)
@@ -208,17 +217,17 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file of at most `SIZE_LIMIT` bytes.
 
     Raises:
-        FileFormatError: it is too long, or no TOML.
+        FileFormatError: it is too long, or not TOML.
         OSError: the file cannot be opened.
     """
     text = read_limited(path)
     if max(piece.count(".") for piece in re.split(r"[=,{}\[\]\n]", text)) > DOT_LIMIT:
-        raise FileFormatError(f"{path} has a name or text with more than {DOT_LIMIT} dots; write it shorter")
+        raise FileFormatError(f"{path} has a name or string with more than {DOT_LIMIT} dots; shorten it")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long, or it is too deep"
-        message = f"{path} is not TOML: {reason}; texts need quotes, lists [brackets], tables {{ braces }}"
+        message = f"{path} is not TOML: {reason}; strings need quotes, lists [brackets], tables {{ braces }}"
         raise FileFormatError(message) from None
 
 

@@ -1,16 +1,13 @@
-"""Kinds of query in a spec file: what is asked of an attribute instead of one count per value.
+"""Kinds of query in a spec file: prefix sums, ranges and others in place of one count per value.
 
-Reads: values as TOML's reader gives them.  Gives: the same, checked one by one.
+Reads: values as TOML's parser gives them.  Gives: the same, checked one by one.
 """
 
-import reprlib
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
 
-from residualplanner.cli.spec.table import SpecTable
-from residualplanner.cli.spec.values import LABEL_SCHEMA, Real, checked, is_label
+from residualplanner.cli.spec.values import LABEL_SCHEMA, Real, SpecTable, checked, is_label, refusal, unlike
 
 KindWord = Literal["identity", "prefix", "range", "hierarchy", "custom"]
 _FIELDS = {"hierarchy": {"levels", "total", "leaves"}, "custom": {"matrix", "labels"}}
@@ -22,8 +19,7 @@ def _level(value: Any) -> Any:
         return value
     is_table = isinstance(value, dict) and all(isinstance(members, list) for members in value.values())
     if not is_table or not all(is_label(member) for members in value.values() for member in members):
-        expected = 'expected an integer, or groups and their members such as { West = ["CA", "WA"] }'
-        raise PydanticCustomError("expected", "{message}", {"message": f"{expected}, got {reprlib.repr(value)}"})
+        raise unlike('expected an integer, or groups and their members such as { West = ["CA", "WA"] }', value)
     return value
 
 
@@ -36,38 +32,35 @@ _LEVEL_SCHEMA = {
 GroupLevel = Annotated[Any, PlainValidator(_level), WithJsonSchema(_LEVEL_SCHEMA)]
 Total = Annotated[
     bool | str,
-    PlainValidator(checked(lambda value: isinstance(value, bool | str), "expected true, false or a text")),
+    PlainValidator(checked(lambda value: isinstance(value, bool | str), "expected true, false or a string")),
     WithJsonSchema({"type": ["boolean", "string"]}),
 ]
 
 
 class KindTable(SpecTable):
-    """What is asked of one attribute; a hierarchy has levels, a custom query a matrix."""
+    """The kind of query on one attribute; a hierarchy has levels, a custom query a matrix."""
 
     kind: KindWord = Field(description="identity, prefix, range, hierarchy or custom.")
     levels: list[GroupLevel] | None = Field(
         None, description="Of a hierarchy, from coarse to fine: widths of bands, or groups and their members."
     )
-    total: Total = Field(True, description="Whether a hierarchy has a row for all values, or what it is called.")
+    total: Total = Field(True, description="Whether a hierarchy has a row for all values, or its name.")
     leaves: bool = Field(True, description="Whether a hierarchy has a row for each value.")
     matrix: list[list[Real]] | None = Field(
         None, description="Of a custom query: a row for each answer, with a number for each value."
     )
-    labels: list[str] | None = Field(None, description="What the rows of a custom query are called.")
+    labels: list[str] | None = Field(None, description="The names of the rows of a custom query.")
 
     @model_validator(mode="after")
     def _has_its_fields(self) -> "KindTable":
         allowed = _FIELDS.get(self.kind, set())
         foreign = sorted(self.model_fields_set - allowed - {"kind"})
         if foreign:
-            message = f"{foreign[0]!r} does not belong to the kind {self.kind!r}"
-            raise PydanticCustomError("expected", "{message}", {"message": message})
+            raise refusal(f"{foreign[0]!r} does not belong to the kind {self.kind!r}")
         if self.kind == "hierarchy" and self.levels is None:
-            raise PydanticCustomError(
-                "expected", "give the levels of the hierarchy, from coarse to fine: levels = [...]"
-            )
+            raise refusal("give the levels of the hierarchy, from coarse to fine: levels = [...]")
         if self.kind == "custom" and self.matrix is None:
-            raise PydanticCustomError("expected", "give the rows of the custom query: matrix = [[1, 1, 1], [0, 1, 2]]")
+            raise refusal("give the rows of the custom query: matrix = [[1, 1, 1], [0, 1, 2]]")
         return self
 
 
@@ -76,8 +69,7 @@ def _kind(value: Any) -> Any:
     if isinstance(value, str):
         return {"kind": value}
     if not isinstance(value, dict):
-        message = f'expected a kind of query such as "prefix", or a table, got {reprlib.repr(value)}'
-        raise PydanticCustomError("expected", "{message}", {"message": message})
+        raise unlike('expected a kind of query such as "prefix", or a table', value)
     return value
 
 
@@ -85,7 +77,7 @@ Kind = Annotated[
     KindTable, BeforeValidator(_kind, json_schema_input_type=Literal["identity", "prefix", "range"] | KindTable)
 ]
 
-#: The parts that pydantic adds to the place of a wrong value, to tell the two ways of writing a query apart.
+#: The parts that pydantic adds to the location of a wrong value, to tell the two forms of a query apart.
 NAMES, KINDS = "(names)", "(kinds)"
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a spec, in sentences that name the place and what to write instead.
+"""What is wrong with a spec, in sentences that say where, and what to write instead.
 
 Reads: pydantic's errors.  Gives: one line for each.
 """
@@ -18,7 +18,7 @@ _EXPECTED = {
     "int_type": "expected an integer without quotes",
     "int_from_float": "expected an integer",
     "float_type": "expected a number without quotes",
-    "string_type": "expected a text in quotes",
+    "string_type": "expected a string in quotes",
     "bool_type": "expected true or false",
     "list_type": "expected a list in [brackets]",
     "dict_type": "expected a table",

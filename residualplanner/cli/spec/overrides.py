@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from residualplanner._margins import require_level
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.spec.file import ApproxTable, BudgetTable, SpecFile
 from residualplanner.cli.spec.typed_budget import LossName, budget_of_text
@@ -91,17 +92,6 @@ def _require_one_limit(spec: SpecFile, path: Path, typed: Typed) -> None:
             f"{path} limits its own loss by at_most, which means nothing for --loss {typed.loss}; add --at-most with a "
             "limit for that loss, in counts squared, or a --budget"
         )
-
-
-def require_level(level: float) -> float:
-    """The level, if it is one.
-
-    Raises:
-        BudgetError: it is not between 0 and 1.
-    """
-    if not 0 < level < 1:
-        raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
-    return level
 
 
 def _limit(at_most: float) -> float:

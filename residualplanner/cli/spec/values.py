@@ -1,32 +1,48 @@
-"""The values that stand in a spec file: what is accepted, and what is said of anything else.
+"""The values in a spec file: which are accepted, and the message for any other.
 
-Reads: values as TOML's reader gives them.  Gives: the same, or the library's own nouns.
+Reads: values as TOML's parser gives them.  Gives: the same, or the library's own nouns.
 """
 
 import reprlib
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from residualplanner.domain import Into, Label
 from residualplanner.losses import MaxVariance, SumOfVariances
 
 
+class SpecTable(BaseModel):
+    """A TOML table: no fields but these, no values converted from one type to another."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def refusal(message: str) -> PydanticCustomError:
+    """The error that becomes this message, after where in the file it is."""
+    return PydanticCustomError("expected", "{message}", {"message": message})
+
+
+def unlike(expected: str, value: object) -> PydanticCustomError:
+    """The refusal of a value that is not what was expected."""
+    return refusal(f"{expected}, got {reprlib.repr(value)}")
+
+
 def checked(is_right: Callable[[Any], bool], expected: str) -> Callable[[Any], Any]:
-    """A validator that passes what is right as it is, and says what was expected otherwise."""
+    """A validator that accepts what is right, unchanged, and otherwise says what was expected."""
 
     def check(value: Any) -> Any:
         if not is_right(value):
-            raise PydanticCustomError("expected", "{message}", {"message": f"{expected}, got {reprlib.repr(value)}"})
+            raise unlike(expected, value)
         return value
 
     return check
 
 
 def is_label(value: object) -> bool:
-    """Whether a value may be the label of an attribute's value."""
+    """Whether a value can be a label."""
     return isinstance(value, str | int | bool)
 
 
@@ -43,7 +59,7 @@ _EXACT_SCHEMA = {"type": ["string", "number"], "examples": ["0.5"]}
 
 AnyLabel = Annotated[
     Label,
-    PlainValidator(checked(is_label, "expected a text, an integer or a truth value")),
+    PlainValidator(checked(is_label, "expected a string, an integer, true or false")),
     WithJsonSchema(LABEL_SCHEMA),
 ]
 Exact = Annotated[
@@ -59,11 +75,11 @@ Level = Annotated[
     PlainValidator(checked(lambda value: _is_number(value) and 0 < value < 1, "expected a number between 0 and 1")),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
 ]
-Share = Level
+Fraction = Level
 
 
 def _rule(value: Any) -> Any:
-    """What becomes of a record; ``{ into = label }`` is for labels that are called "error" or "drop"."""
+    """How a record is treated; ``{ into = label }`` is for labels that are called "error" or "drop"."""
     if isinstance(value, dict) and set(value) == {"into"} and is_label(value["into"]):
         return Into(value["into"])
     return checked(is_label, 'expected "error", "drop" or one of the attribute\'s values')(value)
@@ -82,8 +98,7 @@ def _loss(value: Any) -> SumOfVariances | MaxVariance:
         return SumOfVariances() if value == "sum" else MaxVariance()
     if isinstance(value, dict) and set(value) == {"sum"} and value["sum"] in _WEIGHTS:
         return SumOfVariances(value["sum"])
-    message = f'expected "sum", "max" or {{ sum = "equal" }} (or "cells" or "sqrt"), got {reprlib.repr(value)}'
-    raise PydanticCustomError("expected", "{message}", {"message": message})
+    raise unlike('expected "sum", "max" or { sum = "equal" } (or "cells" or "sqrt")', value)
 
 
 _WEIGHTS = ["cells", "equal", "sqrt"]

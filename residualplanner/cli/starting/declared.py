@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from residualplanner.cli.spec.file import UNDECLARED
-from residualplanner.cli.starting.toml_text import attribute_text, key_text
+from residualplanner.cli.starting.toml_text import attribute_text, key_text, number_text
 from residualplanner.domain import Attribute, Bins, Label
 
 #: The most values that are made of a smallest and a largest integer.
@@ -83,7 +83,9 @@ def of_range(name: str, smallest: float | None, largest: float | None, *, is_who
     """
     if smallest is None or largest is None:
         limits = "".join(
-            f" {word} {_number(limit)}" for word, limit in (("from", smallest), ("to", largest)) if limit is not None
+            f" {word} {number_text(limit)}"
+            for word, limit in (("from", smallest), ("to", largest))
+            if limit is not None
         )
         kind = "integers" if is_whole else "numbers"
         return Declared(name, None, f"{kind}{limits}: write {{ bins = [...] }}, or a number of codes 0, 1, ..")
@@ -91,7 +93,7 @@ def of_range(name: str, smallest: float | None, largest: float | None, *, is_who
         first, last = math.ceil(smallest), math.floor(largest)
         attribute = Attribute(name, last + 1) if first == 0 else Attribute(name, labels=range(first, last + 1))
         return Declared(name, attribute)
-    low, high = _number(smallest), _number(largest)
+    low, high = number_text(smallest), number_text(largest)
     kind = "integers" if is_whole else "numbers"
     return Declared(name, None, f"{kind} from {low} to {high}: write {{ bins = [{low}, ..., {high}] }}")
 
@@ -113,12 +115,6 @@ def _labels(values: list[Label]) -> list[Label]:
     if all(isinstance(value, int) or _INTEGER.fullmatch(value) for value in values):
         return [int(value) for value in values]
     return list(texts)
-
-
-def _number(number: float) -> str:
-    if math.isinf(number):
-        return "inf" if number > 0 else "-inf"
-    return str(int(number)) if float(number).is_integer() and abs(number) < 2**53 else repr(float(number))
 
 
 def _comment(note: str) -> list[str]:

@@ -15,37 +15,19 @@ from residualplanner.cli.starting.declared import Declared, of_edges, of_range, 
 from residualplanner.domain import Attribute
 from residualplanner.errors import DomainError, FileFormatError
 
-#: What the columns of a dictionary may be called: in lower case, without signs between words.
-HEADERS = {
-    "name": [
-        "variable",
-        "column",
-        "field",
-        "name",
-        "attribute",
-        "variablename",
-        "columnname",
-        "fieldname",
-        "variablefieldname",
-    ],
-    "value": ["value", "code", "category"],
-    "label": ["label", "meaning", "description", "valuelabel", "text"],
-    "type": ["type", "datatype", "fieldtype"],
-    "min": ["min", "minimum", "lower", "textvalidationmin"],
-    "max": ["max", "maximum", "upper", "textvalidationmax"],
-    "values": [
-        "values",
-        "categories",
-        "codes",
-        "levels",
-        "choices",
-        "allowedvalues",
-        "enum",
-        "choicescalculationsorsliderlabels",
-    ],
-    "bins": ["bins", "edges", "breaks"],
-    "size": ["size", "numberofvalues"],
+_SPELLINGS = {
+    "name": "variable column field name attribute variablename columnname fieldname variablefieldname",
+    "value": "value code category",
+    "label": "label meaning description valuelabel text",
+    "type": "type datatype fieldtype",
+    "min": "min minimum lower textvalidationmin",
+    "max": "max maximum upper textvalidationmax",
+    "values": "values categories codes levels choices allowedvalues enum choicescalculationsorsliderlabels",
+    "bins": "bins edges breaks",
+    "size": "size numberofvalues",
 }
+#: The names that the columns of a dictionary may have: in lower case, without signs between words.
+HEADERS = {word: spellings.split() for word, spellings in _SPELLINGS.items()}
 _WIDE = ("type", "min", "max", "values", "bins", "size")
 _WHOLE = re.compile(r"int(eger)?[0-9]*|whole|code|count|ordinal")
 _NUMBER = re.compile(r"num(ber|eric)?|float[0-9]*|double|real|decimal|continuous")

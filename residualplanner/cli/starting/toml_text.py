@@ -35,7 +35,7 @@ def attribute_text(attribute: Attribute) -> str:
     """
     fields: dict[str, str] = {}
     if attribute.bins is not None:
-        fields["bins"] = _list([_number(edge) for edge in attribute.bins.edges])
+        fields["bins"] = _list([number_text(edge) for edge in attribute.bins.edges])
         fields["labels"] = _list([_text(label) for label in attribute.bins.labels])
     elif attribute.labels is not None:
         fields["labels"] = _list([_label(label) for label in attribute.labels])
@@ -58,10 +58,16 @@ def _label(label: Label) -> str:
     return _text(label) if isinstance(label, str) else str(label)
 
 
-def _number(edge: float) -> str:
-    if math.isinf(edge):
-        return "inf" if edge > 0 else "-inf"
-    return str(int(edge)) if edge.is_integer() and abs(edge) < 2**53 else repr(edge)
+def number_text(number: float) -> str:
+    """A number as TOML, in the fewest digits that tell it from all others.
+
+    Example:
+        >>> number_text(1e6), number_text(0.5), number_text(-math.inf)
+        ('1000000', '0.5', '-inf')
+    """
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    return str(int(number)) if float(number).is_integer() and abs(number) < 2**53 else repr(float(number))
 
 
 def _list(items: list[str]) -> str:

@@ -103,8 +103,8 @@ class SavedTables(Tables):
     def frame(self, query: QueryLike) -> "pd.DataFrame":
         """The table of a query as its file has it: in the profile, at the level and in the order in which it was saved.
 
-        ``tables[query].to_frame()`` gives it in any profile, at any level and in any order of the attributes.  Errors are
-        those of ``tables[query]``.
+        ``tables[query].to_frame()`` gives it in any profile, at any level and in any order of the attributes.  The
+        errors are those of ``tables[query]``.
 
         Args:
             query: a query of the workload, its attributes in any order.
