@@ -1,6 +1,8 @@
-"""The command line: read files, call one function, write files.
+"""The command line: each command reads files, calls one function of the library, and writes files.
 
-Reads: what the user typed.  Gives: files, messages and an exit status: 0, 1 (the run failed), 2 (the input is wrong).
+Reads: what the user typed.
+Gives: files, messages and an exit status: 0, 1 (the run failed), 2 (the input is wrong).
+Whatever can be refused is refused before records are read and before anything is spent.
 """
 
 import signal

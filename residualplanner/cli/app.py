@@ -1,4 +1,4 @@
-"""The commands: what can be typed, and what each does in order.
+"""The commands: their arguments and options, and what each does in order.
 
 Reads: arguments.  Gives: calls of `steps`, messages.  typer's home.
 """
@@ -116,11 +116,11 @@ def init(
     *,
     is_dictionary: Annotated[
         bool,
-        typer.Option("--dictionary", help="SOURCE describes columns, and holds no records: read all of it."),
+        typer.Option("--dictionary", help="SOURCE describes columns and holds no records: read all of it."),
     ] = False,
     has_header: Annotated[
         bool,
-        typer.Option("--header", help="SOURCE is a CSV file of records whose first line holds names, and no record."),
+        typer.Option("--header", help="SOURCE is a CSV file of records whose first line holds names, not a record."),
     ] = False,
     table: Annotated[
         str | None, typer.Option(help="Which table of a schema that describes several.", metavar="NAME")
@@ -134,7 +134,7 @@ def init(
     Web), another spec, a data file, or, with --dictionary, a CSV file that lists names and values.
 
     Of a data file only the names of the columns are read, of a CSV file with --header: its first line is written into
-    the spec, so it must hold names. What values they can take is declared by hand, never taken from the records.
+    the spec, so it must hold names. The values they can take are declared by hand, never read from the records.
     """
     require_file(source, "init", SOURCE)
     path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
@@ -161,16 +161,16 @@ def plan(  # noqa: PLR0913
     loss: LossWord = None,
     level: SpecLevel = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a plan and an error table that are there; never another file.")
+        bool, typer.Option("--force", help="Replace an existing plan and error table; never another file.")
     ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Choose the noise and tell how accurate every table will be, without data.
+    """Choose the noise and compute how accurate every table will be, without data.
 
-    Writes the plan, and beside it the error table as CSV. After a change of the spec, --force writes both anew.
+    Writes the plan, and beside it the error table as CSV. After a change of the spec, --force writes both again.
 
-    What the spec says of budget, loss and level can be typed here instead, to compare, without editing it.
+    Budget, loss and level can be given here in place of the spec's, to compare plans without editing it.
     """
     from residualplanner.cli.replacing import require_place_for_plan
     from residualplanner.cli.runs import run_plan
@@ -218,7 +218,7 @@ def reconstruct(
     profile: Profile = "default",
     level: Annotated[
         float | None,
-        typer.Option("--level", help="The confidence level of margins of error; that of the profile if not given."),
+        typer.Option("--level", help="The confidence level of margins of error; the profile's if not given."),
     ] = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
@@ -232,9 +232,9 @@ def reconstruct(
     from residualplanner.cli.runs import run_reconstruct
     from residualplanner.cli.spec.file import OutputTable
 
-    asked = OutputTable(format=format, profile=profile, level=None if level is None else require_level(level))
+    wanted = OutputTable(format=format, profile=profile, level=None if level is None else require_level(level))
     run = rehearse_reconstruct if dry_run else run_reconstruct
-    run(path, folder, asked, Output(quiet, as_json))
+    run(path, folder, wanted, Output(quiet, as_json))
 
 
 @app.command()
@@ -244,7 +244,7 @@ def release(  # noqa: PLR0913
     folder: Folder,
     kept: Annotated[
         Path | None,
-        typer.Option("--keep", help="Keep the measurement, to make other tables of later.", metavar="FILE"),
+        typer.Option("--keep", help="Keep the measurement, for other tables later.", metavar="FILE"),
     ] = None,
     *,
     ledger: LedgerFile = None,
@@ -263,8 +263,8 @@ def release(  # noqa: PLR0913
 
     Every run spends the budget of the spec once more, and is charged to the ledger if one is named.
 
-    What is measured is written to a file before any table: to FILE, or beside DIR as DIR.measurement, which is removed
-    when the tables are there.
+    The measurement is written to a file before any table: to FILE, or beside DIR as DIR.measurement, which is removed
+    once the tables are written.
     """
     require_file(spec, "release", SPEC)
     require_records(data, "release")
@@ -280,9 +280,9 @@ def release(  # noqa: PLR0913
     if kept is None:
         require_no_measurement(measurement_beside(folder), folder)
     output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level, format, profile)
-    asked = overridden(read_spec(spec), spec, typed, output)
+    changed = overridden(read_spec(spec), spec, typed, output)
     run = rehearse_release if dry_run else partial(run_release, newlines_in_values=newlines_in_values)
-    run(asked, spec, data, folder, kept=kept, ledger=ledger, output=output)
+    run(changed, spec, data, folder, kept=kept, ledger=ledger, output=output)
 
 
 @app.command("compare")
@@ -315,14 +315,14 @@ def report(
     ),
     level: Level = 0.95,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a report and its figures that are there; never other files.")
+        bool, typer.Option("--force", help="Replace an existing report and its figures; never other files.")
     ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Write one page to decide from: privacy, the error of every table, where the budget goes.
 
-    The page stands alone and needs no network. Beside it comes a folder with its figures and their data.
+    The page is self-contained and needs no network. Beside it comes a folder with its figures and their data.
     """
     from residualplanner.cli.report import make_report
 
@@ -341,16 +341,15 @@ def show_ledger(  # noqa: PLR0913
         typer.Option(help="With --create: zcdp=1, pcost=1 or epsilon=1,delta=1e-9.", metavar="BUDGET"),
     ] = None,
     unlimited: Annotated[
-        str | None, typer.Option(help="With --create, in place of --budget: why there is none.", metavar="REASON")
+        str | None,
+        typer.Option(help="With --create, in place of --budget: the reason for having none.", metavar="REASON"),
     ] = None,
     neighbors: Annotated[
-        Literal["add-remove", "replace"], typer.Option(help="With --create: the neighbors that all costs are for.")
+        Literal["add-remove", "replace"], typer.Option(help="With --create: the definition of neighbors for all costs.")
     ] = "add-remove",
-    records_per_person: Annotated[
-        int, typer.Option(help="With --create: how many records one person has at most.", min=1)
-    ] = 1,
+    records_per_person: Annotated[int, typer.Option(help="With --create: the most records of one person.", min=1)] = 1,
     cost: Annotated[
-        str | None, typer.Option("--settle", help="The pcost that a torn last line counts for.", metavar="COST")
+        str | None, typer.Option("--settle", help="The pcost to count for a torn last line.", metavar="COST")
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,

@@ -1,4 +1,4 @@
-"""The names of the columns of a file of records, and nothing else of it.
+"""The names of the columns of a file of records, and nothing else in it.
 
 Reads: the first line of a CSV file, or the footer of a Parquet file.  Gives: names, and types where they are stored.
 """
@@ -17,7 +17,7 @@ from residualplanner.errors import DataError, FileFormatError
 
 
 def is_csv(path: Path) -> bool:
-    """Whether a file is CSV, maybe gzipped, by its name."""
+    """Whether a file is CSV, gzipped or not, by its name."""
     return path.name.lower().endswith((".csv", ".csv.gz"))
 
 
@@ -44,15 +44,15 @@ def csv_names(path: Path) -> list[str]:
 
 
 def _require_commas(path: Path) -> None:
-    """Raise FileFormatError if the first line falls into more columns at another sign than at commas."""
+    """Raise FileFormatError if another sign separates the first line into more columns than commas do."""
     line = _text_of_first_line(path)
     columns = {sign: _columns_at(line, sign) for sign in ",;\t|"}
     sign = max(columns, key=lambda sign: columns[sign])
     if columns[sign] > max(1, columns[","]):
         word = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}[sign]
         raise FileFormatError(
-            f"{path}: its columns are separated by {word}; records are read from files separated by commas. Write it "
-            f"anew, in Python with pandas.read_csv({path.name!r}, sep={sign!r}, dtype=str, keep_default_na=False)"
+            f"{path}: its columns are separated by {word}; records are read from files separated by commas. Convert "
+            f"it, in Python with pandas.read_csv({path.name!r}, sep={sign!r}, dtype=str, keep_default_na=False)"
             ".to_csv('commas.csv', index=False)"
         )
 
@@ -69,7 +69,7 @@ def parquet_types(path: Path) -> dict[str, str | None]:
     """The names and types of a Parquet file's columns, from its footer.
 
     Raises:
-        FileFormatError: it is no such file, or its columns have no names or the same.
+        FileFormatError: it is not a Parquet file, or its columns do not have different names.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -77,7 +77,7 @@ def parquet_types(path: Path) -> dict[str, str | None]:
     try:
         schema = pq.read_schema(path)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
-        raise FileFormatError(f"{path}: this is no Parquet file, or it is damaged") from None
+        raise FileFormatError(f"{path}: this is not a Parquet file, or it is damaged") from None
     types = {field.name: re.sub(r"[^ -~]+|<.*", "", str(field.type))[:40] for field in schema}
     if len(types) < len(schema) or not types or not all(types):
         raise FileFormatError(f"{path}: its columns must have names, all different")
@@ -87,7 +87,7 @@ def parquet_types(path: Path) -> dict[str, str | None]:
 def require_columns(path: Path, domain: Domain) -> None:
     """Check that a file of records has the domain's columns, before anything is spent on it.
 
-    Only a missing column is refused here: whatever else may be wrong is for the gate to find.
+    Only a missing column is refused here: measuring finds whatever else may be wrong.
 
     Raises:
         DataError: a column is missing; the columns found are not listed, as they may be a record.
@@ -112,7 +112,7 @@ def require_columns(path: Path, domain: Domain) -> None:
 
 
 def _folder_names(folder: Path) -> list[str]:
-    """The columns of the first file in a folder of Parquet files, and those that its path names: ``year=2020``."""
+    """The columns of the first file in a folder of Parquet files, and those in its path, such as ``year=2020``."""
     files = sorted(file for file in folder.rglob("*.parquet") if file.is_file())
     shown = (file for file in files if not any(part[0] in "_." for part in file.relative_to(folder).parts))
     first = next(shown, None)
@@ -145,7 +145,7 @@ def _text_of_first_line(path: Path) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a text may be a column's name rather than a value of the first record."""
+    """Whether a string may be a column's name rather than a value of the first record."""
     try:
         float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The whole flow on the Adult data, told step by step to somebody who sees it for the first time.
+"""The whole flow on the Adult data, explained step by step to somebody who sees it for the first time.
 
 Reads: the data that ship with the package.  Gives: a folder, and an account of what was done.
 """
@@ -24,30 +24,30 @@ LEVEL = 0.95
 _SHOWN = [("sex",), ("sex", "income>50K"), ("education-num", "sex", "income>50K"), ("age", "occupation", "income>50K")]
 
 _INTRODUCTION = """\
-Adult: 48,842 people of a United States census survey, 14 columns.  The records are public; here they stand in for
-confidential ones, of which no table may be published as it is.\
+Adult: 48,842 people of a United States census survey, 14 columns.  The records are public; here they stand for
+confidential ones, of which no exact table may be published.\
 """
 _TRUTH = """\
 One of them, with 95% margins of error.  The last column is there only because these records are public: with
-confidential ones nobody but their keeper may see it.\
+confidential ones nobody but their custodian may see it.\
 """
 _FILES = """\
   adult.toml               the spec: which columns, which tables, what budget; a comment for each choice
-  adult.plan               the plan made of it
+  adult.plan               the plan for it
   adult.parquet            the records, to try the commands on
   release/errors.csv       how accurate each table is
   release/index.csv        which file holds which table
   release/tables/          the tables: estimate, standard error, margin of error, confidence interval
   release/metadata.json    what their columns mean
-  release/manifest.json    how they were made, and what that cost
-  release/release.plan     the plan again, which the manifest is checked against\
+  release/manifest.json    how they were made, and at what cost
+  release/release.plan     the plan again, against which the manifest is checked\
 """
 _NEXT = """\
   Look at the tables and their errors on one page:
     residualplanner report {folder}/release -o demo-report.html
   Change the budget in {folder}/adult.toml, and see what that does to the errors:
     residualplanner plan {folder}/adult.toml -o other.plan
-  Make tables of it:
+  Make the tables of such a spec:
     residualplanner release {folder}/adult.toml {folder}/adult.parquet -o other-release
   Publish tables of your own records:
     residualplanner init YOUR.csv --header\
@@ -66,7 +66,7 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
 
         _heading("1. Plan: the best noise, and how accurate every table will be.  No record is read.", output)
         output.say(
-            f"All tables of up to {order} of the 14 columns are asked for, but those of more than {max_cells:,} cells."
+            f"The workload: all tables of up to {order} of the 14 columns, but those of more than {max_cells:,} cells."
         )
         plan = make_plan(spec, output)
         plan.save(partial / "adult.plan")
@@ -89,8 +89,8 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
 def _say_expected(plan: Plan, output: Output) -> None:
     """Print how accurate some tables will be."""
     rows = []
-    asked = set(map(frozenset, plan.workload))
-    for names in (names for names in _SHOWN if frozenset(names) in asked):
+    queries = set(map(frozenset, plan.workload))
+    for names in (names for names in _SHOWN if frozenset(names) in queries):
         moe = margin_factor(LEVEL) * float(plan.variance(names).max()) ** 0.5
         rows.append((" × ".join(names), number_text(plan.domain.cells(names)), f"± {number_text(moe)}"))
     output.say("\nIn 95 of 100 releases a cell is no further from its true count than:")

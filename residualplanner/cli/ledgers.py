@@ -1,6 +1,6 @@
-"""Ledgers on the command line: begin one, show one, settle a torn line, say what a release was charged.
+"""Ledgers on the command line: begin one, show one, settle a torn line, show the charge of a release.
 
-Reads: what the user typed.  Gives: Ledger, and lines and tables for people.
+Reads: what the user typed.  Gives: Ledger, and messages.
 """
 
 import re
@@ -24,7 +24,7 @@ def cost_of_text(text: str) -> Fraction:
     """The exact cost that was typed.
 
     Raises:
-        BudgetError: it is none.
+        BudgetError: it is not a cost.
 
     Example:
         >>> cost_of_text("1/3"), cost_of_text("0.5")
@@ -39,8 +39,8 @@ def begin_ledger(path: Path, budget: str | None, reason: str | None, terms: Mapp
     """Begin a ledger in a new file.
 
     Raises:
-        BudgetError: neither a budget nor a reason for having none was typed, or both, or they cannot be.
-        OSError: there is something at ``path`` already, or no file can be made there.
+        BudgetError: neither a budget nor a reason for having none was typed, or both, or they are invalid.
+        OSError: a file or folder exists at ``path``, or no file can be made there.
     """
     if (budget is None) == (reason is None):
         raise BudgetError("a ledger needs --budget such as zcdp=1, or --unlimited with a reason for having none")
@@ -49,11 +49,11 @@ def begin_ledger(path: Path, budget: str | None, reason: str | None, terms: Mapp
 
 
 def open_ledger(path: Path | None) -> Ledger | None:
-    """The ledger in a file, where one was named.
+    """The ledger in a file, if one was named.
 
     Raises:
         FileFormatError: it is damaged.
-        OSError: it is not there, or cannot be read or locked.
+        OSError: it does not exist, or cannot be read or locked.
     """
     return None if path is None else existing_ledger(path, "--ledger")
 
@@ -81,7 +81,7 @@ def say_charge(ledger: Ledger | None, output: Output) -> None:
 
 
 def say_ledger(ledger: Ledger, output: Output) -> None:
-    """Print a ledger: what it is for, its entries, what is left."""
+    """Print a ledger: its data set and budget, its entries, what is left."""
     budget, neighbors = ledger.budget, Neighbors(ledger.neighbors, ledger.records_per_person)
     limit = (
         f"unlimited: {ledger.reason}"
@@ -114,11 +114,11 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
     if ledger.is_torn:
         output.fact(
             "Torn",
-            "the last line is not whole: a run was killed while it was charged;",
+            "the last line is incomplete: a run was killed while it was charged;",
             "nothing more can be charged until you say what to count for it, with --settle COST",
         )
 
 
 def left_text(left: Fraction | None) -> str:
-    """What is left of a ledger's budget, in words, never too much of it."""
+    """What is left of a ledger's budget, in words, rounded down."""
     return "no limit" if left is None else f"pcost {decimal_text_down(left)} is left"

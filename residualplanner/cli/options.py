@@ -17,7 +17,7 @@ Data = Annotated[
 Folder = Annotated[Path, typer.Option("-o", "--output", help="The folder to make.", metavar="DIR")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Check, and say what would be read, spent and written; do none of it.")
+    bool, typer.Option("--dry-run", help="Check, and say what would be read, spent and written; do nothing.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
 Format = Annotated[
@@ -28,7 +28,7 @@ Profile = Annotated[
     Literal["default", "acs", "gls"],
     typer.Option(
         "--profile",
-        help="What stands beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard "
+        help="The columns beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard "
         "deviations, for generalized least squares (gls).",
     ),
 ]
@@ -38,13 +38,13 @@ SpecFormat = Annotated[
 ]
 SpecProfile = Annotated[
     Literal["default", "acs", "gls"] | None,
-    typer.Option("--profile", help="What stands beside the labels, in place of the spec's profile."),
+    typer.Option("--profile", help="The columns beside the labels, in place of the spec's profile."),
 ]
 NewlinesInValues = Annotated[
     bool,
     typer.Option(
         "--newlines-in-values",
-        help="In CSV, let a newline between quotes belong to the value; else every line is a record.",
+        help="In CSV, a newline between quotes belongs to the value; without this option every line is a record.",
     ),
 ]
 LedgerFile = Annotated[

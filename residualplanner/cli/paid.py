@@ -1,6 +1,6 @@
-"""What has been paid for is kept: a measurement is on the disk, whole, before anything is made of it.
+"""What has been paid for is kept: a measurement is on the disk, whole, before any table is computed from it.
 
-Reads: plans, paths, ledgers.  Gives: files that survive a failure, and words on what to do with them.
+Reads: plans, paths, ledgers.  Gives: files that survive a failure, and messages on what to do with them.
 """
 
 import errno
@@ -22,14 +22,14 @@ from residualplanner.workload import Workload
 
 #: Bytes of a measurement's file besides its numbers: names of arrays, labels of attributes.
 _HEADER = 2**16
-#: What file systems answer that cannot set space aside; only the file itself is tried there.
+#: The errors of file systems that cannot reserve space; there nothing is reserved.
 _NO_ANSWER = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
-#: Bytes for each cell and each table that files of a format take at least.
+#: The least bytes for each cell and each table in files of a format.
 _LEAST = {"parquet": (8, 1000), "csv": (25, 0), "xlsx": (10, 4000)}
 
 
 def measurement_beside(folder: Path) -> Path:
-    """Where a release keeps what it measured until its tables are there: beside their folder.
+    """The path of the measurement of a release until its tables are written: beside their folder.
 
     Example:
         >>> measurement_beside(Path("out")).name
@@ -39,17 +39,17 @@ def measurement_beside(folder: Path) -> Path:
 
 
 def require_no_measurement(kept: Path, folder: Path) -> None:
-    """Raise FileExistsError where an earlier release was stopped after it had paid for what it measured."""
+    """Raise FileExistsError if an earlier release was stopped after it had paid for its measurement."""
     if kept.exists() or kept.is_symlink():
         raise FileExistsError(
-            f"{kept} is there already: what an earlier run measured and has paid for, but made no tables of.\n"
-            f"Make them, at no further cost, with  {reconstructing(kept, folder)}\n"
+            f"{kept} exists already: an earlier run measured and paid for it, but wrote no tables.\n"
+            f"Write them, at no further cost, with  {reconstructing(kept, folder)}\n"
             "or move that file elsewhere to measure again, at the full cost"
         )
 
 
 def reconstructing(measurement: Path, folder: Path) -> str:
-    """The command that makes tables of a measurement."""
+    """The command that computes the tables of a measurement."""
     return command_text("reconstruct", measurement, "-o", folder)
 
 
@@ -64,18 +64,18 @@ def measurement_bytes(plan: Plan) -> int:
 def require_space(path: Path, size: int) -> None:
     """Raise OSError unless a file of so many bytes can be made at ``path`` now; none is left there.
 
-    Called before anything is spent: what is measured then will not fail to be written for want of space.
+    Called before anything is spent: then the measurement will not fail to be written for lack of space.
     """
     with suppress(_EnoughError), write_atomically(path) as file:
-        _set_aside(file.fileno(), size)
+        _reserve(file.fileno(), size)
         raise _EnoughError
 
 
 class _EnoughError(Exception):
-    """There is space; what was made to find out is removed."""
+    """There is space; the file or folder made to find out is removed."""
 
 
-def _set_aside(handle: int, size: int) -> None:
+def _reserve(handle: int, size: int) -> None:
     if hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(handle, 0, size)
@@ -93,8 +93,8 @@ def require_room_for_tables(
         folder: where the tables are to be; nothing is left there.
         workload: the tables.
         file_format: of their files.
-        measurement: where what is measured is kept until then, maybe on the same disk.
-        size: of its file, in bytes.
+        measurement: the path of the measurement until then, maybe on the same disk.
+        size: of the measurement, in bytes.
     """
     with suppress(_EnoughError), write_folder_atomically(folder):
         raise _EnoughError
@@ -115,24 +115,24 @@ def require_room_for_tables(
 
 @contextmanager
 def telling_loss(measurement: Path, ledger: Ledger | None) -> Iterator[None]:
-    """Tell, where the block fails to write what was measured, that it is lost, though paid for."""
+    """Add to an error, where the block fails to write a measurement, that it is lost, though paid for."""
     try:
         yield
     except BaseException as error:
         if not measurement.exists():
             charged = "" if ledger is None else ", and stays charged to the ledger"
-            error.add_note(f"What was measured is lost; its cost counts as spent{charged}.")
+            error.add_note(f"The measurement is lost; its cost counts as spent{charged}.")
         raise
 
 
 @contextmanager
 def telling_measurement(measurement: Path, folder: Path, *, is_release: bool) -> Iterator[None]:
-    """Tell, whatever the block raises, what is on the disk by then, and what comes next.
+    """Add to whatever the block raises what is on the disk by then, and what comes next.
 
     Args:
-        measurement: where what is measured goes; nothing is there before.
-        folder: where its tables are or will be.
-        is_release: whether the block makes these tables, too.
+        measurement: the path of the measurement; nothing is there before.
+        folder: the folder of its tables, now or later.
+        is_release: whether the block writes these tables, too.
     """
     try:
         yield
@@ -145,15 +145,15 @@ def telling_measurement(measurement: Path, folder: Path, *, is_release: bool) ->
 
 
 def _found(measurement: Path, folder: Path, *, is_release: bool) -> list[str]:
-    """What is on the disk, where anything is: files and folders appear whole or not at all."""
+    """What is on the disk, if anything: files and folders appear whole or not at all."""
     has_tables = is_release and folder.is_dir() and any(folder.iterdir())
     if has_tables:
-        also = f"; what was measured is safe in {measurement}" if measurement.exists() else ""
+        also = f"; the measurement is safe in {measurement}" if measurement.exists() else ""
         return [f"All tables are in {folder}, whole{also}."]
     if not measurement.exists():
         return []
     tables = "; no tables were written" if is_release else ""
     return [
-        f"What was measured, and has been paid for, is safe in {measurement}{tables}.",
+        f"The measurement, which has been paid for, is safe in {measurement}{tables}.",
         f"Next: {reconstructing(measurement, folder)}",
     ]

@@ -1,7 +1,7 @@
-"""What a command would do, told without doing it: --dry-run.
+"""What a command would do, said without doing it: --dry-run.
 
 Reads: specs, plans, measurements, ledgers, and the names of the columns of records.  Gives: messages, or the refusal
-that the command itself would end with.  Nothing is read of the records, nothing spent, nothing written.
+that the command itself would end with.  No record is read, nothing is spent, nothing is written.
 """
 
 import shutil
@@ -23,14 +23,14 @@ from residualplanner.measurement import load_measurement, require_measurable
 from residualplanner.plan import Plan, bytes_text, resource_estimate, seconds_text
 from residualplanner.workload import Workload
 
-#: What the program takes before it works on anything, in bytes: measured, and rounded up.
+#: The memory of the program before it works on anything, in bytes: measured, and rounded up.
 _AT_REST = 2**28
-#: How many times as large tables are as text or workbooks as they are as Parquet, or more.
+#: How many times as large tables are as CSV or workbooks as they are as Parquet, at least.
 _AS_TEXT = 4
 
 
 def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output) -> None:
-    """Tell what `runs.run_measure` would do."""
+    """Say what `runs.run_measure` would do."""
     say_workload(plan.workload, output)
     _measuring(plan, data, open_ledger(ledger), output)
     size = measurement_bytes(plan)
@@ -39,36 +39,36 @@ def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, ou
     _end(path, size, output)
 
 
-def rehearse_reconstruct(path: Path, folder: Path, asked: OutputTable, output: Output) -> None:
-    """Tell what `runs.run_reconstruct` would do."""
+def rehearse_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Output) -> None:
+    """Say what `runs.run_reconstruct` would do."""
     plan = load_measurement(path).plan
-    steps.require_tables(plan.workload, asked)
+    steps.require_tables(plan.workload, wanted)
     say_workload(plan.workload, output)
     output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
     output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
-    size = _say_tables(plan.workload, folder, asked.format, output)
+    size = _say_tables(plan.workload, folder, wanted.format, output)
     _say_memory(plan.workload, output, is_measured=False)
     _end(folder, size, output)
 
 
 def rehearse_release(
-    asked: SpecFile, spec: Path, data: Path, folder: Path, *, kept: Path | None, ledger: Path | None, output: Output
+    changed: SpecFile, spec: Path, data: Path, folder: Path, *, kept: Path | None, ledger: Path | None, output: Output
 ) -> None:
-    """Tell what `runs.run_release` would do; it plans, since that needs no records."""
+    """Say what `runs.run_release` would do; it plans, since that needs no records."""
     charged = open_ledger(ledger)
     with naming(spec):
-        plan = steps.make_plan(asked, output, is_written=True)
+        plan = steps.make_plan(changed, output, is_written=True)
     _measuring(plan, data, charged, output)
     size, measured = measurement_bytes(plan), kept or measurement_beside(folder)
     until = "" if kept else f", until {folder} is complete"
     _say_writing(f"{measured}: the noisy answers, some {bytes_text(size)}{until}", output, path=measured, size=size)
-    size += _say_tables(plan.workload, folder, asked.output.format, output)
+    size += _say_tables(plan.workload, folder, changed.output.format, output)
     _say_memory(plan.workload, output, is_measured=True)
     _end(folder, size, output)
 
 
 def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) -> None:
-    """Check and tell what measuring would read and spend."""
+    """Check and say what measuring would read and spend."""
     require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
     cost = require_measurable(plan, ledger=ledger)
@@ -80,7 +80,7 @@ def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) ->
         columns=list(plan.domain.names),
     )
     if ledger is None:
-        words, left = "no ledger is named, so nobody adds up what is spent", None
+        words, left = "no ledger is named, so nothing adds up what is spent", None
     else:
         left = None if ledger.remaining is None else ledger.remaining - cost
         words = f"entry {len(ledger.entries) + 1} of the ledger; then {left_text(left)}"
@@ -100,13 +100,13 @@ def _say_writing(text: str, output: Output, *, path: Path, size: int) -> None:
 
 
 def _say_memory(workload: Workload, output: Output, *, is_measured: bool, is_written: bool = True) -> None:
-    """Tell time and memory; how long the counting takes depends on the records, and is left out."""
+    """Say the time and memory; the time of the counting depends on the records, and is left out."""
     estimate = resource_estimate(workload)
     steps = [(estimate.measuring_seconds, estimate.measuring_bytes)] * is_measured
     steps += [(estimate.writing_seconds, estimate.writing_bytes)] * is_written
     seconds, size = sum(step[0] for step in steps), max(step[1] for step in steps) + _AT_REST
-    besides = ", besides the counting" if is_measured else ""
-    text = f"{seconds_text(seconds)}{besides}, and some {bytes_text(size)} of memory"
+    counting = " in addition to the counting" if is_measured else ""
+    text = f"{seconds_text(seconds)}{counting}, and some {bytes_text(size)} of memory"
     output.fact("Would take", text, event="would-take", seconds=seconds, bytes=int(size))
 
 
@@ -125,8 +125,8 @@ def _end(path: Path, size: int, output: Output) -> None:
             free=free,
         )
     output.say(
-        "Nothing was read of the records, spent or written.  All that can be checked without is in order"
-        f"{'' if free >= size else ', but for the disk'}.",
+        "No record was read, and nothing was spent or written.  All that can be checked without that is in order"
+        f"{'' if free >= size else ', except for the disk'}.",
         event="dry-run",
     )
     output.say("Next: the same command without --dry-run", event="next")

@@ -1,4 +1,4 @@
-"""What --force may replace: a plan and its error table, a report and its figures, and nothing else.
+"""What --force may replace: a plan and its error table, and nothing else.
 
 Reads: paths, and the beginnings of files.  Gives: refusals before any work.
 """
@@ -19,8 +19,8 @@ def require_place_for_plan(path: Path, *, force: bool) -> None:
 
     Args:
         path: the plan to write.
-        force: whether a plan and an error table that are there are replaced.  Another file, such as a measurement, a
-            ledger or records, never is.
+        force: whether an existing plan and error table are replaced.  Another file, such as a measurement, a ledger or
+            records, never is.
     """
     require_folder_around(path)
     _require_place(path, "a plan", _is_plan, force=force)
@@ -33,11 +33,11 @@ def _require_place(path: Path, kind: str, is_ours: Callable[[Path], bool], *, fo
     is_kind = path.is_file() and not path.is_symlink() and is_ours(path)
     if force and not is_kind:
         raise FileExistsError(
-            f"{path} is there already and is not {kind}; --force does not replace it, name another file"
+            f"{path} exists already and is not {kind}; --force does not replace it, name another file"
         )
     if not force and is_kind:
         raise FileExistsError(
-            f"{path} is there already and is not overwritten; replace it with --force, or name another file"
+            f"{path} exists already and is not overwritten; replace it with --force, or name another file"
         )
     if not force:
         require_free_file(path)

@@ -22,13 +22,13 @@ def make_report(source: Path, page: Path, *, level: float, force: bool, output: 
     with telling_outputs(page, figures):
         with output.progress("writing the report"):
             write_report(source, page, level=level, replace=force)
-        output.wrote(page, ": what is asked, what it costs, how accurate every table is; it needs no network.")
+        output.wrote(page, ": the workload, its privacy cost, how accurate every table is; it needs no network.")
         output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
         output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
 
 
 def _require_place(page: Path, *, force: bool) -> None:
-    """Refuse what is there, and say so if --force would not."""
+    """Refuse to replace files, and say so where --force would replace them."""
     try:
         require_free_report(page, replace=force)
     except FileExistsError as error:
@@ -38,5 +38,5 @@ def _require_place(page: Path, *, force: bool) -> None:
             require_free_report(page, replace=True)
         except FileExistsError:
             raise error from None
-        text = f"{page} or its folder {figures_folder(page)} is there already and is not overwritten"
+        text = f"{page} or its folder {figures_folder(page)} exists already and is not overwritten"
         raise FileExistsError(f"{text}; replace both with --force, or name another page") from None

@@ -1,9 +1,9 @@
 """What the commands that plan, measure and reconstruct do, in order.
 
-Reads: checked arguments.  Gives: files, and an account of them.
+Reads: checked arguments.  Gives: files, and messages about them.
 
 Whatever can be refused is refused before the records are opened and before anything is spent.  What has been paid for
-is on the disk, whole, before anything is made of it.
+is on the disk, whole, before any table is computed from it.
 """
 
 from pathlib import Path
@@ -31,13 +31,13 @@ from residualplanner.plan import Plan
 from residualplanner.reconstruction import Release, reconstruct
 
 
-def run_plan(asked: SpecFile, spec: Path, path: Path, output: Output) -> None:
+def run_plan(changed: SpecFile, spec: Path, path: Path, output: Output) -> None:
     """Write the plan of a spec, and its error table."""
     errors = steps.errors_path(path)
     with telling_outputs(path, errors):
         with naming(spec):
-            plan = steps.make_plan(asked, output)
-        steps.write_plan(plan, path, level=asked.output.chosen_level, output=output)
+            plan = steps.make_plan(changed, output)
+        steps.write_plan(plan, path, level=changed.output.chosen_level, output=output)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
         measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"))
         output.next(
@@ -49,7 +49,7 @@ def run_plan(asked: SpecFile, spec: Path, path: Path, output: Output) -> None:
 def run_measure(
     plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output, *, newlines_in_values: bool = False
 ) -> None:
-    """Write what is measured of the records."""
+    """Write the measurement of the records."""
     folder = path.with_suffix(".tables")
     with telling_measurement(path, folder, is_release=False):
         say_workload(plan.workload, output)
@@ -58,17 +58,17 @@ def run_measure(
         output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
 
-def run_reconstruct(path: Path, folder: Path, asked: OutputTable, output: Output) -> None:
+def run_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Output) -> None:
     """Write the tables of a measurement."""
     with telling_outputs(folder):
         tables = reconstruct(load_measurement(path))
-        steps.require_tables(tables.plan.workload, asked)
+        steps.require_tables(tables.plan.workload, wanted)
         say_workload(tables.plan.workload, output)
-        _write_tables(tables, folder, asked, output)
+        _write_tables(tables, folder, wanted, output)
 
 
 def run_release(
-    asked: SpecFile,
+    changed: SpecFile,
     spec: Path,
     data: Path,
     folder: Path,
@@ -78,20 +78,20 @@ def run_release(
     output: Output,
     newlines_in_values: bool = False,
 ) -> None:
-    """Plan, measure and reconstruct: the measurement stands beside the folder until that is complete, or for good."""
+    """Plan, measure and reconstruct; the measurement is kept beside the folder until that is complete, or for good."""
     measured = kept or measurement_beside(folder)
     with telling_measurement(measured, folder, is_release=True):
         charged = open_ledger(ledger)
         with naming(spec):
-            plan = steps.make_plan(asked, output, is_written=True)
+            plan = steps.make_plan(changed, output, is_written=True)
         size = measurement_bytes(plan)
-        require_room_for_tables(folder, plan.workload, asked.output.format, measurement=measured, size=size)
+        require_room_for_tables(folder, plan.workload, changed.output.format, measurement=measured, size=size)
         measurement = _measure_to(
             measured, plan, data, ledger=charged, output=output, newlines_in_values=newlines_in_values
         )
         if kept is not None:
-            output.wrote(kept, ": the noisy answers, of which reconstruct makes tables at no further cost.")
-        _write_tables(reconstruct(measurement), folder, asked.output, output)
+            output.wrote(kept, ": the noisy answers, from which reconstruct makes tables at no further cost.")
+        _write_tables(reconstruct(measurement), folder, changed.output, output)
         if kept is None:
             measured.unlink()
 
@@ -99,7 +99,7 @@ def run_release(
 def _measure_to(
     path: Path, plan: Plan, data: Path, *, ledger: Ledger | None, output: Output, newlines_in_values: bool
 ) -> Measurement:
-    """Measure, and write what was measured at once, to where it is known to have space."""
+    """Measure, and write the measurement at once, where there is known to be space for it."""
     require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
     require_space(path, measurement_bytes(plan))
@@ -111,6 +111,6 @@ def _measure_to(
     return measurement
 
 
-def _write_tables(release: Release, folder: Path, asked: OutputTable, output: Output) -> None:
-    steps.save_tables(release, folder, **dict(asked), output=output)
+def _write_tables(release: Release, folder: Path, wanted: OutputTable, output: Output) -> None:
+    steps.save_tables(release, folder, **dict(wanted), output=output)
     say_release(release, folder, output)

@@ -33,7 +33,7 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Pl
     return plan
 
 
-def require_tables(workload: Workload, asked: OutputTable) -> None:
+def require_tables(workload: Workload, wanted: OutputTable) -> None:
     """Refuse tables that could not be written, before anything is spent on them.
 
     Raises:
@@ -41,11 +41,11 @@ def require_tables(workload: Workload, asked: OutputTable) -> None:
         MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
     """
     require_writable(workload)
-    require_exportable(workload, asked.format, asked.profile)
+    require_exportable(workload, wanted.format, wanted.profile)
 
 
 def errors_path(plan_path: Path) -> Path:
-    """Where the error table of a plan stands: beside it.
+    """The path of the error table of a plan: beside it.
 
     Example:
         >>> errors_path(Path("census.plan")).name

@@ -1,6 +1,6 @@
-"""Which files each command takes, and what is said to a file of another kind.
+"""The kinds of file that each command reads, and the message for a file of another kind.
 
-Reads: paths.  Gives: errors that name what a file is and what is wanted; never what it holds.
+Reads: paths.  Gives: errors that say what a file is and what is wanted; never what it holds.
 """
 
 import os
@@ -15,11 +15,11 @@ from residualplanner.errors import FileFormatError
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What stands for one argument.
+    """The files that one argument may name.
 
     Attributes:
-        words: what it is, and where it comes from.
-        kinds: what passes; whatever else may be wrong with it is for its reader to say.
+        words: what they are, and where they come from.
+        kinds: which pass; whatever else may be wrong with one is found when it is read.
     """
 
     words: str
@@ -53,7 +53,7 @@ def require_file(path: Path, command: str, wanted: Wanted) -> None:
 
 
 def require_records(path: Path, command: str) -> None:
-    """The same for records, told by the name alone: what files of records hold is not looked at.
+    """As `require_file` for records, by the name alone: the content of files of records is not looked at.
 
     Raises:
         As `require_file`.
@@ -74,5 +74,5 @@ def require_records(path: Path, command: str) -> None:
 def _require_kind(path: Path, found: FileKind, command: str, wanted: Wanted) -> None:
     if found in wanted.kinds:
         return
-    place = f", which is for {found.command}" if found.command else ""
-    raise FileFormatError(f"{path} is {found.name}{place}; {command} wants {wanted.words}")
+    purpose = f", which is for {found.command}" if found.command else ""
+    raise FileFormatError(f"{path} is {found.name}{purpose}; {command} wants {wanted.words}")

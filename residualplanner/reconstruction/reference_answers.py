@@ -1,10 +1,10 @@
 """Answers of bases by set, as if every attribute had been measured with one basis in all sets.
 
-Reads: a measurement.  Gives: residual answers that tables are rebuilt from as from those of any plan.
+Reads: a measurement.  Gives: residual answers, from which tables are reconstructed as from those of any plan.
 
-The basis R of an attribute in the set of it alone is its *reference*.  What the reference bases would ask of a set's
-table is a linear function of the set's own answers and of what they would ask of its subsets, for all bases of an
-attribute answer the same queries.
+The basis R of an attribute in the set of it alone is its *reference*.  The answers of the reference bases in a set are
+a linear function of the set's own answers and of the reference answers in its subsets, since all bases of an attribute
+answer the same queries.
 Source: spec eq. (38).
 """
 
@@ -25,7 +25,7 @@ from residualplanner.strategy import BasisGroups, basis_groups, constant_strateg
 
 
 def reference_answers(measurement: Measurement) -> IntegerResiduals | FloatResiduals:
-    """What the reference bases would have answered: the answers themselves if the plan has no bases by set.
+    """The answers that the reference bases would have given: the answers themselves if no bases vary between sets.
 
     With ``r_A = (kron R) v_A``, and ``w_A`` the answers of the set A, which was measured with bases ``[u | G]``::
 
@@ -37,16 +37,16 @@ def reference_answers(measurement: Measurement) -> IntegerResiduals | FloatResid
     Cost: O(cells * n) for each attribute of a set whose basis is not the reference, and a float for each answer.
     Source: spec eq. (38), with R applied to both sides.
     """
-    plan, told = measurement.plan, measurement.residuals
+    plan, measured = measurement.plan, measurement.residuals
     if not plan.strategy.varying.any():
-        return told
+        return measured
     found = _Found(plan)
-    for sets in _alike(told.groups, found.groups):
-        own, reference = int(told.groups.group[sets[0]]), int(found.groups.group[sets[0]])
-        changes = _changes(told.groups.bases[own], found.groups.bases[reference])
-        maps = _answer_map(told.groups.bases[own], changes)
-        stored, divisor, rows = told.stored(own), told.divisor(own), told.groups.row[sets]
-        step = max(1, BATCH_CELLS // math.prod(told.groups.answer_shapes[own]))
+    for sets in _sets_in_both(measured.groups, found.groups):
+        own, reference = int(measured.groups.group[sets[0]]), int(found.groups.group[sets[0]])
+        changes = _changes(measured.groups.bases[own], found.groups.bases[reference])
+        maps = _answer_map(measured.groups.bases[own], changes)
+        stored, divisor, rows = measured.stored(own), measured.divisor(own), measured.groups.row[sets]
+        step = max(1, BATCH_CELLS // math.prod(measured.groups.answer_shapes[own]))
         for first, last in pairwise([*range(0, len(sets), step), len(sets)]):
             part = sets[first:last]
             answers = np.true_divide(stored[rows[first:last]], divisor).astype(np.float64, copy=False)
@@ -60,11 +60,11 @@ def reference_answers(measurement: Measurement) -> IntegerResiduals | FloatResid
 
 
 class _Change(NamedTuple):
-    """What becomes of an axis whose basis ``[u | G]`` is not the reference R.
+    """The change of an axis whose basis ``[u | G]`` is not the reference R.
 
     Attributes:
         G (m, m): R G.
-        u (m, 1, .., 1): R u, with the axis in its place in a stack of tables.
+        u (m, 1, .., 1): R u, along the axis of a stack of tables.
     """
 
     G: FloatArray
@@ -72,14 +72,14 @@ class _Change(NamedTuple):
 
 
 def _changes(own: Sequence[Basis], reference: Sequence[Basis]) -> dict[int, _Change]:
-    """For each axis, counted from 0, whose basis is not the reference: what becomes of it."""
+    """The change of each axis, counted from 0, whose basis is not the reference."""
     codes, found = basis_codes([*own, *reference]), {}
     for axis in np.flatnonzero(codes[: len(own)] != codes[len(own) :]).tolist():
         R, basis = reference[axis].matrix, own[axis]
         assert R is not None
         assert basis.G is not None
-        share = R @ basis.absent_vector()
-        found[axis] = _Change(R @ basis.G, share.reshape(-1, *(1,) * (len(own) - axis - 1)))
+        u = R @ basis.absent_vector()
+        found[axis] = _Change(R @ basis.G, u.reshape(-1, *(1,) * (len(own) - axis - 1)))
     return found
 
 
@@ -93,12 +93,13 @@ def _answer_map(own: Sequence[Basis], changes: Mapping[int, _Change]) -> Product
 def _spread(
     lower: Callable[[int], FloatArray], changes: Mapping[int, _Change], left_out: int, axes: Sequence[int]
 ) -> FloatArray:
-    """The answers of sets without some attributes, less what those without more say along ``axes``.
+    """The answers of sets without some attributes, less ``R u`` times those of their subsets along ``axes``.
 
     ``(kron over the axes of I - R u 1^T) r``, where the sums along an axis are the answers without it.
 
     Args:
-        lower: of sets without attributes, the bits of a number, gives their answers, with one entry on their axes.
+        lower: gives the answers of the sets without the attributes in the bits of a number, which have one entry on
+            their axes.
         changes: by axis.
         left_out: which attributes are left out.
         axes: others, each of which changes.
@@ -106,8 +107,8 @@ def _spread(
     if not axes:
         return lower(left_out)
     axis, others = axes[0], axes[1:]
-    said = _spread(lower, changes, left_out | 1 << axis, others)
-    return _spread(lower, changes, left_out, others) - changes[axis].u * said
+    smaller = _spread(lower, changes, left_out | 1 << axis, others)
+    return _spread(lower, changes, left_out, others) - changes[axis].u * smaller
 
 
 class _Found:
@@ -123,11 +124,11 @@ class _Found:
         self._blocks = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
     def put(self, sets: NDArray[np.int64], answers: FloatArray) -> None:
-        """Take the answers (b, m_1, .., m_k) of sets (b,) of one group."""
+        """Keep the answers (b, m_1, .., m_k) of sets (b,) of one group."""
         self._blocks[self.groups.group[sets[0]]][self.groups.row[sets]] = answers
 
     def lower(self, sets: NDArray[np.int64]) -> Callable[[int], FloatArray]:
-        """What gives the answers of subsets of sets (b,) of one group: those without some of their attributes."""
+        """A function that gives the answers of subsets of sets (b,) of one group, without some of their attributes."""
         order = int(self._closure.orders[sets[0]])
         positions = self._closure.subset_positions(self._closure.blocks[order][sets - self._closure.offsets[order]])
         shape = self.groups.answer_shapes[self.groups.group[sets[0]]]
@@ -145,8 +146,8 @@ class _Found:
         return FloatResiduals(self.groups, frozen(self._values))
 
 
-def _alike(own: BasisGroups, reference: BasisGroups) -> Iterator[NDArray[np.int64]]:
-    """The numbers of the sets that are in one group both here and there, ascending, those of fewer attributes first."""
+def _sets_in_both(own: BasisGroups, reference: BasisGroups) -> Iterator[NDArray[np.int64]]:
+    """The numbers of the sets of each pair of groups, ascending, those of fewer attributes first."""
     pair = own.group * (reference.group.max() + 1) + reference.group
     by_pair = np.argsort(pair, kind="stable")
     yield from np.split(by_pair, np.flatnonzero(np.diff(pair[by_pair])) + 1)

@@ -28,8 +28,8 @@ class Stack(NamedTuple):
     """Tables of the same bases and kinds.
 
     Attributes:
-        rows (b,): which of the queries asked for these are, ascending.
-        kinds (k,): what is asked of each attribute.
+        rows (b,): the numbers of their queries among those given, ascending.
+        kinds (k,): the kind of query on each attribute.
         estimates (b, q_1, .., q_k): in counts, read-only.
     """
 
@@ -39,14 +39,14 @@ class Stack(NamedTuple):
 
 
 class Reconstructor:
-    """Rebuilds tables from the answers of a measurement."""
+    """Reconstructs tables from the residual answers of a measurement."""
 
     def __init__(self, measurement: Measurement) -> None:
         self._closure = measurement.plan.closure
         self._residuals = reference_answers(measurement)
         self._bases = measurement.plan.strategy.of_attributes
         self._codes = basis_codes(self._bases)
-        # Kept with the rebuilder, not with the module: maps hold the matrices of one plan's bases.
+        # Kept with the object, not with the module: maps hold the matrices of one plan's bases.
         self._axis_maps: dict[tuple[int, Kind], AxisMap] = {}
         self._table_map = lru_cache(_KEPT)(self._new_table_map)
 
@@ -61,7 +61,7 @@ class Reconstructor:
 
         Args:
             attributes (m, k): sets of the closure, ascending; attributes of a single value may be among them.
-            kinds (m, k): which of ``names`` is asked of each attribute.
+            kinds (m, k): the kind of query on each attribute, as an index into ``names``.
             names: kinds of query that the bases of these attributes span.
             scratch: memory to work in.
 
@@ -83,22 +83,22 @@ class Reconstructor:
         rows: NDArray[np.int64],
         scratch: Scratch,
     ) -> Iterator[Stack]:
-        """The tables of queries that have attributes of a single value at the same places."""
+        """The tables of queries that have attributes of a single value along the same axes."""
         kept = ~self._closure.trivial[attributes[0]]
         groups = self._residuals.groups
         subsets = self._closure.subset_positions(attributes[:, kept])
         group, row = groups.group[subsets], groups.row[subsets]
-        for same in _equal(_alike(group[:, -1], kinds)):
+        for same in _equal(_pair_numbers(group[:, -1], kinds)):
             numbers = group[same[0]].tolist()
             blocks = [self._residuals.stored(number) for number in numbers]
             divisors = [self._residuals.divisor(number) for number in numbers]
-            asked = tuple(names[code] for code in kinds[same[0]].tolist())
-            maps = self._table_map(tuple(self._codes[attributes[same[0]]].tolist()), asked)
+            chosen = tuple(names[code] for code in kinds[same[0]].tolist())
+            maps = self._table_map(tuple(self._codes[attributes[same[0]]].tolist()), chosen)
             cells = max(math.prod(maps.columns), math.prod(maps.rows))
             pieces = max(1, min(len(same), round(len(same) * cells / BATCH_CELLS)))
             for part in np.array_split(same, pieces):
                 tables = tables_of_residuals(blocks, row[part], divisors=divisors, maps=maps, scratch=scratch)
-                yield Stack(rows[part], asked, frozen(tables))
+                yield Stack(rows[part], chosen, frozen(tables))
 
     def _new_table_map(self, codes: tuple[int, ...], kinds: tuple[Kind, ...]) -> ProductMap:
         return ProductMap([self._axis_map(code, kind) for code, kind in zip(codes, kinds, strict=True)])
@@ -109,7 +109,7 @@ class Reconstructor:
         return self._axis_maps[code, kind]
 
 
-def _alike(group: NDArray[np.int64], kinds: NDArray[np.int16]) -> NDArray[np.int64]:
+def _pair_numbers(group: NDArray[np.int64], kinds: NDArray[np.int16]) -> NDArray[np.int64]:
     """A number for each row (m,), equal where both the ``group`` (m,) and all ``kinds`` (m, k) are."""
     if (kinds == kinds[:1]).all():
         return group
@@ -124,7 +124,7 @@ def _patterns(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _equal(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The places of each distinct number, ascending."""
+    """The indices of each distinct number, ascending."""
     if len(numbers) < 2 or (numbers == numbers[0]).all():
         return [np.arange(len(numbers))] if len(numbers) else []
     by_number = np.argsort(numbers, kind="stable")

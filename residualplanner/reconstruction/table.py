@@ -61,8 +61,8 @@ class Table:
 
     Attributes:
         plan: what was measured, with how much noise.
-        positions: where each attribute stands in the domain.
-        kinds: what is asked of each attribute.
+        positions: of the attributes in the domain.
+        kinds: the kind of query on each attribute.
         estimate (q_1, .., q_k): the estimates in counts, read-only, an axis for each attribute.  They can be negative.
     """
 
@@ -84,7 +84,7 @@ class Table:
 
     @property
     def labels(self) -> tuple[tuple[object, ...], ...]:
-        """For each axis what its entries are about."""
+        """The labels along each axis: what its entries are about."""
         attributes = self.plan.domain.attributes
         return tuple(
             kind.labels(attributes[position]) for position, kind in zip(self.positions, self.kinds, strict=True)
@@ -148,11 +148,11 @@ class Table:
         """The table in tidy form: one row per cell, in C order.
 
         Args:
-            level: the confidence level of margins and intervals, between 0 and 1; that of the profile if not given.
+            level: the confidence level of margins and intervals, between 0 and 1; the profile's if not given.
             profile: "default" (level 0.95), "acs" (level 0.90) or "gls".
 
         Returns:
-            The attributes' labels, then what the profile has: ``estimate``, ``std_err``, ``moe``, ``conf_level``,
+            The attributes' labels, then the columns of the profile: ``estimate``, ``std_err``, ``moe``, ``conf_level``,
             ``ci_low`` and ``ci_high`` by default; ``E``, the estimate, and ``M``, its margin of error, in "acs";
             ``query``, the cell in words, ``estimate`` and ``std_dev`` in "gls".
 
@@ -162,17 +162,17 @@ class Table:
         """
         import pandas as pd
 
-        asked, chosen = profile_named(profile), level_of(profile, level)
-        require_free_names(self.names, asked)
-        places = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
+        chosen = profile_named(profile)
+        require_free_names(self.names, chosen)
+        indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
         columns: dict[str, object] = {
-            name: pd.Series(list(labels)).take(place).array
-            for name, labels, place in zip(self.names, self.labels, places, strict=True)
+            name: pd.Series(list(labels)).take(index).array
+            for name, labels, index in zip(self.names, self.labels, indices, strict=True)
         }
-        if asked.is_described:
+        if chosen.is_described:
             columns[QUERY] = cell_words(self.names, self.labels)
-        numbers = asked.numbers(self.estimate.ravel(), self.std_err.ravel(), chosen)
-        columns.update(zip((name for name, _ in asked.columns), numbers, strict=True))
+        numbers = chosen.numbers(self.estimate.ravel(), self.std_err.ravel(), level_of(profile, level))
+        columns.update(zip((name for name, _ in chosen.columns), numbers, strict=True))
         return pd.DataFrame(columns)
 
 
@@ -181,7 +181,7 @@ def cell_words(names: Sequence[str], labels: Sequence[Sequence[object]]) -> list
 
     Args:
         names: of the attributes.
-        labels: of each attribute what its entries are about.
+        labels: of each attribute, in the order of its axis.
 
     Example:
         >>> cell_words(["sex", "yes"], [["F", "M"], [False, True]])

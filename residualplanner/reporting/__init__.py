@@ -1,4 +1,9 @@
-"""Error reports: a page to decide from, and the pictures in it."""
+"""Reports on plans and releases: a page to decide from, and its figures.
+
+Reads: a plan, a release, or the path of one.
+Gives: an HTML page, and a folder with its figures, their data and the error table.
+What a report says of privacy and accuracy follows from the plan; of a release only estimates are read.
+"""
 
 from residualplanner.reporting.drawing import drawing, svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_data, spread_by_order

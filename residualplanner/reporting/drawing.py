@@ -1,6 +1,6 @@
-"""From a matplotlib figure to SVG: the same bytes for the same figure, text as text.  matplotlib's home.
+"""From a matplotlib figure to SVG: the same bytes for the same figure, with its text as text.  matplotlib's home.
 
-Reads: figures.  Gives: SVG files, and the same pictures to stand in a page, where they take on its colors.
+Reads: figures.  Gives: SVG files, and elements of a page that have its colors.
 """
 
 import io
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 INK, QUIET, FAINT = "#1b1f24", "#6a737d", "#d5dae0"
 BLUE, ORANGE, GREEN, PURPLE, RED, SKY = "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9"
 
-#: What a page calls these colors, so that it can have darker and lighter ones.
+#: The names of these colors in a page, which can so have darker and lighter ones.
 _ROLES = {
     INK: "--ink",
     QUIET: "--quiet",
@@ -101,13 +101,13 @@ def drawing() -> Iterator[None]:
 
 
 def missing_extra(package: str) -> MissingExtraError:
-    """What to do where a package of the extra is not installed."""
+    """The error where a package of the extra is not installed."""
     message = f"a report needs {package}, which is not installed: pip install 'residualplanner[report]'"
     return MissingExtraError(message, extra="report")
 
 
 def svg_of(draw: "Callable[[], Figure]") -> str:
-    """The SVG file of what ``draw`` draws; equal figures give equal text.
+    """The SVG file of a figure; equal figures give equal files.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -123,9 +123,9 @@ def inline_svg(svg: str, name: str, *, title: str, description: str) -> str:
 
     Args:
         svg: from `svg_of`.
-        name: of the plot, unique in the page.
-        title: what it is called.
-        description: what it shows, for those who do not see it.
+        name: of the picture, unique in the page.
+        title: of the picture.
+        description: what it shows, for readers who do not see it.
     """
 
     def adapted(tag: re.Match[str]) -> str:
@@ -135,5 +135,5 @@ def inline_svg(svg: str, name: str, *, title: str, description: str) -> str:
     head, body = element.split(">", 1)
     head = re.sub(r' (width|height)="[^"]*"', "", head)
     ids = f"{name}-title {name}-desc"
-    told = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
-    return f'{head} role="img" aria-labelledby="{ids}">{told}{body}'
+    titles = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
+    return f'{head} role="img" aria-labelledby="{ids}">{titles}{body}'

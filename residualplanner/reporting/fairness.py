@@ -17,7 +17,7 @@ from residualplanner.reporting.subject import Subject
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The weightings of the paper's figures 1, 2 and 3, and what they are called in a report.
+#: The weightings of the paper's figures 1, 2 and 3, and their descriptions in a report.
 WEIGHTINGS = {
     "equal": "every table counts the same",
     "cells": "every cell counts the same",

@@ -1,4 +1,4 @@
-"""The figures of a report: each a picture, what it says in words, and the data behind it.
+"""The figures of a report: each a picture, its caption, and its data.
 
 Reads: Subject.  Gives: Figures.
 """
@@ -36,10 +36,10 @@ class Figure:
     Attributes:
         name: of its files, in lower-case words.
         title: above it.
-        caption: what to see in it.
+        caption: what it shows.
         svg: the file.
         data: all that is drawn, and more that there was no room for.
-        head: the headings of the small table that stands for the picture.
+        head: the headings of the small table with the numbers of the picture.
         rows: its rows.
     """
 
@@ -62,7 +62,7 @@ def figures_of(subject: Subject) -> Iterator[Figure]:
 
 
 def names_of(errors: "pd.DataFrame") -> list[str]:
-    """What the queries of an error table are called."""
+    """The names of the queries of an error table."""
     return [table_text(query, str(kinds)) for query, kinds in zip(errors["query"], errors["kinds"], strict=True)]
 
 
@@ -77,7 +77,7 @@ def order_text(order: int) -> str:
 
 
 def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
-    """For each order its tables, and the least, median and largest standard error of a cell, as texts."""
+    """For each order its tables, and the least, median and largest standard error of a cell, as strings."""
     rows = spread_by_order(data)
     texts = iter(column_texts([number for row in rows for number in row[2:]]))
     return [(order_text(row[0]), number_text(row[1]), *islice(texts, 3)) for row in rows]
@@ -91,8 +91,8 @@ def _budget_by_order(subject: Subject) -> Figure:
     return Figure(
         name="budget-by-order",
         title="Budget by order",
-        caption=f"Tables of {names[largest]} take the most: {percent_text(shares[largest])} of the privacy budget. "
-        "What several tables use together is split between them in proportion to what each takes of its noise.",
+        caption=f"Tables of {names[largest]} use the most: {percent_text(shares[largest])} of the privacy budget. "
+        "The cost of noise that several tables have in common is split in proportion to its variance in each.",
         svg=svg_of(partial(draw_shares, names, shares, title="share of the privacy budget")),
         data=data,
         head=("Order", "Tables", "Cells", "Share of budget"),
@@ -104,23 +104,23 @@ def _budget_by_order(subject: Subject) -> Figure:
 
 
 def _budget_by_query(subject: Subject) -> Figure:
-    shares = subject.errors["privacy_share"].to_numpy()
-    first = np.argsort(-shares, kind="stable")
+    every = subject.errors["privacy_share"].to_numpy()
+    first = np.argsort(-every, kind="stable")
     top = subject.errors.iloc[first[:NAMED]]
-    names, told = names_of(top), top["privacy_share"].tolist()
-    first_ones = f"The {len(told)} tables of {len(shares):,} that take the most"
+    names, shares = names_of(top), top["privacy_share"].tolist()
+    first_ones = f"The {len(shares)} tables of {len(every):,} that use the most"
     return Figure(
         name="budget-by-query",
         title="Budget by table",
-        caption=f"{first_ones}, together {percent_text(sum(told))} of the privacy budget."
-        if len(told) < len(shares)
-        else "The tables in the order of what they take of the privacy budget.",
-        svg=svg_of(partial(draw_shares, names, told, title="share of the privacy budget")),
+        caption=f"{first_ones}, together {percent_text(sum(shares))} of the privacy budget."
+        if len(shares) < len(every)
+        else "The tables in the order of their shares of the privacy budget.",
+        svg=svg_of(partial(draw_shares, names, shares, title="share of the privacy budget")),
         data=subject.errors.iloc[first[:_KEPT]][["query", "kinds", "order", "cells", "privacy_share"]],
         head=("Table", "Cells", "Share of budget"),
         rows=[
             (name, number_text(cells), percent_text(share))
-            for name, cells, share in zip(names, top["cells"], told, strict=True)
+            for name, cells, share in zip(names, top["cells"], shares, strict=True)
         ],
     )
 
@@ -136,7 +136,7 @@ def _fairness(subject: Subject) -> Figure:
     beside = (
         f"For the same budget these would be {_listed(others)}."
         if others
-        else "Other weightings were not planned here: it would take long, or the queries are not known well enough."
+        else "Other weightings were not planned here: that would take long, or bases vary between sets."
     )
     return Figure(
         name="fairness",

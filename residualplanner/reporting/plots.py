@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Orders 0, 1, ..: color, marker, size; what is above shares the last.
+#: Orders 0, 1, ..: color, marker, size; all higher orders have the last.
 LOOKS = (
     (INK, "*", 9.0),
     (BLUE, "o", 4.0),
@@ -32,7 +32,7 @@ LOOKS = (
     (QUIET, "X", 4.4),
 )
 _WIDTH = 7.2
-#: Points nearer than this part of a panel fall on one spot, and are drawn once.
+#: Points within this fraction of a panel coincide, and are drawn once.
 _SPOT = 1 / 160
 _FEWEST_PANELS_OF_TWO_ROWS = 4
 
@@ -40,10 +40,10 @@ _FEWEST_PANELS_OF_TWO_ROWS = 4
 def draw_shares(names: Sequence[str], shares: Sequence[float], *, title: str) -> "Figure":
     """Bars, the share of the budget written at the end of each."""
     figure, axes = _bars(len(names))
-    places = np.arange(len(names))
-    axes.barh(places, shares, color=BLUE, height=0.68)
-    for place, share in zip(places.tolist(), shares, strict=True):
-        axes.annotate(percent_text(share), (share, place), (4, 0), textcoords="offset points", va="center")
+    rows = np.arange(len(names))
+    axes.barh(rows, shares, color=BLUE, height=0.68)
+    for row, share in zip(rows.tolist(), shares, strict=True):
+        axes.annotate(percent_text(share), (share, row), (4, 0), textcoords="offset points", va="center")
     _name_rows(axes, names)
     axes.set_xlim(0, 1.16 * max([*shares, 1e-9]))
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
@@ -62,7 +62,7 @@ def fairness_figure(
     Args:
         data: from a name to what `fairness_data` gives.
         titles: what to write above a panel instead of its name.
-        std_errs: more standard errors that the axis has room for, so that several figures compare, in counts.
+        std_errs: more standard errors that the axis covers, in counts, so that several figures can be compared.
 
     Source: paper section 6.2, figures 1 to 3.
     """
@@ -94,12 +94,12 @@ def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence
     from matplotlib.lines import Line2D
 
     figure, axes = _bars(len(names))
-    places = np.arange(len(names))
-    axes.hlines(places, np.minimum(margins, targets), np.maximum(margins, targets), color=FAINT, linewidth=3)
-    axes.plot(targets, places, "|", color=INK, markersize=13, markeredgewidth=2)
+    rows = np.arange(len(names))
+    axes.hlines(rows, np.minimum(margins, targets), np.maximum(margins, targets), color=FAINT, linewidth=3)
+    axes.plot(targets, rows, "|", color=INK, markersize=13, markeredgewidth=2)
     good = np.asarray(met, dtype=np.bool_)
-    axes.plot(np.asarray(margins)[good], places[good], "o", color=BLUE)
-    axes.plot(np.asarray(margins)[~good], places[~good], "X", color=RED, markersize=8)
+    axes.plot(np.asarray(margins)[good], rows[good], "o", color=BLUE)
+    axes.plot(np.asarray(margins)[~good], rows[~good], "X", color=RED, markersize=8)
     _name_rows(axes, names)
     axes.set_xscale("log")
     _log_axis(axes, "x", _log_limits(np.concatenate([margins, targets])))
@@ -116,20 +116,20 @@ def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence
 def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
     """Estimates with two intervals each: a thick bar for the cell by itself, a thin one for all cells at once."""
     figure, axes = _bars(len(table.labels))
-    places, estimates = np.arange(len(table.labels)), table.estimates
+    rows, estimates = np.arange(len(table.labels)), table.estimates
     for margins, label, color, width in (
         (table.joint_margins, labels[1], QUIET, 1),
         (table.margins, labels[0], SKY, 6),
     ):
-        axes.hlines(places, estimates - margins, estimates + margins, color=color, linewidth=width, label=label)
-    axes.plot(estimates, places, "o", color=INK, markersize=3, label="estimate")
+        axes.hlines(rows, estimates - margins, estimates + margins, color=color, linewidth=width, label=label)
+    axes.plot(estimates, rows, "o", color=INK, markersize=3, label="estimate")
     _name_rows(axes, [" · ".join(cell) for cell in table.labels])
     axes.axvline(0, color=QUIET, linewidth=0.8)
     axes.xaxis.set_major_formatter(lambda value, _: number_text(value))
     axes.set_xlabel("records")
     axes.set_title(short_text(" · ".join(table.names), 90), fontweight="normal", color=QUIET)
-    handles, told = axes.get_legend_handles_labels()
-    figure.legend(handles[::-1], told[::-1], loc="outside upper center", ncols=3)
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles[::-1], names[::-1], loc="outside upper center", ncols=3)
     return figure
 
 
@@ -151,7 +151,7 @@ def _name_rows(axes: "Axes", names: Sequence[str]) -> None:
 
 
 def _scatter(panel: "Axes", frame: "pd.DataFrame", sizes: tuple[float, float], limits: tuple[float, float]) -> None:
-    """One marker for each spot that a table falls on, order by order; large orders below."""
+    """One marker for each point of some tables, order by order; large orders below."""
     panel.set_xscale("log")
     panel.set_yscale("log")
     orders = np.minimum(frame["order"].to_numpy(), len(LOOKS) - 1)
@@ -176,7 +176,7 @@ def _scatter(panel: "Axes", frame: "pd.DataFrame", sizes: tuple[float, float], l
 
 
 def _spots(x: Any, y: Any, sizes: tuple[float, float], limits: tuple[float, float]) -> Any:
-    """The points (n,) without those that would cover another one, (m, 2); the first of each spot stays."""
+    """The points (n,) without those that would cover another one, (m, 2), of which the first is kept."""
     ratios = (np.log(values / low) / math.log(high / low) for values, (low, high) in ((x, sizes), (y, limits)))
     spots = np.stack([np.round(ratio / _SPOT) for ratio in ratios], axis=1)
     first = np.unique(spots, axis=0, return_index=True)[1]

@@ -98,7 +98,7 @@ def _subject_of_folder(folder: Path, level: float) -> Subject:
 
 
 def figures_folder(page: Path) -> Path:
-    """Where the figures of a page stand: beside it.
+    """The folder of the figures of a page, beside it.
 
     Example:
         >>> figures_folder(Path("census.html")).name
@@ -108,21 +108,21 @@ def figures_folder(page: Path) -> Path:
 
 
 def require_free_report(page: Path, *, replace: bool = False) -> None:
-    """Raise FileExistsError if the page is there already, or its folder with something in it.
+    """Raise FileExistsError if the page exists already, or its folder with something in it.
 
     Args:
         page: the page to write.
-        replace: whether a report that is there is no obstacle, with a folder that holds nothing but figures.
+        replace: whether an existing report, with a folder that holds nothing but figures, may be replaced.
     """
     figures = figures_folder(page)
     if not replace:
         if page.exists() or page.is_symlink():
-            message = f"{page} is there already and is not overwritten; name another file, or remove it first"
+            message = f"{page} exists already and is not overwritten; name another file, or remove it first"
             raise FileExistsError(message)
         require_free_folder(figures)
         return
     if (page.exists() or page.is_symlink()) and not _is_report(page):
-        raise FileExistsError(f"{page} is there already and is no report, so it is not replaced; name another file")
+        raise FileExistsError(f"{page} exists already and is not a report, so it is not replaced; name another file")
     if (figures.exists() or figures.is_symlink()) and not _holds_figures_only(figures):
         raise FileExistsError(f"{figures} holds more than figures, so it is not replaced; name another page")
 

@@ -1,6 +1,6 @@
-"""The error table as a page holds it: what its columns are, and the numbers, as small as they can be.
+"""The error table as a page holds it: its columns, and their numbers in few digits.
 
-Reads: an error table.  Gives: ErrorRows, and its JSON, which no text of a user's can end.
+Reads: an error table.  Gives: ErrorRows, and its JSON, which no name that a user chose can end.
 """
 
 import json
@@ -47,9 +47,9 @@ class ErrorRows:
     """The rows that a page holds.
 
     Attributes:
-        columns: what is told of each query.
+        columns: of the table.
         values: for each column its values, as JSON has them.
-        total: how many queries there are, all told.
+        total: how many queries there are in all.
     """
 
     columns: tuple[Column, ...]
@@ -85,7 +85,7 @@ def error_rows(subject: Subject, *, limit: int = LIMIT) -> ErrorRows:
 
 
 def rows_json(rows: ErrorRows) -> str:
-    """The rows as JSON to stand in a script element: names that recur are numbered, and nothing in it ends the element.
+    """The rows as JSON for a script element: names that recur are numbered, and nothing in it ends the element.
 
     ``parts`` are the names between the signs that join them; in ``query`` each is replaced by its number.
     """
@@ -120,7 +120,7 @@ def cell_text(value: Any, column: Column) -> str:
 
 
 def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]]":
-    """The columns that have something to tell, with their values."""
+    """The columns with something to show, and their values."""
     margin, quantile = f"{level_text(subject.level)} margin of error", margin_factor(subject.level)
     kinds = errors["kinds"].astype(str).tolist()
     names = [table_text(*both) for both in zip(errors["query"], kinds, strict=True)]
@@ -130,8 +130,8 @@ def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]
         (Column("order", "Order", "How many attributes it crosses.", "count"), errors["order"]),
         (Column("cells", "Cells", "How many numbers are published in it.", "count"), errors["cells"]),
     ]
-    told = [
-        ("weight", "Weight", "How much it was said to matter.", "number", errors["weight"].nunique() > 1),
+    optional = [
+        ("weight", "Weight", "How much it counts in the loss.", "number", errors["weight"].nunique() > 1),
         ("privacy_share", "Share of budget", "The part of the privacy cost that it accounts for.", "percent", True),
         ("std_err", "Standard error", "The root of the average variance of its cells.", "number", True),
         ("moe", margin, f"An average cell is this near the truth in {level_text(subject.level)} of releases.",
@@ -145,8 +145,8 @@ def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]
         ("meets_target", "Meets target", "Whether the worst cell's margin is within the target.", "truth", True),
     ]  # fmt: skip
     available = errors.assign(worst=errors["max_std_err"] * quantile)
-    for key, label, meaning, form, is_told in told:
-        if is_told and key in available:
+    for key, label, meaning, form, is_shown in optional:
+        if is_shown and key in available:
             series = available[key]
             numbers = series.to_numpy(dtype=np.float64, na_value=np.nan) * (100 if form == "percent" else 1)
             decimals = 0 if form == "truth" else decimals_for(numbers)
@@ -155,7 +155,7 @@ def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]
 
 
 def _plain(series: Any, form: str) -> list[Any]:
-    """Values as JSON has them: numbers with seven digits that count, None where there is none."""
+    """Values as JSON has them: numbers with seven significant digits, None where there is none."""
     import pandas as pd
 
     if form == "text":

@@ -125,7 +125,7 @@ def test_a_slow_search_for_bases_by_set_is_said_before_it_is_made(run, mixed, mo
 
 def test_where_an_attribute_is_asked_in_several_kinds_bases_by_set_are_named(run, mixed):
     mixed.write_text(MIXED.replace('bases = "optimal_by_set"', ""))
-    hint = 'age, grade: asked in several kinds; bases = "optimal_by_set" may be more accurate, and takes longer'
+    hint = 'age, grade: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer'
     assert hint in run("plan", mixed).stdout
     mixed.write_text("\n".join(['loss = "max"', MIXED.replace('bases = "optimal_by_set"', "")]))
     assert hint not in run("plan", mixed, "-o", "other.plan").stdout

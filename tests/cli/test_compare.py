@@ -66,7 +66,7 @@ def test_what_cannot_be_compared_is_refused_in_one_line(folder, plans, run):
         (["sum.plan", "sum.plan"], "compare takes two or more different plans"),
         (["sum.plan", "other.plan"], "only over the same domain"),
         (["sum.plan", "absent.plan"], "absent.plan"),
-        (["sum.plan", "even.plan", "-o", "sum.plan"], "sum.plan is there already"),
+        (["sum.plan", "even.plan", "-o", "sum.plan"], "sum.plan exists already"),
         (["sum.plan", "even.plan", "--level", "2"], "level must be between 0 and 1"),
     ):
         result = run("compare", *arguments)

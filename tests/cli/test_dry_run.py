@@ -45,7 +45,7 @@ def test_nothing_is_read_spent_or_written_and_then_the_run_itself_works(run, rea
         told = run(*COMMANDS[command], "--dry-run", *options)
     assert told.exit_code == 0, told.output
     assert _content(ready) == before
-    assert "Nothing was read of the records, spent or written." in told.stdout
+    assert "No record was read, and nothing was spent or written." in told.stdout
     assert run(*COMMANDS[command]).exit_code == 0
 
 
@@ -78,7 +78,7 @@ def test_what_would_be_written_is_named_with_its_size(run, ready):
 
 
 def test_without_a_ledger_nobody_adds_up(run, ready):
-    assert "no ledger is named, so nobody adds up" in run("measure", "p", "records.csv", "-o", "n", "--dry-run").stdout
+    assert "no ledger is named, so nothing adds up" in run("measure", "p", "records.csv", "-o", "n", "--dry-run").stdout
 
 
 def test_reconstructing_spends_nothing(run, ready):

@@ -98,7 +98,7 @@ def test_a_folder_that_holds_something_is_not_written_to(run, spec, records, fol
 
 def test_the_error_table_beside_a_plan_is_not_overwritten(run, spec, folder):
     (folder / "spec.plan.errors.csv").write_text("mine")
-    _refused(run("plan", spec), "spec.plan.errors.csv is there already")
+    _refused(run("plan", spec), "spec.plan.errors.csv exists already")
     assert not (folder / "spec.plan").exists()
 
 
@@ -289,7 +289,7 @@ def test_an_interrupted_release_leaves_what_was_measured_and_says_so(folder, num
     assert process.returncode == 1
     assert told.decode() == (
         "Error: interrupted\n"
-        "What was measured, and has been paid for, is safe in out.measurement; no tables were written.\n"
+        "The measurement, which has been paid for, is safe in out.measurement; no tables were written.\n"
         "Next: residualplanner reconstruct out.measurement -o out\n"
     )
     assert sorted(os.listdir(folder)) == ["domain.json", "out.measurement", "s.toml"]

@@ -33,7 +33,7 @@ def _named(told, event):
 def test_a_plan_is_told_in_numbers(run, spec, folder):
     told = _events(run("plan", spec, "--json").stdout)
     plan = load_plan(folder / "spec.plan")
-    assert _named(told, "asked")["tables"] == 11
+    assert _named(told, "workload")["tables"] == 11
     budget = _named(told, "budget")
     assert (budget["statement"], budget["rho"], budget["neighbors"]) == ("0.5-zCDP", 0.5, "add-remove")
     assert _named(told, "cost")["pcost"] == plan.pcost
@@ -178,7 +178,7 @@ def test_a_run_on_a_hundred_attributes_tells_first_what_it_takes_and_then_how_fa
     spec = folder / "domain.toml"
     spec.write_text(spec.read_text().replace("\nup_to = 2\n", "\nup_to = 3\n"))
     planned = _events(run("plan", spec, "--json").stdout)
-    assert _named(planned, "asked")["tables"] == 166_751
+    assert _named(planned, "workload")["tables"] == 166_751
     sizes = [each for each in planned if each["event"] == "size"]
     assert all(each["bytes"] > 2**20 for each in sizes)
     assert [each["event"] for each in planned].index("size") < [each["event"] for each in planned].index("done")

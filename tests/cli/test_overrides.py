@@ -33,7 +33,7 @@ def test_the_plan_is_the_one_of_what_was_typed(run, spec, folder, typed, options
     np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)
     assert (plan.budget, plan.loss) == (expected.budget, expected.loss)
     name, value = typed[-2].removeprefix("--").replace("-", "_"), typed[-1]
-    assert f"{name} {value}" in result.stdout.split("Asked")[0]
+    assert f"{name} {value}" in result.stdout.split("Workload")[0]
 
 
 def test_nothing_is_said_to_be_changed_where_nothing_is(run, spec):

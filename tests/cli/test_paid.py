@@ -56,7 +56,7 @@ def test_the_command_that_a_failed_release_tells_makes_its_tables(
     lines = failed.stderr.splitlines()
     assert lines[0].startswith(f"Error: {told}")
     assert "nothing was written" not in failed.stderr
-    assert lines[1] == "What was measured, and has been paid for, is safe in out.measurement; no tables were written."
+    assert lines[1] == "The measurement, which has been paid for, is safe in out.measurement; no tables were written."
     assert lines[2] == "Next: residualplanner reconstruct out.measurement -o out"
     assert not (folder / "out").exists()
     assert len(Ledger.open(ledger).entries) == 1
@@ -104,7 +104,7 @@ def test_a_measurement_that_waits_for_its_tables_is_not_paid_for_twice(run, spec
     monkeypatch.setattr(steps, "measure", failing(AssertionError("records were read")))
     refused = run("release", spec, records, "-o", "out", "--ledger", ledger)
     assert refused.exit_code == 2
-    assert "out.measurement is there already" in refused.stderr
+    assert "out.measurement exists already" in refused.stderr
     assert "residualplanner reconstruct out.measurement -o out\n" in refused.stderr
     assert Ledger.open(ledger).spent == 0
 
@@ -140,7 +140,7 @@ def test_a_missing_column_is_found_before_the_charge(run, spec, folder, ledger, 
 def test_an_answer_that_is_lost_is_said_to_be_spent(run, spec, records, monkeypatch):
     monkeypatch.setattr(Measurement, "save", failing(OSError(5, "Input/output error", "out.measurement")))
     told = run("release", spec, records, "-o", "out").stderr
-    assert "Input/output error\nWhat was measured is lost; its cost counts as spent." in told
+    assert "Input/output error\nThe measurement is lost; its cost counts as spent." in told
 
 
 SPACIOUS = dict.fromkeys(("f_bavail", "f_bfree", "f_blocks", "f_frsize"), 2**20)

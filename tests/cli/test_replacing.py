@@ -15,7 +15,7 @@ def test_a_plan_is_not_replaced_unless_it_is_forced(folder, plan, spec, run):
     old_errors = errors.read_bytes()
     refused = run("plan", spec, "-o", "small.plan", "--budget", "zcdp=2")
     assert refused.exit_code == 2
-    assert "small.plan is there already and is not overwritten; replace it with --force" in " ".join(
+    assert "small.plan exists already and is not overwritten; replace it with --force" in " ".join(
         refused.output.split()
     )
     assert plan.read_bytes() == old
@@ -33,7 +33,7 @@ def test_a_run_that_fails_leaves_the_old_plan(folder, plan, spec, run):
 
 def test_an_error_table_left_alone_is_replaced_by_force(folder, plan, spec, run):
     plan.unlink()
-    assert "small.plan.errors.csv is there already" in run("plan", spec, "-o", "small.plan").output
+    assert "small.plan.errors.csv exists already" in run("plan", spec, "-o", "small.plan").output
     assert run("plan", spec, "-o", "small.plan", "--force", "--quiet").exit_code == 0
     assert plan.is_file()
 
@@ -56,7 +56,7 @@ def test_no_other_file_is_replaced_even_by_force(kind, folder, plan, spec, recor
     for options in (["--force"], []):
         refused = run("plan", spec, "-o", target, *options)
         assert refused.exit_code == 2
-        assert "target is there already and is not" in " ".join(refused.output.split())
+        assert "target exists already and is not" in " ".join(refused.output.split())
         assert ("--force does not replace it" in " ".join(refused.output.split())) == bool(options)
     assert before is None or target.read_bytes() == before
 

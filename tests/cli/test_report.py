@@ -23,7 +23,7 @@ def test_a_release_folder_becomes_a_page(folder, tables, run):
     assert (folder / "report-figures" / "fairness.svg").is_file()
     again = run("report", "tables")
     assert again.exit_code == 2
-    assert "report.html or its folder report-figures is there already and is not overwritten" in again.output
+    assert "report.html or its folder report-figures exists already and is not overwritten" in again.output
     assert "replace both with --force" in again.output
 
 
@@ -44,7 +44,7 @@ def test_a_report_is_replaced_by_force_and_other_files_are_not(folder, spec, run
     (folder / "page.html").write_text("<html>mine</html>")
     refused = run("report", "small.plan", "-o", "page.html", "--force")
     assert refused.exit_code == 2
-    assert "page.html is there already and is no report, so it is not replaced" in refused.output
+    assert "page.html exists already and is not a report, so it is not replaced" in refused.output
     assert "--force" not in run("report", "small.plan", "-o", "page.html").output
 
 

@@ -257,9 +257,9 @@ def test_a_level_that_is_given_takes_the_place_of_the_profiles(tmp_path):
     [
         ({"a": 2**20}, [("a",)], r"a has 1,048,576 cells; a sheet of Excel holds no more than 1,048,575"),
         ({"a": 2000, "b": 2000}, [("a",), ("b", "a")], r"the table of b, a has 4,000,000 cells"),
-        ({"a": ["x", "y" * 20_000]}, [("a",)], r"'a' has a text of more than 16,383 letters"),
-        ({"a": ["x", "\uffff"]}, [("a",)], r"'a' has a text that Excel's files cannot hold"),
-        ({"a": ["x", "<r><t>y</t></r>"]}, [("a",)], r"'a' has a text that Excel's files cannot hold"),
+        ({"a": ["x", "y" * 20_000]}, [("a",)], r"'a' has a name or label of more than 16,383 letters"),
+        ({"a": ["x", "\uffff"]}, [("a",)], r"'a' has a name or label that Excel's files cannot hold"),
+        ({"a": ["x", "<r><t>y</t></r>"]}, [("a",)], r"'a' has a name or label that Excel's files cannot hold"),
     ],
 )
 def test_what_excel_cannot_hold_is_refused_before_anything_is_measured(attributes, queries, reason):

@@ -36,7 +36,7 @@ def test_reports_of_plan_release_and_folder_say_the_same_of_bases(saved, tmp_pat
         write_report(subject, page)
         text = read_page(page).one("body").text
         assert "Bases: optimal by set for 2 attributes, subtraction for 2 attributes." in text
-        assert "Other weightings were not planned here: it would take long" in text
+        assert "Other weightings were not planned here: that would take long" in text
 
 
 def test_no_weighting_with_one_basis_stands_beside_bases_by_set():

@@ -63,7 +63,7 @@ def test_the_page_says_what_is_asked_and_what_it_costs(plan, plan_folder):
     assert plan.budget.statement in text
     assert "sum of variances, weights cells" in text
     headings = [heading.text for heading in page.all("h2")]
-    assert headings[:3] == ["What is asked", "Privacy", "Error of every table"]
+    assert headings[:3] == ["Workload", "Privacy", "Error of every table"]
 
 
 def epsilon_told(page, delta):
@@ -113,7 +113,7 @@ def test_names_and_labels_of_users_are_text_and_nothing_else(tmp_path):
     assert not [element for element in page.all("*") if "onerror" in element.attributes or element.tag == "img"]
     assert not [element for element in page.all("*") if "onmouseover" in element.attributes]
     assert names_of(data_of(page))[1:6] == NASTY
-    heads = [cell.text for cell in page.one("section", id="asked").all("th", scope="row")]
+    heads = [cell.text for cell in page.one("section", id="workload").all("th", scope="row")]
     assert set(NASTY) <= set(heads)
     drawn = [text.text for svg in page.all("svg") for text in svg.all("text")]
     assert {text.replace("\u2028", " ")[:40] for text in NASTY} <= {text[:40] for text in drawn}
@@ -262,7 +262,7 @@ def test_pictures_do_not_depend_on_the_settings_of_the_user(plan, tmp_path):
 
 def test_nothing_is_overwritten(plan, plan_folder, tmp_path):
     before = (plan_folder / "report.html").read_bytes()
-    with pytest.raises(FileExistsError, match=r"report\.html is there already and is not overwritten"):
+    with pytest.raises(FileExistsError, match=r"report\.html exists already and is not overwritten"):
         write_report(plan, plan_folder / "report.html")
     assert (plan_folder / "report.html").read_bytes() == before
     (tmp_path / "report-figures").mkdir()

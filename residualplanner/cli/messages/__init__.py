@@ -1,1 +1,6 @@
-"""What the command line says: progress, summaries, sizes, and what went wrong."""
+"""The messages of the command line.
+
+Reads: plans, workloads, releases, errors.
+Gives: progress, summaries, sizes and failures, as lines for people or as JSON for programs.
+No message depends on the records, except through what is published.
+"""

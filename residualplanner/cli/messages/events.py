@@ -1,8 +1,8 @@
 """Messages for programs: one JSON object a line.
 
-Reads: texts, numbers, paths.  Gives: lines on standard output and standard error.
+Reads: strings, numbers, paths.  Gives: lines on standard output and standard error.
 
-What is said while records are read does not depend on them: no times, and progress at fixed steps of the work.
+Messages while records are read do not depend on them: no times, and progress at fixed steps of the work.
 """
 
 import json
@@ -36,7 +36,7 @@ def event_line(event: str, text: str, facts: Mapping[str, Any]) -> str:
 
 
 def write_line(line: str, file: TextIO | None = None) -> None:
-    """Write a line at once; where nobody reads any more, as in ``| head``, go on: the files are what matters."""
+    """Write a line at once; where nobody reads any more, as in ``| head``, go on: the files are what counts."""
     stream = sys.stdout if file is None else file
     try:
         print(line, file=stream, flush=True)
@@ -48,13 +48,13 @@ def write_line(line: str, file: TextIO | None = None) -> None:
 
 @contextmanager
 def timed_events(label: str) -> Iterator[Progress]:
-    """Report the block's progress once a second at most, and how long it took."""
-    start = told = time.monotonic()
+    """Report the block's progress once a second at most, and the time it took."""
+    start = last = time.monotonic()
 
     def report(done: int, total: int) -> None:
-        nonlocal told
-        if time.monotonic() - told >= INTERVAL:
-            told = time.monotonic()
+        nonlocal last
+        if time.monotonic() - last >= INTERVAL:
+            last = time.monotonic()
             write_line(event_line("progress", label, {"done": done, "total": total}))
 
     yield report
@@ -78,7 +78,7 @@ def counted_events(label: str) -> Iterator[Progress]:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it: exact numbers and paths as text, what is not finite as null."""
+    """A value as JSON has it: exact numbers and paths as strings, numbers that are not finite as null."""
     if isinstance(value, Fraction):
         return f"{value.numerator}/{value.denominator}"
     if isinstance(value, bool | int | str) or value is None:

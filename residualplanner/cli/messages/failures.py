@@ -52,15 +52,15 @@ def reported_failures(*, as_json: bool = False) -> Iterator[None]:
 
 
 def notes_of(error: BaseException) -> list[str]:
-    """What was added to an error on its way: what has been spent all the same, and what to do about it."""
+    """The notes added to an error: what has been spent all the same, and what to do about it."""
     return list(getattr(error, "__notes__", []))
 
 
 @contextmanager
 def telling_outputs(*paths: Path) -> Iterator[None]:
-    """Tell, where the block fails, which of the files and folders that it writes are there, each whole or not at all.
+    """Add to an error which of the files and folders that the block writes exist, each whole or not at all.
 
-    A refusal of this library's own comes before anything is written, and is told alone.
+    A refusal of this library's own comes before anything is written, and needs no such note.
     """
     before = [_identity(path) for path in paths]
     try:
@@ -75,7 +75,7 @@ def telling_outputs(*paths: Path) -> Iterator[None]:
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
-    """What tells a file or folder from what was at its path before; None where there is none."""
+    """What tells a file or folder from an earlier one at its path; None where there is none."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -106,7 +106,7 @@ def _told(error: BaseException) -> tuple[int, str]:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Say in which spec it stands what does not fit the block's library calls."""
+    """Name the spec in errors of the block's library calls."""
     try:
         yield
     except (errors.DomainError, errors.WorkloadError, errors.BudgetError) as error:
@@ -116,7 +116,7 @@ def naming(path: Path) -> Iterator[None]:
 def require_free_file(path: Path) -> None:
     """Raise FileExistsError or FileNotFoundError unless a file can be made at ``path``."""
     if path.exists() or path.is_symlink():
-        raise FileExistsError(f"{path} is there already and is not overwritten; name another file, or remove it first")
+        raise FileExistsError(f"{path} exists already and is not overwritten; name another file, or remove it first")
     require_folder_around(path)
 
 

@@ -1,6 +1,6 @@
-"""Messages, tables and progress bars: what a command tells the person, or the program, that called it.
+"""Messages, tables and progress bars, for the person or the program that called a command.
 
-Reads: texts and numbers.  Gives: lines on standard output, for people or as JSON; progress bars on standard error, on a
+Reads: strings, numbers.  Gives: lines on standard output, for people or as JSON; progress bars on standard error, on a
 terminal only.  rich's home.
 """
 
@@ -21,20 +21,20 @@ _WIDTH_OF_FILES = 110
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where a command's messages go.
+    """The place where a command's messages go.
 
-    Every message has an event's name and facts, which programs get as a line of JSON, and a text, which people get.
+    Every message has an event and facts, which programs get as a line of JSON, and a text, which people get.
 
     Attributes:
-        quiet: say nothing; errors are told all the same.
-        as_json: say it to a program.
+        quiet: print nothing but errors.
+        as_json: print messages for programs.
     """
 
     quiet: bool = False
     as_json: bool = False
 
     def say(self, text: str = "", *, style: str | None = None, event: str = "message", **facts: Any) -> None:
-        """Print a line, or several, as they are."""
+        """Print a line, or several, unchanged."""
         if self.quiet:
             return
         if self.as_json:
@@ -46,7 +46,7 @@ class Output:
             Console(soft_wrap=True).print(text, style=style, highlight=False, markup=False, emoji=False)
 
     def fact(self, label: str, *lines: str, event: str | None = None, **facts: Any) -> None:
-        """Print lines with a label before the first; the event is called like the label."""
+        """Print lines with a label before the first; the event has the name of the label."""
         labels = [label, *[""] * (len(lines) - 1)]
         pairs = zip(labels, lines, strict=True)
         text = (
@@ -57,11 +57,11 @@ class Output:
         self.say(text, event=event or label.lower(), **facts)
 
     def wrote(self, path: PathLike[str], text: str, *, also: Sequence[PathLike[str]] = ()) -> None:
-        """Say that a file or folder, and others with it, is there now."""
+        """Say that a file or folder, and others with it, has been written."""
         self.say(f"Wrote {path}{text}", event="wrote", path=path, also=list(also))
 
     def next(self, *commands: tuple[str, str]) -> None:
-        """Say what to type next: commands, each with a few words on what it is for."""
+        """Say what to type next: commands, each with a few words on its purpose."""
         width = max(len(command) for command, _ in commands)
         for number, (command, purpose) in enumerate(commands):
             if self.as_json:
@@ -79,9 +79,9 @@ class Output:
         event: str = "row",
         facts: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """Print rows under headings: the first ``texts`` columns to the left, the rest, numbers, to the right.
+        """Print rows under headings: the first ``texts`` columns flush left, the rest, numbers, flush right.
 
-        For programs each row is an event, with ``facts`` in place of the texts where they are given.
+        For programs each row is an event, with ``facts`` in place of the strings where they are given.
         """
         if self.quiet:
             return
@@ -110,7 +110,7 @@ class Output:
 
         Args:
             label: what is being done.
-            is_private: whether records are read: then programs are told nothing of how long it takes.
+            is_private: whether records are read: then programs learn nothing of how long it takes.
         """
         if self.as_json and not self.quiet:
             return counted_events(label) if is_private else timed_events(label)
@@ -141,17 +141,17 @@ class Output:
 
 @contextmanager
 def _open_end() -> Iterator[None]:
-    """Go on where nobody reads what is printed any more, as in ``| head``: the files are what matters."""
+    """Go on where nobody reads what is printed any more, as in ``| head``: the files are what counts."""
     with suppress(SystemExit):  # rich's answer to a closed pipe, after it has sent all further output nowhere
         yield
 
 
 def _ignored(_done: int, _total: int) -> None:
-    """Take a report of progress that nobody sees."""
+    """Ignore a report of progress that nobody sees."""
 
 
 def command_text(*words: object) -> str:
-    """A command of this package as it is typed, with quotes where a shell needs them.
+    """A command of this package as one types it, with quotes where a shell needs them.
 
     Example:
         >>> command_text("reconstruct", "my file", "-o", "out")

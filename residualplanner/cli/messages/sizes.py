@@ -1,6 +1,6 @@
-"""What a workload will take, in time, memory and on disk, said before it is taken.
+"""The time, memory and disk space that a workload needs, stated in advance.
 
-Reads: Workload.  Gives: lines for people, and a refusal of tables that no file can hold.
+Reads: Workload.  Gives: messages, and a refusal of tables that no file can hold.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from residualplanner.plan import bytes_text, resource_estimate, seconds_text
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload
 
-#: From how many sets of attributes, or cells, a plan says what it will take before it takes it.
+#: From how many sets of attributes, or cells, on a plan states in advance what it needs.
 LARGE_SETS, LARGE_CELLS = 100_000, 10_000_000
 #: From how many values on choosing the basis of an attribute takes long.
 LARGE_SIZE = 800
@@ -23,7 +23,7 @@ LARGE_TABLE, TABLE_LIMIT = 20_000_000, 2**28
 
 
 def say_sizes(workload: Workload, output: Output) -> None:
-    """Say what a workload will take where that is much."""
+    """Say what a workload needs, if that is much."""
     estimate = resource_estimate(workload)
     cells, largest = estimate.cells, estimate.largest_table
     if estimate.residual_sets > LARGE_SETS:
@@ -35,7 +35,7 @@ def say_sizes(workload: Workload, output: Output) -> None:
         output.fact("Size", basis_text)
     if estimate.counts > LARGE_CELLS:
         taking = f"{seconds_text(estimate.measuring_seconds)} and {bytes_text(estimate.measuring_bytes)} of memory"
-        text = f"{number_text(estimate.counts)} counts; measuring takes {taking}, besides the counting"
+        text = f"{number_text(estimate.counts)} counts; measuring takes {taking}, in addition to the counting"
         output.fact("Size", text, counts=estimate.counts, bytes=estimate.measuring_bytes)
     if largest > TABLE_LIMIT:
         output.fact("Size", _refusal(workload))
@@ -50,7 +50,7 @@ def say_sizes(workload: Workload, output: Output) -> None:
 
 
 def say_search(workload: Workload, output: Output) -> None:
-    """Say how long the search for bases by set takes where that is long.
+    """Say how long the search for bases by set takes, if that is long.
 
     Raises:
         WorkloadError: it would take too long.
@@ -72,15 +72,15 @@ def require_writable(workload: Workload) -> None:
 
 def _refusal(workload: Workload) -> str:
     number = int(workload.cells.argmax())
-    asked = list(next(iter(workload.take(np.array([number])))))
+    names = list(next(iter(workload.take(np.array([number])))))
     return (
-        f"the table of {', '.join(asked)} has {number_text(float(workload.cells[number]))} cells; no more than "
-        f"{TABLE_LIMIT:,} can be written; ask for coarser bins, or for prefixes in place of ranges"
+        f"the table of {', '.join(names)} has {number_text(float(workload.cells[number]))} cells; no more than "
+        f"{TABLE_LIMIT:,} can be written; choose coarser bins, or prefixes in place of ranges"
     )
 
 
 def _bases_text(workload: Workload) -> str:
-    """How long the choice of bases takes, where that is long: mostly a step in the cube of the number of values.
+    """How long the choice of bases takes, if that is long: mostly for a step that is cubic in the number of values.
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -90,7 +90,7 @@ def _bases_text(workload: Workload) -> str:
         'choosing bases for income (2,000 values) takes some 100 seconds or, with loss = "max", some 6 minutes'
     """
     is_other = np.array([kind != Identity() for kind in workload.kinds])
-    own = [workload.domain.attributes[place] for place in np.flatnonzero(workload.asked[:, is_other].any(axis=1))]
+    own = [workload.domain.attributes[position] for position in np.flatnonzero(workload.asked[:, is_other].any(axis=1))]
     large = [attribute for attribute in own if attribute.size >= LARGE_SIZE]
     if not large:
         return ""

@@ -1,6 +1,6 @@
 """A plan in words: what it answers, what it costs, what that means, how accurate it is.
 
-Reads: Plan, Budget.  Gives: lines and tables for people, and the error table as a file.
+Reads: Plan, Measurement, Release.  Gives: messages, and the error table as a file.
 """
 
 import math
@@ -34,10 +34,10 @@ _NAMED = 5
 
 
 def say_workload(workload: Workload, output: Output) -> None:
-    """Say what is asked, and what it will take where that is much."""
+    """Say how many tables and cells a workload has, and what it needs, if that is much."""
     cells = number_text(float(workload.cells.sum()))
-    asked = f"{count_text(len(workload), 'table')} with {cells} cells in all"
-    output.fact("Asked", asked, tables=len(workload), cells=float(workload.cells.sum()))
+    text = f"{count_text(len(workload), 'table')} with {cells} cells in all"
+    output.fact("Workload", text, tables=len(workload), cells=float(workload.cells.sum()))
     say_sizes(workload, output)
 
 
@@ -72,7 +72,7 @@ def say_plan(plan: Plan, output: Output) -> None:
 
 
 def say_spending(measurement: Measurement, output: Output) -> None:
-    """Say what has been spent, and what the noise is worth."""
+    """Say what has been spent, and what the noise guarantees."""
     plan = measurement.plan
     claim = claim_of_budget(plan.budget, plan.neighbors)
     output.fact("Spent", f"{claim.summary}; measuring again spends it again", **_privacy_facts(plan, claim))
@@ -86,11 +86,11 @@ def say_release(release: Release, folder: Path, output: Output) -> None:
         f": {count_text(len(release), 'table')}; index.csv says which file is which,\n"
         "            errors.csv how accurate each is, manifest.json how they were made and at what cost",
     )
-    output.next((command_text("report", folder), "a page to look at and hand on"))
+    output.next((command_text("report", folder), "a page to read and pass on"))
 
 
 def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> None:
-    """Print some rows of an error table: the first ones, and, of kinds other than the identity, at least a few."""
+    """Print some rows of an error table: the first ones, and at least a few of kinds other than the identity."""
     head = _rows_to_show(errors, rows)
     level = f"{head['conf_level'].iloc[0]:.0%}"
     first = "first " if head.index[-1] == len(head) - 1 else ""
@@ -108,8 +108,8 @@ def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> Non
     if (head["max_std_err"] > head["std_err"] * (1 + 1e-4)).any():
         worst = head["moe"] * head["max_std_err"] / head["std_err"]
         columns["of the worst cell"] = [f"± {number_text(moe)}" for moe in worst]
-    told = ["query", "kinds", "cells", "std_err", "max_std_err", "moe", "conf_level"]
-    facts = [{name: row[name] for name in told} for _, row in head.iterrows()]
+    names = ["query", "kinds", "cells", "std_err", "max_std_err", "moe", "conf_level"]
+    facts = [{name: row[name] for name in names} for _, row in head.iterrows()]
     output.table(list(columns), list(zip(*columns.values(), strict=True)), event="accuracy-of-table", facts=facts)
 
 
@@ -158,7 +158,7 @@ def bases_text(plan: Plan) -> str:
 
 
 def by_set_hint(plan: Plan) -> list[str]:
-    """A line on bases by set, where they may be worth a try: one attribute is asked in several kinds in large tables.
+    """A line on bases by set, where they may be worth a try: large tables have several kinds of query on one attribute.
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -167,7 +167,7 @@ def by_set_hint(plan: Plan) -> list[str]:
         >>> from residualplanner.queries import Prefix
         >>> domain = Domain({"age": 3, "sex": 2})
         >>> by_set_hint(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
-        ['age: asked in several kinds; bases = "optimal_by_set" may be more accurate, and takes longer']
+        ['age: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer']
     """
     is_for_it = (
         not plan.strategy.varying.any() and plan.neighbors.notion == "add-remove" and plan.loss.startswith("sum")
@@ -179,7 +179,7 @@ def by_set_hint(plan: Plan) -> list[str]:
     if not several:
         return []
     names = listed(several, _NAMED)
-    return [f'{names}: asked in several kinds; bases = "optimal_by_set" may be more accurate, and takes longer']
+    return [f'{names}: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer']
 
 
 def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
@@ -193,7 +193,7 @@ def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
 
 
 def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:
-    """What may be said of a plan's privacy, as numbers rounded up, and what it is about."""
+    """The privacy of a plan as numbers, rounded up, and the neighbors that they are about."""
     return claim.facts | {
         "neighbors": plan.neighbors.notion,
         "records_per_person": plan.neighbors.records_per_person,

@@ -74,7 +74,7 @@ Attribute = Annotated[
 
 
 class QueriesTable(SpecTable):
-    """Tables to publish: a family by number of attributes or cells, or a list; ``weight`` says how much they matter."""
+    """Tables to publish: a family by number of attributes or cells, or a list; ``weight`` is how much they matter."""
 
     order: int | None = Field(None, ge=0, description="All tables of exactly this many attributes.")
     up_to: int | None = Field(None, ge=0, description="All tables of at most this many attributes.")
@@ -112,7 +112,7 @@ class ApproxTable(SpecTable):
 
 
 class BudgetTable(SpecTable):
-    """What may be spent, in one notion of privacy."""
+    """The privacy budget, in one notion of privacy."""
 
     zcdp: Exact | None = None
     pcost: Exact | None = None
@@ -159,9 +159,9 @@ class OutputTable(SpecTable):
 class SpecFile(SpecTable):
     """A release: its schema, its tables, its budget."""
 
-    budget: BudgetTable | None = Field(None, description="What may be spent; give this or at_most.")
+    budget: BudgetTable | None = Field(None, description="The privacy budget; give this or at_most.")
     at_most: Real | None = Field(None, description="The largest loss allowed; the least budget for it is found.")
-    loss: Loss = Field(SumOfVariances(), description="What is made as small as possible.")
+    loss: Loss = Field(SumOfVariances(), description="The loss to minimize.")
     targets: list[TargetTable] = Field(
         [],
         max_length=1000,
@@ -232,7 +232,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_limited(path: Path) -> str:
-    """The text of a file of at most `SIZE_LIMIT` bytes.
+    """The content of a file of at most `SIZE_LIMIT` bytes.
 
     Raises:
         FileFormatError: it is longer, or not UTF-8.

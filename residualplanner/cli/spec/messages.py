@@ -42,28 +42,28 @@ def messages_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
 
 
 def _message(detail: dict[str, Any], model: type[BaseModel]) -> str:
-    kind, place, found = detail["type"], detail["loc"], detail["input"]
+    kind, where, found = detail["type"], detail["loc"], detail["input"]
     if kind == "extra_forbidden":
-        return f"{_at(place[:-1])}unknown field {place[-1]!r}{_suggestion(str(place[-1]), _fields(model, place[:-1]))}"
+        return f"{_at(where[:-1])}unknown field {where[-1]!r}{_suggestion(str(where[-1]), _fields(model, where[:-1]))}"
     if kind == "missing":
-        return f"{_at(place[:-1])}{_field_text(place)} is missing{_example(place)}"
+        return f"{_at(where[:-1])}{_field_text(where)} is missing{_example(where)}"
     if kind == "expected":
-        return f"{_at(place)}{detail['msg']}"
+        return f"{_at(where)}{detail['msg']}"
     if kind == "literal_error":
-        return f"{_at(place)}expected {detail['ctx']['expected']}, got {reprlib.repr(found)}"
+        return f"{_at(where)}expected {detail['ctx']['expected']}, got {reprlib.repr(found)}"
     if kind == "greater_than_equal":
-        return f"{_at(place)}expected a number that is at least {detail['ctx']['ge']}, got {reprlib.repr(found)}"
-    return f"{_at(place)}{_EXPECTED.get(kind, detail['msg'])}, got {reprlib.repr(found)}"
+        return f"{_at(where)}expected a number that is at least {detail['ctx']['ge']}, got {reprlib.repr(found)}"
+    return f"{_at(where)}{_EXPECTED.get(kind, detail['msg'])}, got {reprlib.repr(found)}"
 
 
-def _at(place: Sequence[str | int]) -> str:
-    """Where in the file, as its author sees it.
+def _at(where: Sequence[str | int]) -> str:
+    """A location in the file, as its author sees it.
 
     Example:
         >>> _at(("workload", 1, "up_to")), _at(("domain", "age", "bins", 0)), _at(())
         ('[[workload]] number 2, up_to: ', '[domain] age, bins, entry 1: ', '')
     """
-    rest = list(place)
+    rest = list(where)
     parts: list[str] = []
     if len(rest) > 1 and rest[0] in ("workload", "targets"):
         parts.append(f"[[{rest[0]}]] number {int(rest[1]) + 1}")
@@ -80,27 +80,27 @@ def _is_branch(part: str | int) -> bool:
     return isinstance(part, str) and (part.endswith("Table") or part.startswith("literal[") or part in (NAMES, KINDS))
 
 
-def _field_text(place: Sequence[str | int]) -> str:
-    return {"domain": "the table [domain]", "workload": "a table [[workload]]"}.get(str(place[-1]), repr(place[-1]))
+def _field_text(where: Sequence[str | int]) -> str:
+    return {"domain": "the table [domain]", "workload": "a table [[workload]]"}.get(str(where[-1]), repr(where[-1]))
 
 
-def _example(place: Sequence[str | int]) -> str:
+def _example(where: Sequence[str | int]) -> str:
     examples = {
         "domain": '; it names each column and its values, such as sex = ["F", "M"]',
         "workload": "; it names the tables to publish, such as up_to = 2",
     }
-    return examples.get(str(place[-1]), "") if len(place) == 1 else ""
+    return examples.get(str(where[-1]), "") if len(where) == 1 else ""
 
 
 def _suggestion(name: str, fields: list[str]) -> str:
     return suggestion(name, fields) or f"; the fields here are {', '.join(fields)}"
 
 
-def _fields(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
-    """The fields of the table that stands at ``place``."""
-    if place and place[0] == "domain" and len(place) > 1:
-        place = (place[0], *place[2:])
-    for part in place:
+def _fields(model: type[BaseModel], where: Sequence[str | int]) -> list[str]:
+    """The fields of the table at a location in the file."""
+    if where and where[0] == "domain" and len(where) > 1:
+        where = (where[0], *where[2:])
+    for part in where:
         field = model.model_fields.get(part) if isinstance(part, str) else None
         tables = [] if field is None else _tables(field.annotation)
         model = tables[0] if tables else model

@@ -1,4 +1,4 @@
-"""What a spec means: the library's own nouns, made of a checked file.
+"""What a spec means: the library's own nouns, from a checked file.
 
 Reads: SpecFile.  Gives: Domain, Workload, Budget, Plan.  Never sees a record.
 """
@@ -22,7 +22,7 @@ def domain_of_spec(spec: SpecFile) -> Domain:
     """The schema.
 
     Raises:
-        DomainError: attributes whose values have not been declared yet, labels or bins that cannot be.
+        DomainError: attributes whose values have not been declared yet, or invalid labels or bins.
     """
     undeclared = [name for name, table in spec.domain.items() if table is None]
     if undeclared:
@@ -39,7 +39,7 @@ def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
 
     Raises:
         DomainError: a query or a kind of query names an attribute that is not in the domain.
-        WorkloadError: there are no tables, too many, their weights cannot be, or a kind of query cannot be asked of its
+        WorkloadError: there are no tables, too many, a weight is invalid, or a kind of query does not fit its
             attribute.
     """
     parts = [_queries(table, domain, f"[[workload]] number {number}") for number, table in enumerate(spec.workload, 1)]
@@ -50,7 +50,7 @@ def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
 
 
 def budget_of_spec(spec: SpecFile) -> Budget | None:
-    """What may be spent, or None where the spec states a loss to reach.
+    """The budget, or None where the spec states a loss to reach.
 
     Raises:
         BudgetError: a number is out of range.
@@ -62,7 +62,7 @@ def targets_of_spec(spec: SpecFile) -> Targets | None:
     """The margins of error to reach, at the level of the output, or None where there are none.
 
     Raises:
-        WorkloadError: a kind of query has levels, a matrix or labels that cannot be.
+        WorkloadError: a kind of query has invalid levels, an invalid matrix or invalid labels.
     """
     margins = [
         (_query(query, {}, f"[[targets]] number {number}, queries, entry {entry}"), table.moe)
@@ -116,18 +116,18 @@ def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
             f"{where}, kinds: no table of this entry has {unused}: with these kinds they all have more than "
             f"max_cells cells; raise max_cells, or write those that you want as queries = [...]"
             if table.max_cells
-            else f"{where}, kinds: no table of this entry has {unused}; ask for more attributes, or leave them out"
+            else f"{where}, kinds: no table of this entry has {unused}; include more attributes, or leave them out"
         )
     if table.weight == 1:
         return family
-    # Workload() checks the weight, and refuses it where it cannot be.
+    # Workload() checks the weight, and refuses an invalid one.
     Workload(domain, [()], weights=[table.weight])
     blocks = [replace(block, weights=block.weights * table.weight) for block in family.blocks]
     return Workload.from_blocks(domain, blocks, family.kinds)
 
 
 def _query(query: list[str] | dict[str, KindTable], kinds: dict[str, Kind], where: str) -> QueryLike:
-    """A query with the kinds that it states itself, or those that are stated for the whole table."""
+    """A query with its own kinds, or those of the whole table."""
     if isinstance(query, dict):
         return {name: kind_of_table(kind, f"{where}, {name}") for name, kind in query.items()}
     if len(set(query)) < len(query) or not kinds:
@@ -139,7 +139,7 @@ def kind_of_table(table: KindTable, where: str) -> Kind:
     """The kind of query that a spec describes at ``where``.
 
     Raises:
-        WorkloadError: levels, a matrix or labels that cannot be.
+        WorkloadError: invalid levels, matrix or labels.
     """
     try:
         if table.kind == "hierarchy":

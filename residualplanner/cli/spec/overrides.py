@@ -1,4 +1,4 @@
-"""What is typed in place of what a spec says: another budget, another loss, another level.
+"""Options in place of entries of a spec: another budget, another loss, another level.
 
 Reads: SpecFile, options.  Gives: SpecFile.
 """
@@ -25,16 +25,16 @@ _LOSSES: Mapping[LossName, SumOfVariances | MaxVariance] = {
 
 
 class Typed(NamedTuple):
-    """What was typed in place of what the spec says; None where it stays.
+    """The options typed in place of entries of the spec; None where the entry holds.
 
     Attributes:
-        budget: such as "zcdp=0.5"; the spec's ``at_most`` goes.
-        at_most: the largest loss allowed, in counts squared; the spec's budget goes.
-        loss: what is made small: "sum" of all cell variances, "max", or a sum of tables' variances with weights "sqrt"
-            or "equal"; the spec's targets go.
+        budget: such as "zcdp=0.5"; it replaces the spec's ``at_most``, too.
+        at_most: the largest loss allowed, in counts squared; it replaces the spec's budget, too.
+        loss: the "sum" of all cell variances, their "max"imum, or a sum of tables' variances with weights "sqrt" or
+            "equal"; it replaces the spec's targets, too.
         level: of confidence.
         format: of the tables' files.
-        profile: what stands beside the labels.
+        profile: the columns beside the labels.
     """
 
     budget: str | None = None
@@ -46,12 +46,12 @@ class Typed(NamedTuple):
 
 
 def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> SpecFile:
-    """The spec with what was typed in its place, which is said.
+    """The spec with the options in place of its entries; the changes are said.
 
     Args:
-        spec: as it stands in its file.
-        path: the file.
-        typed: in place of some of it.
+        spec: as its file has it.
+        path: of the file.
+        typed: the options.
         output: where to say what is different.
 
     Raises:
@@ -89,7 +89,7 @@ def _require_one_limit(spec: SpecFile, path: Path, typed: Typed) -> None:
         raise BudgetError(f"{path} has [[targets]] in place of a budget; add --budget or --at-most to --loss")
     if typed.loss is not None and typed.budget is None and typed.at_most is None and spec.at_most is not None:
         raise BudgetError(
-            f"{path} limits its own loss by at_most, which means nothing for --loss {typed.loss}; add --at-most with a "
+            f"{path} limits its own loss by at_most, which does not apply to --loss {typed.loss}; add --at-most with a "
             "limit for that loss, in counts squared, or a --budget"
         )
 
@@ -101,7 +101,7 @@ def _limit(at_most: float) -> float:
 
 
 def _budget_table(text: str) -> BudgetTable:
-    """A budget that was typed as the table that stands in a spec."""
+    """A typed budget as the table of a spec."""
     try:
         budget = budget_of_text(text)
     except BudgetError as error:

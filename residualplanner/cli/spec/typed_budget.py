@@ -1,6 +1,6 @@
 """Budgets as they are typed, such as zcdp=0.5, pcost=1, or epsilon=1,delta=1e-9; and the names of losses.
 
-Reads: a text.  Gives: Budget.
+Reads: a string.  Gives: Budget.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ def budget_of_text(text: str) -> Budget:
     """The budget that was typed.
 
     Raises:
-        BudgetError: it is none, a number is out of range, or it does not hold for discrete noise, which is all the
+        BudgetError: it is not a budget, a number is out of range, or it does not hold for discrete noise, which is what
             commands draw.
 
     Example:
@@ -46,7 +46,7 @@ def budget_of_text(text: str) -> Budget:
 
 
 def typed_text(budget: Budget) -> str:
-    """How a budget is typed.
+    """A budget as it is typed.
 
     Example:
         >>> typed_text(zcdp("1/2")), typed_text(approx_dp("1", "1e-9"))
@@ -57,7 +57,7 @@ def typed_text(budget: Budget) -> str:
 
 
 def toml_text(budget: Budget) -> str:
-    """How a budget of one number is written in a spec.
+    """A budget of one number as a spec has it.
 
     Example:
         >>> toml_text(zcdp("1/2"))
@@ -79,7 +79,7 @@ def require_drawable_budget(budget: Budget) -> None:
 
 
 def complete_budget(incomplete: str) -> list[tuple[str, str]]:
-    """What a budget may begin with, and what that means, for shells that complete words.
+    """The words that a budget may begin with, and their meanings, for shells that complete words.
 
     Example:
         >>> complete_budget("z")

@@ -1,6 +1,6 @@
-"""What a dictionary or a public schema declares of columns, and how a starting spec says it.
+"""Columns as a dictionary or a public schema declares them, and their entries in a spec to start from.
 
-Reads: values as they are declared.  Gives: Declared: an attribute, or what is still to be said by hand.
+Reads: values as they are declared.  Gives: Declared: an attribute, or a note on what is still to be declared by hand.
 """
 
 import math
@@ -12,7 +12,7 @@ from residualplanner.cli.spec.file import UNDECLARED
 from residualplanner.cli.starting.toml_text import attribute_text, key_text, number_text
 from residualplanner.domain import Attribute, Bins, Label
 
-#: The most values that are made of a smallest and a largest integer.
+#: The most values of a column that is declared by a smallest and a largest integer.
 RANGE_LIMIT = 1000
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _TRUTH = {"true": True, "false": False}
@@ -26,7 +26,7 @@ class Declared:
     Attributes:
         name: of the column.
         attribute: its values; None where they are still to be declared.
-        note: what is known besides: meanings of values, or what is known in place of them.
+        note: what else is known: meanings of values, or what is known in place of them.
     """
 
     name: str
@@ -47,16 +47,16 @@ class Declared:
 def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) -> Declared:
     """A column whose values are listed.
 
-    Values that are all the usual spelling of integers are taken for those, and 0, 1, .. for codes; "true" and
-    "false" for truth values; all else for texts, which is how CSV files are matched.
+    If all values are integers in their usual spelling, they are integers, and 0, 1, .. are codes; "true" and "false"
+    are booleans; all others are strings, as which the values in CSV files are matched.
 
     Args:
         name: of the column.
-        values: in their order; values that come again are left out.
-        meanings: what each means, for people; empty where it is not said.
+        values: in their order; repeated values are left out.
+        meanings: the meaning of each, for people; empty where there is none.
 
     Raises:
-        DomainError: they cannot be the values of a column.
+        DomainError: they are not valid as values of a column.
 
     Example:
         >>> of_values("sex", ["F", "M"]).attribute
@@ -64,9 +64,9 @@ def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) 
         >>> of_values("grade", ["0", "1", "2"]).attribute, of_values("region", ["01", "2"]).attribute
         (Attribute('grade', size=3), Attribute('region', labels=['01', '2']))
     """
-    said = dict(zip(values, meanings, strict=False))
+    meaning_of = dict(zip(values, meanings, strict=False))
     labels = _labels(list(dict.fromkeys(values)))
-    note = ", ".join(f"{value} {meaning}" for value, meaning in said.items() if meaning and meaning != str(value))
+    note = ", ".join(f"{value} {meaning}" for value, meaning in meaning_of.items() if meaning and meaning != str(value))
     is_code = labels == list(range(len(labels))) and not any(isinstance(label, bool) for label in labels)
     attribute = Attribute(name, len(labels)) if is_code else Attribute(name, labels=labels)
     return Declared(name, attribute, note)
@@ -108,17 +108,17 @@ def of_edges(name: str, edges: Sequence[float], labels: Sequence[str] = ()) -> D
 
 
 def _labels(values: list[Label]) -> list[Label]:
-    """The values as texts, integers or truth values, whichever they all are."""
-    texts = [str(value) for value in values]
-    if all(isinstance(value, bool) for value in values) or {text.lower() for text in texts} == set(_TRUTH):
-        return [_TRUTH[text.lower()] for text in texts]
+    """The values as strings, integers or booleans, whichever they all are."""
+    strings = [str(value) for value in values]
+    if all(isinstance(value, bool) for value in values) or {string.lower() for string in strings} == set(_TRUTH):
+        return [_TRUTH[string.lower()] for string in strings]
     if all(isinstance(value, int) or _INTEGER.fullmatch(value) for value in values):
         return [int(value) for value in values]
-    return list(texts)
+    return list(strings)
 
 
 def _comment(note: str) -> list[str]:
-    """A note as lines of a comment, without what would end one."""
+    """A note as lines of a comment, without characters that would end one."""
     lines, line = [], ""
     for word in re.sub(r"[\x00-\x1f\x7f]", " ", note).split():
         if line and len(line) + len(word) > _WIDTH:

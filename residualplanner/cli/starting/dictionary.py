@@ -46,8 +46,8 @@ def read_dictionary(path: Path) -> list[Declared]:
     may give meanings: "1=female; 2=male" or "1, female | 2, male".
 
     Raises:
-        FileFormatError: it is no dictionary, too large, not UTF-8, or a row does not fit; records are never shown.
-        DomainError: a column's values cannot be.
+        FileFormatError: it is not a dictionary, too large, not UTF-8, or a row does not fit; records are never shown.
+        DomainError: the values of a column are invalid.
         OSError: the file cannot be opened.
     """
     rows = _rows(path)
@@ -84,7 +84,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
         words = _words(next(reader, []))
         yield 1, {word: word for word in words.values()}
         for cells in reader:
-            row = {word: cells[place].strip() for place, word in words.items() if place < len(cells)}
+            row = {word: cells[index].strip() for index, word in words.items() if index < len(cells)}
             if any(row.values()):
                 yield reader.line_num, row
     except csv.Error:
@@ -92,14 +92,14 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _words(names: Sequence[str]) -> dict[int, str]:
-    """What each column of a dictionary is, by its place; the first one of a kind counts."""
+    """What each column of a dictionary holds, by its index; the first one of a kind counts."""
     known = {spelling: word for word, spellings in HEADERS.items() for spelling in spellings}
     found: dict[str, int] = {}
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         word = known.get(re.sub(r"[^a-z]", "", name.lower()))
         if word is not None:
-            found.setdefault(word, place)
-    return {place: word for word, place in found.items()}
+            found.setdefault(word, index)
+    return {index: word for word, index in found.items()}
 
 
 def _long(path: Path, rows: Iterator[tuple[int, Row]]) -> list[Declared]:

@@ -13,7 +13,7 @@ from residualplanner.errors import FileFormatError
 
 _WHOLE = {"integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "gYear", "year"}
 _NUMBER = {"number", "decimal", "double", "float"}
-#: A regular expression that only lists texts: "A|B" or "^(A|B)$".
+#: A regular expression that only lists strings: "A|B" or "^(A|B)$".
 _LISTED = re.compile(r"\^?\(?(?:\?:)?([\w .\-]+(?:\|[\w .\-]+)+)\)?\$?")
 
 Json = Mapping[str, Any]
@@ -27,8 +27,8 @@ def columns_of_schema(value: Json, table: str | None) -> list[Declared] | None:
         table: which table of several; None for the only one.
 
     Raises:
-        FileFormatError: it has several tables and none was chosen, or one that is not there, or no columns.
-        DomainError: a column's values cannot be.
+        FileFormatError: it has several tables and none was chosen, or a missing one, or it has no columns.
+        DomainError: the values of a column are invalid.
     """
     tables = _tables(value)
     if tables is None:
@@ -111,7 +111,7 @@ def _of_csvw(column: Json) -> Declared:
 
 
 def _title(titles: Any) -> str:
-    """The first of a column's titles, which are what its header says; they may be listed, and by language."""
+    """The first of a column's titles, which are the names in its header; they may be in a list, and by language."""
     if isinstance(titles, Mapping):
         titles = list(titles.values())
     if isinstance(titles, list):
@@ -144,17 +144,17 @@ def _stepped(limit: Any, outside: Any, step: int) -> Any:
 
 
 def _of_listed(name: str, values: Iterable[Any], meanings: Iterable[Any], kind: str) -> Declared:
-    """A column whose values are listed; those that are no labels are for their user to declare."""
+    """A column whose values are listed; values that are not labels are left to the user to declare."""
     listed = list(values)
     if not listed or not all(isinstance(value, str | int) for value in listed):
-        return Declared(name, None, f"{kind}: values that are no texts or integers are to be declared as bins")
+        return Declared(name, None, f"{kind}: values that are not strings or integers are to be declared as bins")
     words = ["" if meaning is None else str(meaning) for meaning in meanings]
     kinds = {type(value) for value in listed}
     return of_values(name, listed if len(kinds) == 1 else [str(value) for value in listed], words)
 
 
 def _of_limits(name: str, kind: str, smallest: Any, largest: Any) -> Declared:
-    """A column of numbers within limits, or of a type whose values the schema does not tell."""
+    """A column of numbers within limits, or of a type whose values are not in the schema."""
     limits = [_number(limit) for limit in (smallest, largest)]
     if kind in _WHOLE or kind in _NUMBER:
         return of_range(name, limits[0], limits[1], is_whole=kind in _WHOLE)

@@ -1,7 +1,6 @@
 """A commented spec to start from.
 
-Reads: a schema, a data dictionary, or the names of a data file's columns, and nothing else of it.  Gives: the text of a
-spec.
+Reads: a schema, a data dictionary, or the names of a data file's columns, and nothing else of it.  Gives: Start.
 """
 
 from collections.abc import Mapping
@@ -32,22 +31,23 @@ budget = { zcdp = "0.5" }
 
 # Instead of a budget: the largest loss allowed, in counts squared; the least budget that reaches it is found.
 # at_most = 25.0
-# Or instead of a loss: margins of error that some tables must keep, as entries below the workload:
+# Or instead of a loss: margins of error that some tables must not exceed, as entries below the workload:
 #   [[targets]]
 #   queries = [["age", "sex"]]
 #   moe = 50
 
-# What is made as small as possible: "sum" of all cells' variances, the "max"imum variance of any cell, or
+# The loss to minimize: the "sum" of the variances of all cells, the "max"imum variance of any cell, or
 # { sum = "equal" } to let every table count the same however many cells it has ("sqrt" is between the two).
 loss = "sum"
 
-# Of attributes with kinds of query (see below) sums are measured that suit what is asked best.  Sums that may be others
-# in other tables can be more accurate where tables ask an attribute in different kinds; to plan them takes longer:
+# Of attributes with kinds of query (see below) the sums are measured that suit these best.  Where tables have several
+# kinds of query on one attribute, other sums for each set of attributes can be more accurate; planning takes longer:
 # bases = "optimal_by_set"
 # For comparison:
 # bases = "orthogonal"
 
-# One record more or less must not show ("replace": a record with other values, the number of records being public).
+# The output must hardly change with one record more or less ("replace": one record with other values; the number of
+# records is then public).
 # If a person has up to k records, write records_per_person = k; else each record is protected, not the person.
 neighbors = "add-remove"
 
@@ -57,10 +57,10 @@ noise = "discrete"
 # The tables to publish.  Write [[workload]] again for more, each with weights of its own if some matter more:
 #   order = 2                                    all tables of exactly two attributes
 #   up_to = 2                                    all tables of at most two attributes, and the total
-#   max_cells = 100000                           no table of more cells than this; may stand beside the other two
+#   max_cells = 100000                           no table of more cells than this; can be added to the other two
 #   queries = [["age", "sex"], ["region"]]       tables one by one
 #   weight = 2.0
-# Of some attributes more may be asked than one count per value: "prefix" (up to a value), every "range", or groups:
+# In place of one count per value there are other kinds of query: "prefix" (up to a value), every "range", or groups:
 #   kinds = { age = "prefix", income = "range", county = { kind = "hierarchy", levels = [{ South = ["Kern"] }] } }
 #   queries = [["sex"], { age = "prefix", sex = "identity" }]
 # Long kinds are easier to read below the entry, as a table [workload.kinds.county] with a line for each field.
@@ -86,12 +86,12 @@ _DOMAIN = """\
 """
 
 _TO_FILL_IN = """\
-# Write what values each can take in place of "?", and remove the columns that are not to be published.
+# Write the values of each column in place of "?", and remove the columns that are not to be published.
 """
 
 _BY_HAND = """\
-# Only the names of the columns were read from the data file.  Write what values each can take in place of "?", and
-# remove the columns that are not to be published.
+# Only the names of the columns were read from the data file.  Write the values of each in place of "?", and remove the
+# columns that are not to be published.
 """
 
 
@@ -101,7 +101,7 @@ class Start(NamedTuple):
     Attributes:
         text: of the spec.
         undeclared: the attributes whose values are still to be declared by hand.
-        source: what was read.
+        source: the kind of file that was read.
     """
 
     text: str
@@ -118,14 +118,13 @@ def starting_spec(
         path: a schema as JSON (a domain such as {"age": 85}, a Frictionless schema or package, a JSON Schema, metadata
             of CSV on the Web), another spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet).
         is_dictionary: whether the file describes columns; else, of a CSV file nothing but the first line is read.
-        has_header: whether the first line of a CSV file of records holds names, and is no record; nobody can tell that
-            from the line itself.
-        table: which table of a schema of several.
+        has_header: whether the first line of a CSV file of records holds names, not a record, which the line itself
+            does not show.
+        table: the name of the table, in a schema of several.
 
     Raises:
-        FileFormatError: the file is of another type, or not what its name says, or CSV of which nobody says that it has
-            a header.
-        DomainError: its schema cannot be.
+        FileFormatError: the file is of another type, not what its name says, or CSV without ``has_header``.
+        DomainError: its schema is invalid.
         OSError: the file cannot be opened.
     """
     kind = path.suffix.lower()
@@ -141,34 +140,34 @@ def starting_spec(
         return Start(spec_text(domain_of_spec(read_spec(path))), (), "schema")
     if is_csv(path):
         names = csv_names(path)
-        is_alike = is_dictionary_header(names)
-        if not (has_header or is_alike):
+        is_like_dictionary = is_dictionary_header(names)
+        if not (has_header or is_like_dictionary):
             raise FileFormatError(
-                f"{path}: the names in its first line would stand in the spec, which is public. If they are the names "
-                "of columns, and not the first record, add --header; if there is no such line, write one first"
+                f"{path}: the names in its first line would be written into the spec, which is public. If they are the "
+                "names of columns, and not the first record, add --header; if there is no such line, write one first"
             )
-        return _start_of_names(dict.fromkeys(names), is_alike=is_alike)
+        return _start_of_names(dict.fromkeys(names), is_like_dictionary=is_like_dictionary)
     if is_parquet(path):
         return _start_of_names(parquet_types(path))
     raise FileFormatError(f"{path}: a schema (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
 
 
 def say_start(start: Start, source: Path, path: Path, output: Output) -> None:
-    """Say what was written, what of it is still to be filled in, and what comes next."""
+    """Say what was written, what is still to be filled in, and what comes next."""
     output.wrote(path, ": a spec with a comment for each choice.")
     if start.source == "records like a dictionary":
         command = command_text("init", source, "--dictionary", "-o", path)
         output.say(
-            f"The columns of {source} are called like those of a data dictionary.  If it is one, and holds no records, "
+            f"The columns of {source} are named like those of a data dictionary.  If it is one, and holds no records, "
             f"remove {path}, and run  {command}",
             event="hint",
             command=command,
         )
     if start.source.startswith("records"):
-        output.say('Only the names of the columns were read.  Write what values each can take in place of "?".')
+        output.say('Only the names of the columns were read.  Write the values of each in place of "?".')
     elif start.undeclared:
         shown = listed(start.undeclared, 8)
-        output.say(f'Not declared in {source}: {shown}.  Write what values each can take in place of "?".')
+        output.say(f'Not declared in {source}: {shown}.  Write the values of each in place of "?".')
     output.say(
         f"Next: look through it, then run  {command_text('plan', path)}",
         event="next",
@@ -178,11 +177,11 @@ def say_start(start: Start, source: Path, path: Path, output: Output) -> None:
 
 
 def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -> str:
-    """A spec with this domain, and everything else as a beginner might want it.
+    """A spec with this domain, and defaults for everything else.
 
     Args:
         domain: the schema.
-        up_to: ask for all tables of at most this many attributes.
+        up_to: the workload is all tables of at most this many attributes.
         max_cells: leave out tables with more cells; None to leave out none.
 
     Example:
@@ -191,18 +190,18 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
         age = 85
     """
     lines = [f"{key_text(name)} = {attribute_text(domain[name])}" for name in domain]
-    asked = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
-    head = _HEAD.replace("\nup_to = 2\n", f"\n{asked}")
+    entry = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
+    head = _HEAD.replace("\nup_to = 2\n", f"\n{entry}")
     return head + _DOMAIN + "\n".join(lines) + "\n"
 
 
-def _start_of_names(types: Mapping[str, str | None], *, is_alike: bool = False) -> Start:
+def _start_of_names(types: Mapping[str, str | None], *, is_like_dictionary: bool = False) -> Start:
     lines = [
         f'{key_text(name)} = "{UNDECLARED}"' + ("" if kind is None else f"    # {kind} in the file")
         for name, kind in types.items()
     ]
     text = _HEAD + _DOMAIN + _BY_HAND + "\n".join(lines) + "\n"
-    return Start(text, tuple(types), "records like a dictionary" if is_alike else "records")
+    return Start(text, tuple(types), "records like a dictionary" if is_like_dictionary else "records")
 
 
 def _declared_start(columns: list[Declared], source: Literal["schema", "dictionary"]) -> Start:

@@ -1,6 +1,6 @@
 """Attributes of a domain as TOML.
 
-Reads: names and attributes.  Gives: text that TOML's readers turn into the same again.
+Reads: names and attributes.  Gives: TOML that is read as the same names and attributes.
 """
 
 import itertools
@@ -27,7 +27,7 @@ def _text(text: str) -> str:
 
 
 def attribute_text(attribute: Attribute) -> str:
-    """What a spec says of an attribute, in the shortest form.
+    """The value of an attribute's entry in a spec, in the shortest form.
 
     Example:
         >>> attribute_text(Attribute("sex", labels=["F", "M", "?"], unknown="?", missing="drop"))

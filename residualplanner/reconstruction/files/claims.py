@@ -1,8 +1,8 @@
-"""What the files of a release say of its plan and its noise, compared with the plan that lies beside them.
+"""The claims of the files of a release about its plan and its noise, compared with the plan in the same folder.
 
 Reads: a manifest and metadata that somebody hands over, a plan that has been checked.  Gives: NoiseRecord.
-Hashes find accidents; whoever edits a manifest can edit the hashes in it.  So no sentence about privacy is taken from a
-file: what follows from the plan is made anew, and a file that says anything else is refused.
+Hashes find accidents; whoever edits a manifest can edit the hashes in it.  So no sentence about privacy is read from a
+file: what follows from the plan is computed again, and a file that says anything else is refused.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan) -> NoiseRecord:
     noise = manifest["noise"]
     if not isinstance(noise, Mapping) or "seed" in noise:
         raise FileFormatError("it does not say what the noise was")
-    # No release tells its seed, and no word depends on which it was: any number stands for it.
+    # No release holds its seed, and nothing depends on which it was: any number will do.
     seed = 0 if noise.get("randomness") == _SEEDED else None
     try:
         return noise_from_json({**noise, "seed": seed}, plan)
@@ -57,5 +57,5 @@ def require_true_metadata(metadata: Mapping[str, Any], described: Description) -
 
 
 def _are_equal(stated: Mapping[str, Any], true: Mapping[str, Any], name: str) -> bool:
-    """Whether both have the field with one value; as text, since True is not 1."""
+    """Whether both have the field with one value; compared as JSON, since True is not 1."""
     return name in stated and name in true and json_text(stated[name]) == json_text(true[name])

@@ -16,7 +16,7 @@ from residualplanner.errors import WorkloadError
 FormatName = Literal["parquet", "csv", "xlsx"]
 
 FORMATS = ("parquet", "csv", "xlsx")
-#: Numbers that hardly repeat, for which a dictionary would only take time.
+#: Columns whose values hardly repeat, for which a dictionary would only cost time.
 _DISTINCT = frozenset(("estimate", "ci_low", "ci_high", "E", "query"))
 
 
@@ -38,7 +38,7 @@ def parquet_bytes(table: Any) -> Any:
 
 
 def csv_bytes(table: Any) -> Any:
-    """A table as CSV in UTF-8: text in quotes, numbers in the fewest digits that tell them from all others."""
+    """A table as CSV in UTF-8: strings in quotes, numbers in the fewest digits that tell them from all others."""
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
