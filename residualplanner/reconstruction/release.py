@@ -112,6 +112,7 @@ class Release(Tables):
         for batches in self._chunks():
             yield from batches
 
+    @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
     def save(
         self,
         folder: PathLike,

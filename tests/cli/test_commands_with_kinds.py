@@ -204,7 +204,7 @@ def test_release_makes_the_tables_of_kinds_in_one_go(run, kinds, records, folder
 
 def test_a_table_too_large_to_write_is_refused_before_anything_is_spent(run, kinds, records, folder, monkeypatch):
     monkeypatch.setattr(sizes, "TABLE_LIMIT", 19)
-    message = "the table of sex, grade has 20 cells; no more than 19 can be written; ask for coarser bins"
+    message = "the table of sex, grade has 20 cells; no more than 19 can be written; choose coarser bins"
     spec = re.sub(r"\[\[workload\]\].*", '[[workload]]\nqueries = [["sex", "grade"]]', kinds.read_text(), flags=re.S)
     kinds.write_text(spec.replace("grade = 5", "grade = 10"))
     result = run("release", kinds, records, "-o", "out")

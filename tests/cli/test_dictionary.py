@@ -153,7 +153,7 @@ def test_a_dictionary_is_read_only_if_its_user_says_it_is_one(run, folder):
     assert told.exit_code == 0
     assert CANARY not in (folder / "codes.toml").read_text()
     assert 'variable = "?"' in (folder / "codes.toml").read_text()
-    assert "are called like those of a data dictionary" in told.stdout
+    assert "are named like those of a data dictionary" in told.stdout
     (folder / "codes.toml").unlink()
     assert "init codes.csv --dictionary -o codes.toml" in told.stdout
     assert run("init", "codes.csv", "--dictionary", "-o", "codes.toml").exit_code == 0
@@ -249,13 +249,13 @@ def test_one_of_several_tables_is_chosen(tmp_path, run, folder):
     [
         ({"type": "string"}, "# string: its values are not in the schema"),
         ({"type": "number", "constraints": {"minimum": 0, "maximum": 10}}, "# numbers from 0 to 10: write { bins"),
-        ({"type": "number", "constraints": {"enum": [0.5, 1]}}, "# number: values that are no texts or integers"),
+        ({"type": "number", "constraints": {"enum": [0.5, 1]}}, "# number: values that are not strings or integers"),
     ],
 )
 def test_what_a_schema_does_not_tell_is_left_to_its_user(run, folder, field, note):
     (folder / "s.json").write_text(json.dumps({"fields": [{"name": "x", **field}, {"name": "y", "type": "boolean"}]}))
     told = run("init", "s.json").stdout
-    assert 'Not declared in s.json: x.  Write what values each can take in place of "?".' in told
+    assert 'Not declared in s.json: x.  Write the values of each in place of "?".' in told
     assert note in (folder / "s.toml").read_text()
 
 

@@ -154,4 +154,4 @@ def test_a_disk_that_is_too_small_is_told(run, ready, monkeypatch):
     told = run(*COMMANDS["measure"], "--dry-run").stdout
     size = measurement_bytes(load_plan(ready / "p"))
     assert f"Warning: the disk has 5 KiB free, and some {size / 2**10:.0f} KiB are to be written." in told
-    assert "is in order, but for the disk." in told
+    assert "is in order, except for the disk." in told

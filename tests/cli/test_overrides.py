@@ -93,7 +93,7 @@ def test_what_cannot_be_is_refused_before_any_work(run, spec, records, folder, t
 def test_the_limit_of_one_loss_is_not_taken_for_another(run, spec):
     spec.write_text(spec.read_text().replace('budget = { zcdp = "0.5" }', "at_most = 25.0"))
     told = run("plan", spec, "--loss", "max").stderr
-    assert "limits its own loss by at_most, which means nothing for --loss max; add --at-most" in told
+    assert "limits its own loss by at_most, which does not apply to --loss max; add --at-most" in told
 
 
 TARGETS = '\n[[targets]]\nqueries = [["age", "sex"]]\nmoe = 9.0\n'

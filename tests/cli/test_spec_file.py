@@ -143,7 +143,7 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         ("a = 1\na = 2\n", "is not TOML: .*line 2"),
         (f"x = {'[' * 5000}", "is not TOML"),
         (f"x = {'9' * 5000}", "is not TOML"),
-        ("a." * 200_000 + "a = 1", "has a name or text with more than 100 dots"),
+        ("a." * 200_000 + "a = 1", "has a name or string with more than 100 dots"),
         (b"\xff\xfe", "is not UTF-8 text"),
         ("#" * (SIZE_LIMIT + 1), "is too large: the limit is 1,048,576 bytes"),
         ("", r"the table \[domain\] is missing"),

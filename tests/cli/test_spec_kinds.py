@@ -198,7 +198,7 @@ def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):
         (
             'order = 0\nkinds = { grade = "prefix" }',
             WorkloadError,
-            r"number 1, kinds: no table of this entry has \['grade'\]; ask for more attributes",
+            r"number 1, kinds: no table of this entry has \['grade'\]; include more attributes",
         ),
         (
             'order = 1\nkinds = { state = { kind = "hierarchy", levels = [{ West = ["CA"] }] } }',

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from residualplanner._atomic import PathLike, write_folder_atomically
-from residualplanner.errors import memory_for
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import TOTAL, Plan, plan_bytes
 from residualplanner.queries import Kind
@@ -47,7 +46,6 @@ def require_exportable(workload: Workload, format: str = "parquet", profile: str
         require_workbooks(workload)
 
 
-@memory_for("to write these tables; write smaller ones, or use a machine with more memory")
 def save_tables(
     tables: Iterable[Table],
     plan: Plan,
