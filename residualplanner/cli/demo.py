@@ -79,7 +79,7 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
         _heading("3. Reconstruct: tables that are unbiased, agree with one another, and know their errors.", output)
         release = reconstruct(measurement)
         _say_table(release[_SHOWN[1] if order > 1 else _SHOWN[0]], data, output)
-        save_tables(release, partial / "release", **dict(spec.output), output=output)
+        save_tables(release, partial / "release", spec.output, output)
     _heading(f"What is in {folder}:", output)
     output.say(_FILES)
     _heading("What to try next:", output)

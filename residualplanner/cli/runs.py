@@ -112,5 +112,5 @@ def _measure_to(
 
 
 def _write_tables(release: Release, folder: Path, wanted: OutputTable, output: Output) -> None:
-    steps.save_tables(release, folder, **dict(wanted), output=output)
+    steps.save_tables(release, folder, wanted, output)
     say_release(release, folder, output)

@@ -14,7 +14,7 @@ from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workl
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, Measurement, measure
 from residualplanner.plan import Plan
-from residualplanner.reconstruction import FormatName, ProfileName, Release, require_exportable
+from residualplanner.reconstruction import Release, require_exportable
 from residualplanner.workload import Workload
 
 
@@ -73,16 +73,8 @@ def measure_records(
         return measure(plan, records, ledger=ledger, progress=progress)
 
 
-def save_tables(
-    release: Release,
-    folder: Path,
-    *,
-    format: FormatName,
-    profile: ProfileName,
-    level: float | None,
-    output: Output,
-) -> None:
+def save_tables(release: Release, folder: Path, wanted: OutputTable, output: Output) -> None:
     """Write the tables of a release, its error table and its manifest to a new folder."""
     require_writable(release.plan.workload)
     with output.progress("writing the tables") as progress:
-        release.save(folder, format, profile=profile, level=level, progress=progress)
+        release.save(folder, wanted.format, profile=wanted.profile, level=wanted.level, progress=progress)

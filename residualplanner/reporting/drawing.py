@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from residualplanner.errors import MissingExtraError
@@ -72,12 +73,13 @@ _ID = re.compile(r'(\bid="|url\(#|href="#)')
 _NOT_INLINE = re.compile(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", re.DOTALL)
 
 
-def require_matplotlib() -> None:
-    """Raise MissingExtraError if matplotlib is not installed."""
+def require_package(name: str) -> None:
+    """Raise MissingExtraError if a package that reports need is not installed."""
     try:
-        import matplotlib as mpl  # noqa: F401 - whether it is there
+        import_module(name)
     except ImportError:
-        raise missing_extra("matplotlib") from None
+        message = f"a report needs {name}, which is not installed: pip install 'residualplanner[report]'"
+        raise MissingExtraError(message, extra="report") from None
 
 
 @contextmanager
@@ -87,7 +89,7 @@ def drawing() -> Iterator[None]:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    require_matplotlib()
+    require_package("matplotlib")
     import matplotlib as mpl
 
     # A letter that the font here lacks is drawn by the reader's: the SVG holds text.
@@ -98,12 +100,6 @@ def drawing() -> Iterator[None]:
         parameters: Any = mpl.rcParams
         parameters.update(_STYLE)
         yield
-
-
-def missing_extra(package: str) -> MissingExtraError:
-    """The error where a package of the extra is not installed."""
-    message = f"a report needs {package}, which is not installed: pip install 'residualplanner[report]'"
-    return MissingExtraError(message, extra="report")
 
 
 def svg_of(draw: "Callable[[], Figure]") -> str:

@@ -15,8 +15,8 @@ from urllib.parse import quote
 from residualplanner._version import __version__
 from residualplanner._words import count_text, family_text, number_text, optimality_text, rounded_up
 from residualplanner.domain import Attribute
-from residualplanner.plan import Plan
-from residualplanner.reporting.drawing import inline_svg, missing_extra
+from residualplanner.plan import Plan, plan_hash
+from residualplanner.reporting.drawing import inline_svg
 from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.promises import Promise, promise_of
 from residualplanner.reporting.rows import ErrorRows, rows_json
@@ -48,14 +48,6 @@ class Contents:
     figures: tuple[Figure, ...]
     estimates: tuple[Figure, ...]
     total: tuple[str, str] | None
-
-
-def require_jinja2() -> None:
-    """Raise MissingExtraError if jinja2 is not installed."""
-    try:
-        import jinja2  # noqa: F401 - whether it is there
-    except ImportError:
-        raise missing_extra("jinja2") from None
 
 
 def page_of(contents: Contents, folder: str) -> str:
@@ -106,6 +98,7 @@ def _values(contents: Contents) -> dict[str, Any]:
         "level": level_text(subject.level),
         "print_rows": PRINT_ROWS,
         "version": __version__,
+        "plan_sha256": plan_hash(subject.plan),
     }
 
 

@@ -16,10 +16,10 @@ from residualplanner._checks import require_path
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.plan import Plan, load_plan
 from residualplanner.reconstruction import Release, load_tables
-from residualplanner.reporting.drawing import require_matplotlib
+from residualplanner.reporting.drawing import require_package
 from residualplanner.reporting.estimates import estimates_of, total_texts
 from residualplanner.reporting.figures import figures_of
-from residualplanner.reporting.page import Contents, page_of, require_jinja2
+from residualplanner.reporting.page import Contents, page_of
 from residualplanner.reporting.rows import error_rows
 from residualplanner.reporting.subject import Subject
 
@@ -55,8 +55,8 @@ def write_report(
     Cost: about two seconds, more where there are very many tables or other weightings are planned for comparison.
     """
     require_path("write_report", path, 'write_report(plan, "plan.html")')
-    require_matplotlib()
-    require_jinja2()
+    require_package("matplotlib")
+    require_package("jinja2")
     page = Path(path)
     figures = figures_folder(page)
     require_free_report(page, replace=replace)

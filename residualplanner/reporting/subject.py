@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner._margins import margin_factor
-from residualplanner.plan import Plan, plan_hash
+from residualplanner.plan import Plan
 from residualplanner.reconstruction import Tables
 from residualplanner.reporting.shown_table import ShownTable, shown_table
 
@@ -50,11 +50,6 @@ class Subject:
     def target_level(self) -> float:
         """The confidence level of the targets in the error table, if it has any."""
         return self.level if self.plan.targets is None else self.plan.targets.level
-
-    @property
-    def plan_sha256(self) -> str:
-        """The hash of the plan."""
-        return plan_hash(self.plan)
 
     @property
     def cells(self) -> float:

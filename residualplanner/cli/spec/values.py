@@ -102,20 +102,14 @@ def _loss(value: Any) -> SumOfVariances | MaxVariance:
 
 
 _WEIGHTS = ["cells", "equal", "sqrt"]
+_SUM_SCHEMA = {
+    "type": "object",
+    "properties": {"sum": {"enum": _WEIGHTS}},
+    "required": ["sum"],
+    "additionalProperties": False,
+}
 Loss = Annotated[
     SumOfVariances | MaxVariance,
     PlainValidator(_loss),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"enum": ["sum", "max"]},
-                {
-                    "type": "object",
-                    "properties": {"sum": {"enum": _WEIGHTS}},
-                    "required": ["sum"],
-                    "additionalProperties": False,
-                },
-            ]
-        }
-    ),
+    WithJsonSchema({"anyOf": [{"enum": ["sum", "max"]}, _SUM_SCHEMA]}),
 ]

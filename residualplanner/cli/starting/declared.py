@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from residualplanner.cli.spec.file import UNDECLARED
 from residualplanner.cli.starting.toml_text import attribute_text, key_text, number_text
-from residualplanner.domain import Attribute, Bins, Label
+from residualplanner.domain import Attribute, Label
 
 #: The most values of a column that is declared by a smallest and a largest integer.
 RANGE_LIMIT = 1000
@@ -81,30 +81,17 @@ def of_range(name: str, smallest: float | None, largest: float | None, *, is_who
         >>> of_range("income", 0, 1e6, is_whole=False).note
         'numbers from 0 to 1000000: write { bins = [0, ..., 1000000] }'
     """
+    kind = "integers" if is_whole else "numbers"
     if smallest is None or largest is None:
-        limits = "".join(
-            f" {word} {number_text(limit)}"
-            for word, limit in (("from", smallest), ("to", largest))
-            if limit is not None
-        )
-        kind = "integers" if is_whole else "numbers"
+        both = (("from", smallest), ("to", largest))
+        limits = "".join(f" {word} {number_text(limit)}" for word, limit in both if limit is not None)
         return Declared(name, None, f"{kind}{limits}: write {{ bins = [...] }}, or a number of codes 0, 1, ..")
     if is_whole and 0 <= largest - smallest < RANGE_LIMIT:
         first, last = math.ceil(smallest), math.floor(largest)
         attribute = Attribute(name, last + 1) if first == 0 else Attribute(name, labels=range(first, last + 1))
         return Declared(name, attribute)
     low, high = number_text(smallest), number_text(largest)
-    kind = "integers" if is_whole else "numbers"
     return Declared(name, None, f"{kind} from {low} to {high}: write {{ bins = [{low}, ..., {high}] }}")
-
-
-def of_edges(name: str, edges: Sequence[float], labels: Sequence[str] = ()) -> Declared:
-    """A column of numbers in bins.
-
-    Raises:
-        DomainError: the edges do not increase, or are too few.
-    """
-    return Declared(name, Attribute(name, bins=Bins(edges, list(labels) or None)))
 
 
 def _labels(values: list[Label]) -> list[Label]:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from residualplanner.cli.spec.file import read_limited
-from residualplanner.cli.starting.declared import Declared, of_edges, of_range, of_values
-from residualplanner.domain import Attribute
+from residualplanner.cli.starting.declared import Declared, of_range, of_values
+from residualplanner.domain import Attribute, Bins
 from residualplanner.errors import DomainError, FileFormatError
 
 _SPELLINGS = {
@@ -134,7 +134,7 @@ def _wide(path: Path, number: int, row: Row) -> Declared:
     kind = row.get("type", "").lower()
     if row.get("bins"):
         edges = [_number_of(path, number, "bins", text) for text, _ in _list(row["bins"])]
-        return _named(path, name, lambda: of_edges(name, edges))
+        return _named(path, name, lambda: Declared(name, Attribute(name, bins=Bins(edges))))
     if row.get("values"):
         pairs = _list(row["values"])
         return _of_listed(path, name, pairs)

@@ -212,34 +212,24 @@ def _declared_start(columns: list[Declared], source: Literal["schema", "dictiona
 
 def _start_of_json(path: Path, table: str | None) -> Start:
     """A spec for a public schema, or for a domain."""
-    value = _json_of(path)
+    text = read_limited(path)
     try:
+        value = parse_json(text)
+        if not isinstance(value, dict):
+            raise FileFormatError('expected an object from attribute name to size, such as {"age": 85}')
         columns = columns_of_schema(value, table)
+        if columns is not None:
+            return _declared_start(columns, "schema")
+        if table is not None:
+            raise FileFormatError("--table chooses a table of a schema of several; leave it out")
+        return Start(spec_text(_domain_of_json(value)), (), "schema")
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
     except DomainError as error:
         raise DomainError(f"{path}: {error}", attributes=error.attributes) from None
-    if columns is not None:
-        return _declared_start(columns, "schema")
-    if table is not None:
-        raise FileFormatError(f"{path}: --table chooses a table of a schema of several; leave it out")
-    return Start(spec_text(_domain_of_json(path, value)), (), "schema")
 
 
-def _json_of(path: Path) -> dict[str, Any]:
-    try:
-        value = parse_json(read_limited(path))
-    except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from None
-    if not isinstance(value, dict):
-        raise FileFormatError(f'{path}: expected an object from attribute name to size, such as {{"age": 85}}')
-    return value
-
-
-def _domain_of_json(path: Path, value: dict[str, Any]) -> Domain:
+def _domain_of_json(value: dict[str, Any]) -> Domain:
     """The domain of a JSON object from name to size or labels, or of what ``Domain.to_json`` gives."""
-    try:
-        is_list = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
-        return Domain.from_json(value) if is_list else Domain(value)
-    except DomainError as error:
-        raise DomainError(f"{path}: {error}", attributes=error.attributes) from None
+    is_list = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
+    return Domain.from_json(value) if is_list else Domain(value)

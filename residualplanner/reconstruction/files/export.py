@@ -15,10 +15,15 @@ from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import TOTAL, Plan, plan_bytes
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files import csvw
-from residualplanner.reconstruction.files.export_files import csv_bytes, parquet_bytes, require_format, write_new
-from residualplanner.reconstruction.files.export_manifest import PLAN_FILE, manifest_bytes
-from residualplanner.reconstruction.files.export_rows import TidyWriter
+from residualplanner.reconstruction.files.export_files import (
+    TidyWriter,
+    csv_bytes,
+    parquet_bytes,
+    require_format,
+    write_new,
+)
 from residualplanner.reconstruction.files.file_names import file_stem, table_name, written_queries
+from residualplanner.reconstruction.files.manifest import PLAN_FILE, manifest_bytes
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.files.workbook import require_workbooks, workbook_bytes
 from residualplanner.reconstruction.profiles import level_of, profile_named, require_free_names

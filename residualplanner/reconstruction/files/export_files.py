@@ -1,16 +1,27 @@
-"""A table as the bytes of a file, in each format.  With `export_rows`, PyArrow's home in this layer.
+"""The tables of a release as columns, and these as the bytes of files.  PyArrow's home, with `reading_files`.
 
-Reads: PyArrow tables.  Gives: bytes.
+Reads: tables.  Gives: PyArrow tables with one row per cell and strings dictionary-encoded; bytes in each format.
 """
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from residualplanner._checks import value_text
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import frozen, value_text
 from residualplanner._words import suggestion
+from residualplanner.bases import is_alike
+from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
+from residualplanner.plan import Plan
+from residualplanner.queries import Kind
+from residualplanner.reconstruction.profiles import Profile
+from residualplanner.reconstruction.table import Table, cell_words
 
 #: The formats of the tables' files.
 FormatName = Literal["parquet", "csv", "xlsx"]
@@ -24,6 +35,59 @@ def require_format(name: object) -> None:
     """Raise WorkloadError unless it is one of `FORMATS`."""
     if not isinstance(name, str) or name not in FORMATS:
         raise WorkloadError(f"format must be one of {list(FORMATS)}, got {value_text(name)}{suggestion(name, FORMATS)}")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TidyWriter:
+    """Writes the tables of one release as columns, and keeps their labels.
+
+    Attributes:
+        plan: what was measured, with how much noise.
+        profile: the columns beside the labels.
+        level: the confidence level.
+        labels: of each attribute and kind written so far: strings as a PyArrow array, anything else as a NumPy array.
+    """
+
+    plan: Plan
+    profile: Profile
+    level: float
+    labels: dict[tuple[int, Kind], Any] = field(default_factory=dict)
+
+    def tidy(self, table: Table, average_variance: float) -> Any:
+        """A table as a PyArrow table: one row per cell, strings dictionary-encoded.
+
+        Args:
+            table: the table.
+            average_variance: of its cells, and of each of them where all have the same.
+        """
+        import pyarrow as pa
+
+        estimate = table.estimate.ravel()
+        variance = average_variance if _has_one_variance(table) else table.variance.ravel()
+        std_err = np.broadcast_to(np.sqrt(variance), estimate.shape)
+        columns = [self._column(table, axis) for axis in range(len(table.positions))]
+        if self.profile.is_described:
+            columns.append(pa.array(cell_words(table.names, table.labels), type=pa.string()))
+        numbers = self.profile.numbers(estimate, std_err, self.level)
+        return pa.table([*columns, *map(pa.array, numbers)], names=[*table.names, *self.profile.value_names])
+
+    def _column(self, table: Table, axis: int) -> Any:
+        import pyarrow as pa
+
+        key = (table.positions[axis], table.kinds[axis])
+        if key not in self.labels:
+            self.labels[key] = _label_array(self.plan.domain.attributes[key[0]], key[1])
+        labels, codes = self.labels[key], cell_indices(table.estimate.shape, axis)
+        if isinstance(labels, np.ndarray):
+            return pa.array(labels[codes])
+        return pa.DictionaryArray.from_arrays(codes, labels)
+
+
+@lru_cache(maxsize=64)
+def cell_indices(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
+    """The index along one axis of each cell of a table in C order, (cells,)."""
+    indices = np.arange(shape[axis], dtype=np.int32).reshape(-1, *(1,) * (len(shape) - axis - 1))
+    return frozen(np.broadcast_to(indices, shape).ravel())
 
 
 def parquet_bytes(table: Any) -> Any:
@@ -61,3 +125,16 @@ def write_new(path: Path, pieces: Iterable[Any]) -> str:
             while waiting:  # a system may write less than it was given, as where the disk is nearly full
                 waiting = waiting[file.write(waiting) :]
     return digest.hexdigest()
+
+
+def _has_one_variance(table: Table) -> bool:
+    """Whether all cells have one variance: with subtraction bases those of a marginal do, by symmetry."""
+    bases = table.plan.strategy.of_attributes
+    return all(is_alike(bases[position], kind) for position, kind in zip(table.positions, table.kinds, strict=True))
+
+
+def _label_array(attribute: Attribute, kind: Kind) -> Any:
+    import pyarrow as pa
+
+    labels = kind.labels(attribute)
+    return pa.array(labels) if isinstance(labels[0], str) else np.array(labels)

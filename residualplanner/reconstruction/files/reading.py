@@ -18,10 +18,15 @@ from residualplanner._margins import require_level
 from residualplanner.errors import FileFormatError, ResidualPlannerError, WorkloadError
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan, load_plan
-from residualplanner.reconstruction.files.claims import noise_of_manifest, require_true_metadata
 from residualplanner.reconstruction.files.export_files import FORMATS
-from residualplanner.reconstruction.files.export_manifest import FORMAT, FORMAT_VERSION, PLAN_FILE
 from residualplanner.reconstruction.files.file_names import file_stem, table_name, written_queries
+from residualplanner.reconstruction.files.manifest import (
+    FORMAT,
+    FORMAT_VERSION,
+    PLAN_FILE,
+    noise_of_manifest,
+    require_true_metadata,
+)
 from residualplanner.reconstruction.files.reading_files import csv_table, frame_of_columns, read_columns
 from residualplanner.reconstruction.files.sidecar import NUMBER, TEXT, Description, label_type
 from residualplanner.reconstruction.profiles import PROFILES, QUERY
@@ -173,15 +178,16 @@ def load_tables(folder: PathLike) -> SavedTables:
 
 def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables:
     hashes, about = manifest["files"], manifest["tables"]
-    plan = _plan(home, hashes[PLAN_FILE])
-    noise = _true(home / "manifest.json", partial(noise_of_manifest, manifest, plan))
+    _content(home, PLAN_FILE, hashes[PLAN_FILE])
+    plan = _checked(home / PLAN_FILE, partial(load_plan, home / PLAN_FILE))
+    noise = _checked(home / "manifest.json", partial(noise_of_manifest, manifest, plan))
     file_format, level = about["format"], about["conf_level"]
     if file_format not in FORMATS or about["profile"] not in PROFILES or not isinstance(level, float):
         raise LookupError
     require_level(level)
     described = Description(plan, noise, file_format, PROFILES[about["profile"]], level)
     metadata = _json(home / "metadata.json", _content(home, "metadata.json", hashes["metadata.json"]))
-    _true(home / "metadata.json", partial(require_true_metadata, metadata, described))
+    _checked(home / "metadata.json", partial(require_true_metadata, metadata, described))
     index = csv_table(_content(home, "index.csv", hashes["index.csv"]), home / "index.csv", _INDEX)
     saved = map(SavedTable, *(index[name].to_pylist() for name in ("file", "sha256", "cells")))
     files = dict(zip(index["name"].to_pylist(), saved, strict=True))
@@ -190,20 +196,11 @@ def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables:
     return SavedTables(home, manifest, metadata, files, described)
 
 
-def _plan(home: Path, digest: object) -> Plan:
-    """The plan of a release, which has been checked as `load_plan` does."""
-    _content(home, PLAN_FILE, digest)
-    try:
-        return load_plan(home / PLAN_FILE)
-    except ResidualPlannerError as error:
-        raise FileFormatError(f"{home / PLAN_FILE}: {error}") from None
-
-
-def _true(path: Path, check: Callable[[], Checked]) -> Checked:
+def _checked(path: Path, check: Callable[[], Checked]) -> Checked:
     """The result of a check of a file; a refusal names the file."""
     try:
         return check()
-    except FileFormatError as error:
+    except ResidualPlannerError as error:
         raise FileFormatError(f"{path}: {error}; {_AGAIN}") from None
 
 
@@ -242,11 +239,10 @@ def _limited(path: Path) -> bytes:
 
 def _json(path: Path, content: bytes) -> Any:
     try:
-        return parse_json(content.decode("utf-8"))
+        text = content.decode("utf-8")
     except UnicodeDecodeError:
         raise FileFormatError(f"{path} is not UTF-8 text; {_AGAIN}") from None
-    except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}; {_AGAIN}") from None
+    return _checked(path, partial(parse_json, text))
 
 
 def _require_version(manifest: Any, path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner.errors import FileFormatError, MissingExtraError
-from residualplanner.reconstruction.files.export_rows import cell_indices
+from residualplanner.reconstruction.files.export_files import cell_indices
 from residualplanner.reconstruction.files.sidecar import NUMBER, TEXT, TRUTH, WHOLE
 from residualplanner.reconstruction.files.workbook import TABLE_SHEET
 

@@ -1,6 +1,9 @@
-"""The manifest of a release: how its tables were made, and what that cost.
+"""The manifest of a release: how its tables were made and what that cost, as it is written and as it is checked.
 
-Reads: a release as it is written.  Gives: the bytes of its manifest.
+Reads: a release as it is written; or a manifest and metadata from a folder, and a plan that has been checked.
+Gives: the bytes of a manifest; or NoiseRecord.
+Hashes find accidents; whoever edits a manifest can edit the hashes in it.  So no sentence about privacy is read from a
+file: what follows from the plan is computed again, and a file that says anything else is refused.
 """
 
 import json
@@ -12,9 +15,11 @@ from typing import Any
 import numpy as np
 import scipy
 
+from residualplanner._json import json_text
 from residualplanner._version import __version__
 from residualplanner.bases import basis_codes
-from residualplanner.measurement import noise_to_json
+from residualplanner.errors import FileFormatError, ResidualPlannerError
+from residualplanner.measurement import NoiseRecord, noise_from_json, noise_to_json
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import kind_to_json
 from residualplanner.reconstruction.files.sidecar import Description
@@ -22,6 +27,7 @@ from residualplanner.reconstruction.files.sidecar import Description
 FORMAT, FORMAT_VERSION = "residualplanner/release", 5
 #: The plan, beside the manifest.
 PLAN_FILE = "release.plan"
+_SEEDED = NoiseRecord(seed=0).randomness
 
 
 def manifest_bytes(described: Description, hashes: Mapping[str, str]) -> bytes:
@@ -77,6 +83,44 @@ def about_plan(plan: Plan) -> dict[str, Any]:
     return about if plan.targets is None else about | {"target_level": plan.targets.level}
 
 
+def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan) -> NoiseRecord:
+    """How the noise was drawn, if what the manifest says of plan and noise is true of the plan.
+
+    Raises:
+        FileFormatError: a field says something else, or is missing or superfluous.
+    """
+    stated, true = manifest["plan"], about_plan(plan)
+    if not isinstance(stated, Mapping):
+        raise FileFormatError(f"it does not say what the plan is, which {PLAN_FILE} holds")
+    wrong = [name for name in (*true, *stated) if not _are_equal(stated, true, name)]
+    if wrong:
+        raise FileFormatError(f"it says of the plan's {wrong[0]!r} something else than {PLAN_FILE} beside it")
+    noise = manifest["noise"]
+    if not isinstance(noise, Mapping) or "seed" in noise:
+        raise FileFormatError("it does not say what the noise was")
+    # No release holds its seed, and nothing depends on which it was: any number will do.
+    seed = 0 if noise.get("randomness") == _SEEDED else None
+    try:
+        return noise_from_json({**noise, "seed": seed}, plan)
+    except ResidualPlannerError as error:
+        raise FileFormatError(f"what it says of the noise is not true of {PLAN_FILE} beside it: {error}") from None
+
+
+def require_true_metadata(metadata: Mapping[str, Any], described: Description) -> None:
+    """Raise FileFormatError where metadata say of plan, privacy or tables something else than follows from the plan.
+
+    Only words for people, such as what a column means, may be others.
+    """
+    true = described.metadata()
+    tables, stated = true["tables"], metadata["tables"]
+    wrong = [name for name in ("privacy", "plan_sha256", "profile") if not _are_equal(metadata, true, name)]
+    wrong += [name for name in ("attributes", "conf_level") if not _are_equal(stated, tables, name)]
+    if [column["name"] for column in stated["columns"]] != [column["name"] for column in tables["columns"]]:
+        wrong.append("columns")
+    if wrong:
+        raise FileFormatError(f"its {wrong[0]!r} is not what follows from {PLAN_FILE} beside it")
+
+
 def _measured(plan: Plan, attribute: int) -> dict[str, Any]:
     """The basis of an attribute: its family, answers and cost; or how many bases it has, if it varies."""
     strategy = plan.strategy
@@ -86,3 +130,8 @@ def _measured(plan: Plan, attribute: int) -> dict[str, Any]:
         return about | {"pcost": str(basis.pcost)}
     every = [strategy.bases[number] for number in strategy.numbers_of(attribute)]
     return about | {"bases": len(set(basis_codes(every).tolist()))}
+
+
+def _are_equal(stated: Mapping[str, Any], true: Mapping[str, Any], name: str) -> bool:
+    """Whether both have the field with one value; compared as JSON, since True is not 1."""
+    return name in stated and name in true and json_text(stated[name]) == json_text(true[name])
