@@ -1,6 +1,6 @@
 """The command compare: plans side by side, without data.
 
-Reads: plans.  Gives: messages, and a CSV file where one is asked for.
+Reads: plans.  Gives: messages, and a CSV file if one is named.
 """
 
 import math

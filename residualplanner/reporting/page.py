@@ -129,8 +129,8 @@ def _by_order(subject: Subject) -> list[tuple[str, ...]]:
     """For each order its tables, their cells, and the least, median and largest standard error."""
     cells = subject.errors.groupby("order")["cells"].sum()
     return [
-        (order, tables, number_text(float(count)), *told)
-        for (order, tables, *told), count in zip(spread_rows(subject.errors), cells, strict=True)
+        (order, tables, number_text(float(count)), *spread)
+        for (order, tables, *spread), count in zip(spread_rows(subject.errors), cells, strict=True)
     ]
 
 

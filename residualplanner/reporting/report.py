@@ -93,7 +93,7 @@ def _subject_of_folder(folder: Path, level: float) -> Subject:
     if not (folder / "manifest.json").is_file():
         raise FileFormatError(f"{folder} holds no manifest.json; name a plan file, or the folder of a release")
     saved = load_tables(folder)
-    _ = saved.errors  # compared with its hash: an altered folder is refused, though the plan gives these numbers anew
+    _ = saved.errors  # compared with its hash: an altered folder is refused, though the numbers of the plan are used
     return Subject(name=folder.resolve().name, level=level, plan=saved.plan, tables=saved)
 
 

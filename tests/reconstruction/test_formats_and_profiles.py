@@ -142,7 +142,7 @@ def test_the_same_release_has_the_same_bytes(tmp_path, file_format):
 def test_the_sidecar_says_what_the_columns_hold(saved):
     folder, file_format, profile = saved
     manifest, metadata = (json.loads((folder / name).read_text()) for name in ("manifest.json", "metadata.json"))
-    assert manifest["version"] == 5
+    assert manifest["version"] == 6
     level = 0.9 if profile == "acs" else 0.95
     assert manifest["tables"] == {
         "count": len(RELEASE), "format": file_format, "profile": profile, "conf_level": level
@@ -153,7 +153,7 @@ def test_the_sidecar_says_what_the_columns_hold(saved):
     assert about["conf_level"] == level
     assert metadata["plan_sha256"] == plan_hash(PLAN)
     assert metadata["privacy"]["guarantee"] == RELEASE.measurement.noise.guarantee
-    names = {asked["in_names"]: asked for attribute in about["attributes"] for asked in attribute["asked"]}
+    names = {kind["in_names"]: kind for attribute in about["attributes"] for kind in attribute["kinds"]}
     assert names["age@prefix"]["kind"] == "prefix"
     assert names["age@prefix"]["datatype"] == "string"
     assert {names["id"]["datatype"], names["%5Fone"]["datatype"]} == {"integer"}

@@ -201,9 +201,9 @@ def rehash(folder, name):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda m: m.update(version=6), "written by a newer version .format 6, this reads 5.; upgrade residualplanner"),
-        (lambda m: m.update(version=4), "format 4 is no longer read; save the release again"),
-        (lambda m: m.update(version="5"), "written by a newer version"),
+        (lambda m: m.update(version=7), "written by a newer version .format 7, this reads 6.; upgrade residualplanner"),
+        (lambda m: m.update(version=5), "format 5 is no longer read; save the release again"),
+        (lambda m: m.update(version="6"), "written by a newer version"),
         (lambda m: m.update(format="residualplanner/plan"), "is not the manifest of a release"),
         (lambda m: m.pop("files"), "does not hold what a release's does"),
         (lambda m: m.update(files=[]), "does not hold what a release's does"),
@@ -231,10 +231,10 @@ def test_another_manifest_is_refused(folder, change, reason):
         lambda m: m.clear(),
         lambda m: m["tables"].update(attributes=7),
         lambda m: m["tables"]["attributes"][0].update(name="nobody"),
-        lambda m: m["tables"]["attributes"][0]["asked"][0].update(kind_number=99),
-        lambda m: m["tables"]["attributes"][0]["asked"][0].update(kind_number="0"),
-        lambda m: m["tables"]["attributes"][0]["asked"][0].update(in_names=["a"]),
-        lambda m: m["tables"]["attributes"][0]["asked"][0].update(in_names="other"),
+        lambda m: m["tables"]["attributes"][0]["kinds"][0].update(kind_number=99),
+        lambda m: m["tables"]["attributes"][0]["kinds"][0].update(kind_number="0"),
+        lambda m: m["tables"]["attributes"][0]["kinds"][0].update(in_names=["a"]),
+        lambda m: m["tables"]["attributes"][0]["kinds"][0].update(in_names="other"),
     ],
 )
 def test_other_metadata_are_refused_though_their_hash_is_right(folder, change):

@@ -24,7 +24,7 @@ from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import kind_to_json
 from residualplanner.reconstruction.files.sidecar import Description
 
-FORMAT, FORMAT_VERSION = "residualplanner/release", 5
+FORMAT, FORMAT_VERSION = "residualplanner/release", 6
 #: The plan, beside the manifest.
 PLAN_FILE = "release.plan"
 _SEEDED = NoiseRecord(seed=0).randomness

@@ -101,7 +101,7 @@ class Description:
         return {
             "name": attribute.name,
             "size": attribute.size,
-            "asked": [
+            "kinds": [
                 {
                     "in_names": part,
                     "kind": kind.name,
