@@ -5,8 +5,8 @@ Reads: a folder that somebody hands over.  Gives: SavedTables.  Nothing in it is
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -76,11 +76,6 @@ class SavedTables(Tables):
     metadata: Mapping[str, Any]
     files: Mapping[str, SavedTable]
     _described: Description
-    _queries: Mapping[WrittenQuery, tuple[str, WrittenQuery]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        pairs = zip(self.files, written_queries(self.plan.workload), strict=True)
-        object.__setattr__(self, "_queries", {query.in_domain_order: (name, query) for name, query in pairs})
 
     @property
     def plan(self) -> Plan:
@@ -121,6 +116,12 @@ class SavedTables(Tables):
 
     def __repr__(self) -> str:
         return f"<{len(self):,} saved tables: profile {self.profile}, {self.folder}>"
+
+    @cached_property
+    def _queries(self) -> dict[WrittenQuery, tuple[str, WrittenQuery]]:
+        """By the query in domain order the name of its table, and the query as it was saved."""
+        pairs = zip(self.files, written_queries(self.plan.workload), strict=True)
+        return {query.in_domain_order: (name, query) for name, query in pairs}
 
     def _require(self, query: WrittenQuery) -> None:
         if query.in_domain_order not in self._queries:
