@@ -58,18 +58,6 @@ def read_allowance(name: str, value: Number) -> Fraction:
     return exact
 
 
-def read_loss(name: str, value: Number) -> Fraction:
-    """Return a positive loss exactly; a float means the larger of its binary value and its decimal spelling.
-
-    Raises:
-        BudgetError: as ``read_allowance``.
-    """
-    exact = read_allowance(name, value)
-    if isinstance(value, float | np.floating):
-        return max(Fraction(float(value)), Fraction(repr(float(value))))
-    return exact
-
-
 def read_epsilon(value: Number) -> Fraction:
     """Return epsilon exactly, as ``read_allowance`` but with zero allowed."""
     if isinstance(value, int | float | Fraction | Decimal | np.number) and not isinstance(value, bool) and value == 0:
@@ -109,12 +97,6 @@ def float_up(exact: Fraction | Decimal) -> float:
     """Return the smallest float that is at least ``exact``."""
     nearest = float(exact)
     return nearest if type(exact)(nearest) >= exact else math.nextafter(nearest, math.inf)
-
-
-def float_down(exact: Fraction | Decimal) -> float:
-    """Return the largest float that is at most ``exact``."""
-    nearest = float(exact)
-    return nearest if type(exact)(nearest) <= exact else math.nextafter(nearest, -math.inf)
 
 
 def crossing(is_past: Callable[[Decimal], bool], low: Decimal, high: Decimal) -> tuple[Decimal, Decimal]:

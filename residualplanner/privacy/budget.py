@@ -115,7 +115,7 @@ class Budget:
             >>> round(budget.epsilon(1e-6), 3), round(budget.epsilon(1e-6, noise="gaussian"), 3)
             (5.222, 4.887)
         """
-        return law_of(noise).epsilon(self.pcost_exact, delta)
+        return law_of(noise).curve.epsilon(self.pcost_exact, delta)
 
     def delta(self, epsilon: Number, *, noise: Noise = "discrete") -> float:
         """Return the delta this budget promises at ``epsilon``, rounded up.
@@ -138,7 +138,7 @@ class Budget:
             >>> f"{zcdp(0.5).delta(5):.3e}"
             '2.896e-06'
         """
-        return law_of(noise).delta(self.pcost_exact, epsilon)
+        return law_of(noise).curve.delta(self.pcost_exact, epsilon)
 
     def to_json(self) -> dict[str, object]:
         """Return a plain dict with the exact limit as "num/den".
@@ -264,7 +264,7 @@ def approx_dp(epsilon: Number, delta: Number, *, noise: Noise = "discrete") -> B
         >>> budget, round(budget.rho, 6), budget.epsilon(1e-6)
         (approx_dp(1, 1e-06), 0.024356, 0.9999999999999996)
     """
-    limit = law_of(noise).largest_cost(epsilon, delta)
+    limit = law_of(noise).curve.largest_cost(epsilon, delta)
     given = _text(epsilon, read_allowance("epsilon", epsilon)), _text(delta, read_delta(delta))
     return Budget(limit, "approx_dp", given, noise)
 

@@ -57,7 +57,7 @@ class PrivacyClaim:
     @property
     def curve(self) -> str:
         """Where epsilon comes from, in words."""
-        return self._law.curve
+        return self._law.curve.words
 
     @property
     def statement(self) -> str:
@@ -112,7 +112,7 @@ class PrivacyClaim:
 
         Source: spec eq. (4), and (3) for continuous noise.
         """
-        return self._law.epsilon(self.pcost, delta)
+        return self._law.curve.epsilon(self.pcost, delta)
 
     def epsilons(self, deltas: Iterable[str]) -> tuple[tuple[str, float], ...]:
         """Epsilon at the stated delta and at others, the largest delta first."""
