@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.discrete_gaussian import ByteSource, Scales, draw_arrays, draw_flat
 from residualplanner.kron import Scratch
-from residualplanner.measurement.answers import IntegerResiduals, residual_count
+from residualplanner.measurement.answers import AnswerLayout, IntegerResiduals
 from residualplanner.measurement.counting import NOTHING
 from residualplanner.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
 from residualplanner.measurement.precision import gamma2_ratio
@@ -79,7 +79,7 @@ def integer_answers(
                 records=most,
                 width=width[number],
                 scratch=scratch,
-                out=store.place(piece),
+                out=store.output(piece),
             )
             store.put(piece, answers)
             if piece.last == len(groups.members[piece.group]):
@@ -94,21 +94,21 @@ class _Store:
     """Where answers are put together: int64 for all that fit, Python integers for groups that do not."""
 
     def __init__(self, groups: BasisGroups, divisors: tuple[int, ...], width: list[Width]) -> None:
-        self._groups, self._divisors, self._width = groups, divisors, width
-        self._flat: IntArray = np.zeros(residual_count(groups), dtype=np.int64)
+        self._layout, self._divisors, self._width = AnswerLayout(groups), divisors, width
+        self._flat: IntArray = np.zeros(self._layout.count, dtype=np.int64)
         self._wide: dict[int, NDArray[Any]] = {}
-        self._start, self._block = 0, NOTHING
+        self._block: NDArray[Any] = NOTHING
 
-    def place(self, piece: Piece) -> NDArray[Any]:
-        """Where the answers of a piece go; pieces come in order."""
+    def output(self, piece: Piece) -> NDArray[Any]:
+        """The array for the answers of a piece; pieces come in order."""
         if piece.first == 0:
-            self._block = self._int64_block(piece.group)
+            self._block = self._layout.part(self._flat, piece.group)
             if self._width[piece.group] is Width.PYTHON:
                 self._block = np.zeros(self._block.shape, dtype=object)
         return self._block[piece.first : piece.last]
 
     def put(self, piece: Piece, answers: NDArray[Any]) -> None:
-        """Take the answers of a piece, which may be in their place already."""
+        """Store the answers of a piece, which may be the array that `output` gave."""
         if answers.dtype != self._block.dtype:
             self._block = self._block.astype(object)
         self._block[piece.first : piece.last] = answers
@@ -116,23 +116,18 @@ class _Store:
             self._finish(piece.group)
 
     def answers(self) -> IntegerResiduals:
-        return IntegerResiduals(self._groups, self._divisors, frozen(self._flat), self._wide)
+        return IntegerResiduals(self._layout.groups, self._divisors, frozen(self._flat), self._wide)
 
     def _finish(self, group: int) -> None:
         """Store Python integers as int64 where all of a group fit, so that the type tells nothing but the answers."""
-        place = self._int64_block(group)
-        if self._block.dtype != place.dtype:
+        narrow = self._layout.part(self._flat, group)
+        if self._block.dtype != narrow.dtype:
             try:
-                place[...] = self._block
+                narrow[...] = self._block
             except OverflowError:
-                place[...] = 0
+                narrow[...] = 0
                 self._wide[group] = frozen(self._block)
-        self._start += place.size
         self._block = NOTHING
-
-    def _int64_block(self, group: int) -> IntArray:
-        shape = (len(self._groups.members[group]), *self._groups.answer_shapes[group])
-        return self._flat[self._start : self._start + math.prod(shape)].reshape(shape)
 
 
 def _batches(groups: BasisGroups, width: list[Width]) -> Iterator[list[Piece]]:

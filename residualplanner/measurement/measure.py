@@ -17,7 +17,7 @@ from residualplanner._words import suggestion
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError
 from residualplanner.ledger import Ledger, charged_text
-from residualplanner.measurement.answers import FloatResiduals, residual_count
+from residualplanner.measurement.answers import AnswerLayout, FloatResiduals
 from residualplanner.measurement.charging import charge_plan, require_room_for_plan
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
 from residualplanner.measurement.discrete import integer_answers
@@ -156,20 +156,18 @@ def residual_values(
         noise_variance (m,): of every set, in counts squared.
         progress: called with the number of tables done and their total.
     """
-    values = np.empty(residual_count(groups))
-    done, start = 0, 0
+    layout, done = AnswerLayout(groups), 0
+    values = np.empty(layout.count)
     for number, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
         counts, tables[number] = tables[number], NOTHING
-        answer_shape = groups.answer_shapes[number]
-        stop = start + math.prod(answer_shape) * len(members)
-        answers = values[start:stop].reshape(len(members), *answer_shape)
+        answers = layout.part(values, number)
         step = max(1, BATCH_CELLS // math.prod(shape))
         for first, last in pairwise([*range(0, len(members), step), len(members)]):
             part = slice(first, last)
             mechanism(groups.bases[number], counts[part], noise_variance[members[part]], answers[part])
             if progress is not None:
                 progress(done + last, len(groups.group))
-        done, start = done + len(members), stop
+        done += len(members)
     return values
 
 

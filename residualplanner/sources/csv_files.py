@@ -1,6 +1,6 @@
 """CSV files: what is checked of them before anything is counted, and their records as codes.
 
-Reads: text in UTF-8 with commas, double quotes and a header line, maybe gzipped.  Gives: RecordSource.
+Reads: text in UTF-8 with commas, double quotes and a header line, maybe gzipped.  Gives: Source.
 
 PyArrow parses what has the form of a record; nothing is guessed.  A line that has not is a record, too, with a value in
 every column that no schema knows, so the schema's rules decide what becomes of it.
@@ -24,8 +24,9 @@ from residualplanner.errors import DataError
 from residualplanner.sources.coding import require_columns
 from residualplanner.sources.columns import ArrowColumn
 from residualplanner.sources.csv_records import LONGEST, forms_of_records, pieces_of_records, unclosed_error
-from residualplanner.sources.records import RecordSource
+from residualplanner.sources.records import source_of_blocks
 from residualplanner.sources.rules import Block, block_of_raw_codes
+from residualplanner.sources.source import Source
 
 _MARK = b"\xef\xbb\xbf"
 _HEADER = "the first line of {name!r} is not a line of column names"
@@ -59,7 +60,7 @@ class CsvFile:
     newlines_in_values: bool = False
 
 
-def source_of_csv(file: CsvFile, domain: Domain) -> RecordSource:
+def source_of_csv(file: CsvFile, domain: Domain) -> Source:
     """The records of a CSV file whose header, and where the rules demand it whose every line, has been checked.
 
     Raises:
@@ -71,7 +72,7 @@ def source_of_csv(file: CsvFile, domain: Domain) -> RecordSource:
     is_strict = any(attribute.unknown == "error" for attribute in domain.attributes)
     if is_strict or file.newlines_in_values or _is_zipped(Path(file.path)):  # a file may have been cut off
         table.require_records(is_strict=is_strict)
-    return RecordSource(domain, lambda: table.blocks(domain))
+    return source_of_blocks(domain, lambda: table.blocks(domain))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

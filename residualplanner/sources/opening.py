@@ -12,12 +12,10 @@ import numpy as np
 from residualplanner._checks import value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.code_matrix import blocks_of_matrix
-from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas, require_columns
+from residualplanner.sources.coding import blocks_of_batches, blocks_of_matrix, blocks_of_pandas, require_columns
 from residualplanner.sources.column_types import require_types, type_of_values
 from residualplanner.sources.csv_files import CsvFile, source_of_csv
 from residualplanner.sources.engines import source_of_dask, source_of_spark
-from residualplanner.sources.files import frame_of_path
 from residualplanner.sources.frames import (
     Frame,
     frame_of_arrow_reader,
@@ -27,10 +25,10 @@ from residualplanner.sources.frames import (
     frame_of_lazy_polars,
     frame_of_polars,
 )
-from residualplanner.sources.guarding import guarded
-from residualplanner.sources.protocol import Source
-from residualplanner.sources.ready_counts import CountSource
-from residualplanner.sources.records import RecordSource
+from residualplanner.sources.parquet import frame_of_path
+from residualplanner.sources.ready_counts import source_of_counts
+from residualplanner.sources.records import source_of_blocks
+from residualplanner.sources.source import Source, guarded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,13 +86,13 @@ def open_source(data: object, domain: Domain) -> Source:
 
 def _open(data: object, domain: Domain) -> Source:
     if isinstance(data, np.ndarray):
-        return RecordSource(domain, blocks_of_matrix(data, domain))
+        return source_of_blocks(domain, blocks_of_matrix(data, domain))
     if isinstance(data, CsvFile):
         return source_of_csv(data, domain)
     if type(data).__module__.startswith("residualplanner."):
         raise DataError(f"{value_text(data)} of this library holds no records; give {_ACCEPTED}")
     if isinstance(data, Mapping):
-        return CountSource(data, domain)
+        return source_of_counts(data, domain)
     if isinstance(data, str | Path):
         return _file_source(data, domain)
     for library, word in _names_of_classes(data):
@@ -128,21 +126,21 @@ def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
         yield cls.__module__.partition(".")[0], cls.__name__
 
 
-def _file_source(path: str | Path, domain: Domain) -> RecordSource:
+def _file_source(path: str | Path, domain: Domain) -> Source:
     is_csv = Path(path).name.lower().endswith((".csv", ".csv.gz")) and not Path(path).is_dir()
     return source_of_csv(CsvFile(path), domain) if is_csv else _frame_source(frame_of_path(path), domain)
 
 
-def _frame_source(frame: Frame, domain: Domain) -> RecordSource:
+def _frame_source(frame: Frame, domain: Domain) -> Source:
     require_columns(domain.names, frame.columns)
     if domain.names:
         for types in frame.types(domain.names):
             require_types(domain, types)
     names = domain.names or tuple(map(str, frame.columns[:1]))  # some column must say how many records there are
-    return RecordSource(domain, lambda: blocks_of_batches(domain, frame.batches(names)))
+    return source_of_blocks(domain, lambda: blocks_of_batches(domain, frame.batches(names)))
 
 
-def _pandas_source(frame: "pd.DataFrame", domain: Domain) -> RecordSource:
+def _pandas_source(frame: "pd.DataFrame", domain: Domain) -> Source:
     require_columns(domain.names, tuple(frame.columns))
     require_types(domain, (type_of_values(frame[name]) for name in domain.names))
-    return RecordSource(domain, lambda: blocks_of_pandas(domain, frame))
+    return source_of_blocks(domain, lambda: blocks_of_pandas(domain, frame))

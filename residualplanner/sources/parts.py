@@ -19,9 +19,9 @@ from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas
 from residualplanner.sources.counting import Codes, add_counts, shape_of_group, zero_tables
-from residualplanner.sources.guarding import guarded
 from residualplanner.sources.records import regrouped
 from residualplanner.sources.rules import Block, Breach, data_error_of_breaches
+from residualplanner.sources.source import guarded
 
 if TYPE_CHECKING:
     import pandas as pd

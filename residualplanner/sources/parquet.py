@@ -1,9 +1,10 @@
-"""Folders of Parquet files, with values in the names of their folders: ``year=2020/part-0.parquet``.
+"""Parquet files, and folders of them with values in the folders' names: ``year=2020/part-0.parquet``.
 
-Reads: the files, one after the other.  Gives: a frame.
+Reads: the files, by PyArrow, one after the other and in little memory.  Gives: frames.
 
-No library's own way with such folders is used: they take "01" for 1, the word NULL for no value, or a column that a
-file lacks for a column of nulls.
+No library's own way with such folders is used: they read "01" as 1, the word NULL as no value, or a column that a file
+lacks as a column of nulls.  DuckDB reads a path as a pattern and "A" as "a", and fails on strings that are not valid
+UTF-8.
 """
 
 import os
@@ -15,9 +16,11 @@ from urllib.parse import unquote
 
 from residualplanner.errors import DataError
 from residualplanner.sources.coding import require_columns
-from residualplanner.sources.frames import Frame
-from residualplanner.sources.parquet_files import batches_of_parquet, schema_of_parquet
+from residualplanner.sources.counting import BLOCK
+from residualplanner.sources.frames import Frame, types_of_schema
 
+#: How much of each column is read at a time, in bytes.
+_BUFFER = 2**20
 #: What Hive, and Spark after it, write for no value.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 #: Folders whose files are not all in the table: a log says which are.
@@ -32,7 +35,31 @@ class _Part:
     keys: tuple[tuple[str, str | None], ...]
 
 
-def frame_of_folder(folder: Path) -> Frame:
+def frame_of_path(path: str | Path) -> Frame:
+    """The records of a Parquet file or of a folder of them.
+
+    Args:
+        path: a Parquet file, or a folder of them.
+
+    Returns:
+        Its columns, and a stream of its records.
+
+    Raises:
+        DataError: there is no such file, or its name does not end in .csv, .csv.gz or .parquet; a folder that holds
+            anything but Parquet files.
+    """
+    file = Path(path)
+    if file.is_dir():
+        return _frame_of_folder(file)
+    if not file.is_file():
+        raise DataError(f"there is no file {str(path)!r}")
+    if file.suffix.lower() == ".parquet":
+        schema = _schema(file)
+        return Frame(tuple(schema.names), lambda names: _batches_of_file(file, names), types_of_schema(schema))
+    raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {file.name!r}")
+
+
+def _frame_of_folder(folder: Path) -> Frame:
     """The records of all Parquet files in a folder and in the folders therein.
 
     A folder ``key=value`` below it makes a column ``key`` of text, ``value`` in all records of its files, which follows
@@ -49,13 +76,13 @@ def frame_of_folder(folder: Path) -> Frame:
     Raises:
         DataError: there are no Parquet files, or others; a link to a folder; a table format that keeps a log.
     """
-    parts = sorted(_parts(folder), key=lambda part: part.path)
+    parts = sorted(_parts_of(folder), key=lambda part: part.path)
     if not parts:
         raise DataError(f"there is no .parquet file in the folder {str(folder)!r}")
 
     def batches(names: Sequence[str]) -> Iterator[Any]:
         for part in parts:
-            yield from _batches(part, names)
+            yield from _batches_of_part(part, names)
 
     def types(names: Sequence[str]) -> Iterator[Sequence[Any]]:
         for part in parts:
@@ -64,7 +91,7 @@ def frame_of_folder(folder: Path) -> Frame:
     return Frame(_columns(parts[0]), batches, types)
 
 
-def _parts(folder: Path) -> Iterator[_Part]:
+def _parts_of(folder: Path) -> Iterator[_Part]:
     for where, folders, files in os.walk(folder, onerror=_raise):
         if any(name in folders for name in _LOGS):
             raise DataError(
@@ -95,7 +122,7 @@ def _keys(folders: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
 
 
 def _columns(part: _Part) -> tuple[str, ...]:
-    return (*schema_of_parquet(part.path).names, *(key for key, _ in part.keys))
+    return (*_schema(part.path).names, *(key for key, _ in part.keys))
 
 
 def _types(part: _Part, names: Sequence[str]) -> list[Any]:
@@ -103,16 +130,16 @@ def _types(part: _Part, names: Sequence[str]) -> list[Any]:
     import pyarrow as pa
 
     require_columns(names, _columns(part))
-    stored, keys = schema_of_parquet(part.path), dict(part.keys)
+    stored, keys = _schema(part.path), dict(part.keys)
     return [pa.string() if name in keys else stored.field(name).type for name in names]
 
 
-def _batches(part: _Part, names: Sequence[str]) -> Iterator[Any]:
+def _batches_of_part(part: _Part, names: Sequence[str]) -> Iterator[Any]:
     import pyarrow as pa
 
     require_columns(names, _columns(part))
     fixed = dict(part.keys)
-    for batch in batches_of_parquet(part.path, [name for name in names if name not in fixed]):
+    for batch in _batches_of_file(part.path, [name for name in names if name not in fixed]):
         columns = [_repeated(fixed[name], batch.num_rows) if name in fixed else batch.column(name) for name in names]
         yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
@@ -123,3 +150,24 @@ def _repeated(value: str | None, records: int) -> Any:
     if value is None:
         return pa.nulls(records, pa.string())
     return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), records), pa.array([value]))
+
+
+def _schema(path: Path) -> Any:
+    """The Arrow schema of a file, from its footer."""
+    from pyarrow import parquet
+
+    return parquet.read_schema(path)
+
+
+def _batches_of_file(path: Path, names: Sequence[str]) -> Iterator[Any]:
+    """Record batches with the named columns, and maybe others; where none is named, columns of nulls, as long."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
+        if names:
+            yield from file.iter_batches(BLOCK, columns=list(names), use_threads=False)
+            return
+        records = file.metadata.num_rows
+    for start in range(0, records, BLOCK):
+        yield pa.RecordBatch.from_arrays([pa.nulls(min(BLOCK, records - start))], names=[""])
