@@ -1,4 +1,4 @@
-"""One-file containers of a JSON header and plain arrays, and output that appears whole or not at all.
+"""One-file containers of a JSON header and plain arrays.
 
 Reads: headers and arrays, or a file somebody hands over.  Gives: files whose bytes depend on their content alone, or
 FileFormatError.  Nothing is unpickled, nothing is compressed, and no size is believed before it is compared with the
@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._atomic import PathLike, require_free_folder, write_atomically, write_folder_atomically
+from residualplanner._atomic import PathLike, write_atomically
 from residualplanner._checks import frozen, require_path
 from residualplanner._file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner._json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
@@ -27,16 +27,6 @@ from residualplanner._version import __version__
 from residualplanner.errors import FileFormatError
 
 Array = NDArray[Any]
-
-__all__ = [
-    "PathLike",
-    "content_hash",
-    "read_archive",
-    "require_free_folder",
-    "write_archive",
-    "write_atomically",
-    "write_folder_atomically",
-]
 
 #: The longest header, in bytes.
 HEADER_LIMIT = 2**25

@@ -76,6 +76,11 @@ def is_data(value: object) -> bool:
     return is_frame(value) or hasattr(value, "dtype")
 
 
+def is_unicode(text: str) -> bool:
+    """Whether files can hold a string: no half of a surrogate pair stands alone."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def require_path(call: str, path: object, example: str) -> None:
     """Raise ArgumentError unless ``path`` can be one: ``example`` is what the call may look like."""
     require_type(call, "path", path, (str, os.PathLike), f"write {example}")

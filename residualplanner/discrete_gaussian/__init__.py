@@ -2,7 +2,7 @@
 
 from residualplanner.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits
 from residualplanner.discrete_gaussian.drawing import discrete_gaussian, discrete_gaussian_flat, draw_arrays, draw_flat
-from residualplanner.discrete_gaussian.scales import Scales, fits_int64
+from residualplanner.discrete_gaussian.scales import Scales
 
 __all__ = [
     "ByteSource",
@@ -14,5 +14,4 @@ __all__ = [
     "discrete_gaussian_flat",
     "draw_arrays",
     "draw_flat",
-    "fits_int64",
 ]

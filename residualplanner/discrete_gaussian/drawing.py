@@ -52,7 +52,7 @@ def discrete_gaussian_flat(scales: Scales | Sequence[Fraction], sizes: ArrayLike
     """Draw from N_Z(0, gamma**2) for many scales in one pass, all int64.
 
     Args:
-        scales: with ``64 * gamma < 2**61``, as ``fits_int64`` tells.
+        scales: with ``64 * gamma < 2**61``, as `Scales.fits_int64` tells.
         sizes (m,): how many draws of each scale.
 
     Returns:

@@ -21,16 +21,6 @@ SMALLEST_EXPONENT = -60
 _POWERS = range(LEAST_POWER, LARGEST_EXPONENT // 2 - 5)
 
 
-def fits_int64(gamma2: Fraction) -> bool:
-    """Whether noise of this scale is drawn as int64: ``64 * gamma < 2**61``, decided without drawing anything.
-
-    Example:
-        >>> fits_int64(Fraction(10**33, 7)), fits_int64(Fraction(2**110))
-        (True, False)
-    """
-    return gamma2.numerator < gamma2.denominator << LARGEST_EXPONENT
-
-
 class Level(NamedTuple):
     """The table a scale uses and the exponent m of its block length ``2**m``."""
 
@@ -47,7 +37,7 @@ class Scales:
         tables (m,): the table each one uses, 0 .. 64.
         block_bits (m,): m of the block length ``2**m``.
         exponents (m,): ``-1 / (2 gamma**2)``, within ``2**-52`` relative; 0 where a draw may not fit int64.
-        fits_int64 (m,): whether ``64 * gamma < 2**61``.
+        fits_int64 (m,): whether noise of this scale is drawn as int64: ``64 * gamma < 2**61``, decided exactly.
     """
 
     numerators: tuple[int, ...]

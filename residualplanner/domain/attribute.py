@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from residualplanner._checks import value_text
+from residualplanner._checks import is_unicode, value_text
 from residualplanner.domain.bins import Bins
 from residualplanner.errors import DomainError
 
@@ -167,13 +167,8 @@ def _error(name: str, problem: str) -> DomainError:
 def _require_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise DomainError(f"an attribute's name must be a text that is not empty, got {value_text(name)}")
-    if not _is_unicode(name):
+    if not is_unicode(name):
         raise DomainError(f"the attribute name {name!r} is not valid Unicode")
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether files can hold it: no half of a surrogate pair stands alone."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _checked_size(name: str, size: object) -> int:
@@ -204,7 +199,7 @@ def _checked_labels(name: str, labels: Iterable[Label]) -> tuple[Label, ...]:
 def _plain_label(name: str, label: object) -> Label:
     """The label as Python's own str, int or bool, which NumPy's are turned into."""
     if isinstance(label, str):
-        if not _is_unicode(label):
+        if not is_unicode(label):
             raise _error(name, f"has the label {reprlib.repr(label)}, which is not valid Unicode")
         return str(label)
     if isinstance(label, bool | np.bool_):

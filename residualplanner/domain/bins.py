@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
 
-from residualplanner._checks import value_text
+from residualplanner._checks import is_unicode, value_text
 from residualplanner.errors import DomainError
 
 
@@ -99,7 +99,7 @@ def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:
         raise DomainError("labels of bins must be a list of texts")
     if len(set(given)) < len(given):
         raise DomainError("labels of bins must differ from one another")
-    broken = [label for label in given if any("\ud800" <= letter <= "\udfff" for letter in label)]
+    broken = [label for label in given if not is_unicode(label)]
     if broken:
         raise DomainError(f"the label {reprlib.repr(broken[0])} of a bin is not valid Unicode, which no file can hold")
     return tuple(str(label) for label in given)

@@ -19,17 +19,15 @@ from residualplanner.ledger.lines import (
     LedgerAccount,
     LedgerEntry,
     LedgerTerms,
-    Notion,
     first_line,
     new_account,
     read_account,
     require_cost,
     require_hash,
-    require_notion,
     require_text,
 )
 from residualplanner.ledger.statements import after_failed_charge, after_failed_creation
-from residualplanner.privacy import Budget
+from residualplanner.privacy import Budget, Neighbors, Notion
 
 _NextEntry = Callable[[LedgerAccount], LedgerEntry]
 
@@ -182,7 +180,7 @@ class Ledger:
         cost: Fraction | int,
         plan_sha256: str,
         *,
-        neighbors: str,
+        neighbors: Notion,
         records_per_person: int = 1,
         label: str = "",
     ) -> LedgerEntry:
@@ -209,7 +207,7 @@ class Ledger:
         return self._store.append(self._charging(cost, plan_sha256, label, (neighbors, records_per_person)))
 
     def require_room(
-        self, cost: Fraction | int, plan_sha256: str, *, neighbors: str, records_per_person: int = 1, label: str = ""
+        self, cost: Fraction | int, plan_sha256: str, *, neighbors: Notion, records_per_person: int = 1, label: str = ""
     ) -> None:
         """Raise what `charge` would raise of the same charge now, and charge nothing.
 
@@ -253,10 +251,10 @@ class Ledger:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")
 
-    def _charging(self, cost: Fraction | int, plan_sha256: str, label: str, change: tuple[str, int]) -> _NextEntry:
+    def _charging(self, cost: Fraction | int, plan_sha256: str, label: str, change: tuple[Notion, int]) -> _NextEntry:
         """What makes the entry of a charge, for neighbors and records per person, if an account has room for it."""
         exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
-        require_notion(*change)
+        Neighbors(*change)  # which raises where there are none such
         terms = self._store.terms
         if change != (terms.neighbors, terms.records_per_person):
             raise BudgetError(

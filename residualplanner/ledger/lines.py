@@ -11,17 +11,17 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 from residualplanner._checks import value_text
 from residualplanner._json import json_text, parse_json
 from residualplanner._words import short_text_down
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger.file import SIZE_LIMIT
-from residualplanner.privacy import Budget, Neighbors, claim_of_budget, require_discrete
+from residualplanner.privacy import Budget, Neighbors, Notion, claim_of_budget, require_discrete
 
 #: The longest line, in bytes.
 LINE_LIMIT = 2**15
@@ -29,8 +29,6 @@ LINE_LIMIT = 2**15
 LONG_BITS, KEPT_BITS = 8192, 1024
 #: The longest label, reason or name of a data set, in characters.
 TEXT_LIMIT = 200
-
-Notion = Literal["add-remove", "replace"]
 
 _FORMAT = {"format": "residualplanner/ledger", "version": 1}
 _FIRST = {"budget", "data_set", "format", "neighbors", "reason", "records_per_person", "sha256", "version"}
@@ -68,7 +66,7 @@ class LedgerTerms:
         require_text("data_set", self.data_set)
         if (self.budget is None) != bool(self.reason.strip()):
             raise BudgetError("a ledger has either a budget or a reason for having none; give one of them")
-        require_notion(self.neighbors, self.records_per_person)
+        Neighbors(self.neighbors, self.records_per_person)  # which raises where there are none such
 
     def require_discrete(self) -> None:
         """Raise BudgetError if the budget does not hold for discrete noise, which is what releases have."""
@@ -143,14 +141,9 @@ class LedgerAccount:
             neighbors = Neighbors(self.terms.neighbors, self.terms.records_per_person)
             limit = claim_of_budget(budget, neighbors, noise="discrete")
             raise BudgetError(f"the ledger has pcost {left} left of {limit.statement}; this costs {shown(cost)}")
-        fields = {
-            "cost": _cost_text(cost),
-            "label": label,
-            "plan_sha256": plan_sha256,
-            "sequence": len(self.entries) + 1,
-        }
+        entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
         prefix = self.torn + _TAB if self.torn else b""
-        return LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, _chained(self.head, prefix, fields))
+        return replace(entry, sha256=_chained(self.head, prefix, _entry_fields(entry)))
 
     def bytes_of(self, entry: LedgerEntry) -> bytes:
         """What to append for the next entry."""
@@ -245,16 +238,6 @@ def require_hash(value: object) -> str:
     return value
 
 
-def require_notion(neighbors: object, records_per_person: object) -> None:
-    """Raise BudgetError unless these say which data sets are neighbors."""
-    if neighbors not in get_args(Notion):
-        raise BudgetError(f"neighbors must be one of {list(get_args(Notion))}, got {value_text(neighbors)}")
-    if type(records_per_person) is not int or not 1 <= records_per_person <= 10**6:
-        raise BudgetError(
-            f"records_per_person must be an integer from 1 to 1,000,000, got {value_text(records_per_person)}"
-        )
-
-
 def require_cost(cost: object) -> Fraction:
     """Return an exact positive cost, rounded up if it has thousands of digits; or raise BudgetError."""
     if isinstance(cost, bool) or not isinstance(cost, int | Fraction):
@@ -268,10 +251,6 @@ def _chained(previous: str, torn: bytes, fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(previous.encode("ascii") + torn + json_text(dict(fields))).hexdigest()
 
 
-def _cost_text(cost: Fraction) -> str:
-    return f"{cost.numerator}/{cost.denominator}"
-
-
 def _terms_fields(terms: LedgerTerms) -> dict[str, Any]:
     return {
         **_FORMAT,
@@ -283,15 +262,14 @@ def _terms_fields(terms: LedgerTerms) -> dict[str, Any]:
     }
 
 
+def _entry_fields(entry: LedgerEntry) -> dict[str, Any]:
+    """The fields of an entry's line but its hash."""
+    cost = f"{entry.cost.numerator}/{entry.cost.denominator}"
+    return {"cost": cost, "label": entry.label, "plan_sha256": entry.plan_sha256, "sequence": entry.sequence}
+
+
 def _entry_line(entry: LedgerEntry) -> bytes:
-    fields = {
-        "cost": _cost_text(entry.cost),
-        "label": entry.label,
-        "plan_sha256": entry.plan_sha256,
-        "sequence": entry.sequence,
-        "sha256": entry.sha256,
-    }
-    return json_text(fields) + b"\n"
+    return json_text(_entry_fields(entry) | {"sha256": entry.sha256}) + b"\n"
 
 
 def _fields_of(line: bytes, number: int, names: set[str]) -> dict[str, Any]:

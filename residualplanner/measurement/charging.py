@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import TypedDict
 
 from residualplanner.errors import BudgetError
-from residualplanner.ledger import Ledger, LedgerEntry, Notion
+from residualplanner.ledger import Ledger, LedgerEntry
 from residualplanner.plan import Plan, plan_hash
-from residualplanner.privacy import claim_of_budget
+from residualplanner.privacy import Notion, claim_of_budget
 
 
 class _Words(TypedDict):

@@ -46,6 +46,8 @@ class Custom(SparseKind):
         Custom(2 rows of 4 values)
     """
 
+    name = "custom"
+
     weights: sparse.csr_array
     row_labels: tuple[str, ...]
 
@@ -53,11 +55,6 @@ class Custom(SparseKind):
         weights = _checked_matrix(matrix)
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "row_labels", _checked_labels(labels, weights.shape[0]))
-
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        return "custom"
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The matrix, (q, size).

@@ -52,6 +52,8 @@ class Hierarchy(SparseKind):
         [[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0]]
     """
 
+    name = "hierarchy"
+
     levels: tuple[Level, ...]
     total: str | None
     leaves: bool
@@ -72,11 +74,6 @@ class Hierarchy(SparseKind):
     ) -> None:
         for name, value in (("levels", levels), ("total", total), ("leaves", leaves), ("values", values)):
             object.__setattr__(self, name, value)
-
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        return "hierarchy"
 
     def on(self, attribute: Attribute) -> "Hierarchy":
         """The hierarchy of the values of one attribute, bands under names of their own.

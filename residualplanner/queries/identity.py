@@ -21,10 +21,7 @@ class Identity(PlainRows):
                [0., 1.]])
     """
 
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        return "identity"
+    name = "identity"
 
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: as many as it has values."""

@@ -16,22 +16,8 @@ from residualplanner.errors import WorkloadError
 SIZE_LIMIT = 10_000
 
 
-class Kind(Protocol):
-    """What is asked of one attribute of n values: a basic matrix W (q, n), the row of ones in its row space.
-
-    Kinds are immutable and hashable; equal kinds ask the same.  No method but ``matrix`` forms W densely.
-
-    A kind that is written in the labels of an attribute has one more method, ``on``: see `LabeledKind`.
-    """
-
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        ...
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError, naming the attribute, unless the kind can be asked of it."""
-        ...
+class Rows(Protocol):
+    """A matrix W (q, n) over the values of one attribute.  No method but ``matrix`` forms it densely."""
 
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: q."""
@@ -69,6 +55,24 @@ class Kind(Protocol):
         """``w_r^T form w_r`` for every row of W and a symmetric matrix (n, n), (q,)."""
         ...
 
+
+class Kind(Rows, Protocol):
+    """A kind of query on one attribute of n values: a basic matrix W (q, n), the row of ones in its row space.
+
+    Kinds are immutable and hashable; equal kinds have the same rows.
+
+    A kind that is written in the labels of an attribute has one more method, ``on``: see `LabeledKind`.
+    """
+
+    @property
+    def name(self) -> str:
+        """The word for this kind in error tables and files."""
+        ...
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError, naming the attribute, unless the kind fits it."""
+        ...
+
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """What each answer is about, in the words of the attribute, (q,); no two are equal."""
         ...
@@ -81,11 +85,11 @@ class Centered(NamedTuple):
     all digits in which their entries differ if products were taken of W.
 
     Attributes:
-        rows: D (q, n), as a kind.
+        rows: D (q, n).
         constant (q,): c, or one 0 that stands for all.
     """
 
-    rows: Kind
+    rows: Rows
     constant: FloatArray
 
 
@@ -104,6 +108,10 @@ class PlainRows(Kind, Protocol):
     """What kinds have in common whose rows hold no large constant, and whose columns all differ."""
 
     __slots__ = ()
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError where the attribute has too many values."""
+        require_size(attribute)
 
     def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""

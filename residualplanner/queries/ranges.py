@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
-from residualplanner.queries.kind import PlainRows, require_size
+from residualplanner.queries.kind import PlainRows
 from residualplanner.queries.spans import span_texts
 
 
@@ -21,14 +21,7 @@ class Range(PlainRows):
         ('a', 'a – b', 'a – c', 'b', 'b – c', 'c')
     """
 
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        return "range"
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError where the attribute has too many values."""
-        require_size(attribute)
+    name = "range"
 
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: one for each pair a <= b."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from residualplanner._checks import is_unicode
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.kind import Centered
@@ -103,21 +104,6 @@ class _Deviations(SparseKind):
 
     held: sparse.csr_array
 
-    @property
-    def name(self) -> str:
-        """The word for it; it is asked of no attribute."""
-        return "deviations"
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError unless there is a column for each value."""
-        if self.held.shape[1] != attribute.size:
-            raise WorkloadError(f"{attribute.name!r} has {attribute.size} values, the rows {self.held.shape[1]}")
-
-    def labels(self, attribute: Attribute) -> tuple[object, ...]:
-        """The numbers of the rows, (q,)."""
-        del attribute
-        return tuple(range(self.held.shape[0]))
-
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The rows, (q, size)."""
         del size
@@ -163,7 +149,7 @@ def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None
 
 def is_text(label: object) -> bool:
     """Whether a label is a text that files can hold: not empty, and valid Unicode."""
-    return isinstance(label, str) and bool(label) and not any("\ud800" <= letter <= "\udfff" for letter in label)
+    return isinstance(label, str) and bool(label) and is_unicode(label)
 
 
 def _constant_rows(W: sparse.csr_array) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sampler_oracles import sized
 
-from residualplanner.discrete_gaussian import Scales, attempts, discrete_gaussian, discrete_gaussian_flat, fits_int64
+from residualplanner.discrete_gaussian import Scales, attempts, discrete_gaussian, discrete_gaussian_flat
 from residualplanner.discrete_gaussian.batches import Batch
 from residualplanner.discrete_gaussian.bits import CheckedBits
 from residualplanner.discrete_gaussian.drawing import draw_flat
@@ -92,7 +92,7 @@ def test_blocks_of_the_largest_int64_scales_fit_into_the_bits_there_are():
 def test_exactly_the_scales_of_64_gamma_below_2_61_are_int64():
     edge = Fraction(2**110)
     values = [edge - Fraction(1, 10**50), edge, edge + Fraction(1, 10**50)]
-    assert [fits_int64(value) for value in values] == [True, False, False]
+    assert Scales.of_fractions(values).fits_int64.tolist() == [True, False, False]
     assert [array.dtype for array in discrete_gaussian(values, [2, 2, 2])] == [np.int64, object, object]
 
 
