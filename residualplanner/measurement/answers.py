@@ -1,4 +1,4 @@
-"""Noisy residual answers as they are stored, for reconstruction to read a few at a time.
+"""Noisy residual answers as they are stored, to be read a few at a time by reconstruction.
 
 Reads: arrays.  Gives: FloatResiduals (floating point) and IntegerResiduals (integers, exact).
 """
@@ -72,15 +72,15 @@ class FloatResiduals(AnswerLayout):
         return self.part(self.values, group)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file holds of them, by name."""
+        """The arrays that a file holds, by name."""
         return {"residuals": self.values}
 
     def stored(self, group: int) -> FloatArray:
-        """The same as `block`: what is stored are the answers."""
+        """The same as `block`: the answers themselves are stored."""
         return self.block(group)
 
     def divisor(self, group: int) -> int:
-        """What the stored numbers of a group are to be divided by: 1."""
+        """The divisor of a group's stored numbers: 1."""
         del group
         return 1
 
@@ -89,18 +89,18 @@ class FloatResiduals(AnswerLayout):
 class IntegerResiduals(AnswerLayout):
     """The noisy residual answers of every set of a closure as integers.
 
-    Those of a set are its answers times a divisor: a power of two, which makes the noise fine, times the sizes of its
-    attributes that have the subtraction basis.
+    The integers of a set are its answers times a divisor: a power of two, which makes the noise fine, times the sizes
+    of its attributes that have the subtraction basis.
 
     Attributes:
         groups: the sets by the bases of their attributes.
         divisors: of each group.
         integers (r,): int64, read-only; 0 where ``wide`` has the numbers.
-        wide: for each group with a number that int64 cannot hold all its numbers, (g, m_1, .., m_k), as Python
-            integers.
+        wide: all numbers, (g, m_1, .., m_k), of each group with one that int64 cannot hold, as Python integers.
 
     Raises:
-        FileFormatError: there are more or fewer numbers than the groups need, or one is stored in the wrong place.
+        FileFormatError: there are more or fewer numbers than the groups need, or one that int64
+            can hold is in ``wide``.
 
     Source: spec eqs. (35), (36) and (44).
     """
@@ -130,7 +130,7 @@ class IntegerResiduals(AnswerLayout):
         return frozen(np.true_divide(self.stored(group), self.divisor(group)).astype(np.float64, copy=False))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file holds of them, by name."""
+        """The arrays that a file holds, by name."""
         wide_groups, wide_integers = wide_to_words(self.wide)
         return {"integers": self.integers, "wide_groups": wide_groups, "wide_integers": wide_integers}
 
@@ -139,5 +139,5 @@ class IntegerResiduals(AnswerLayout):
         return self.wide[group] if group in self.wide else self.part(self.integers, group)
 
     def divisor(self, group: int) -> int:
-        """What the integers of a group are to be divided by."""
+        """The divisor of a group's integers."""
         return self.divisors[group]

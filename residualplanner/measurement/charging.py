@@ -1,4 +1,4 @@
-"""What a plan's measurement charges to a ledger.
+"""Charging a plan's measurement to a ledger.
 
 Reads: a ledger, a plan, the exact cost of measuring it.  Gives: LedgerEntry.
 """
@@ -13,7 +13,7 @@ from residualplanner.privacy import Notion, claim_of_budget
 
 
 class _Words(TypedDict):
-    """What a charge is for."""
+    """What an entry says besides its cost and its hash."""
 
     neighbors: Notion
     records_per_person: int
@@ -24,8 +24,8 @@ def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction) -> LedgerEntry:
     """Charge the exact cost of measuring a plan.
 
     Raises:
-        BudgetError: ``ledger`` is no ledger, is for other neighbors, or has less than that left.
-        FileFormatError: the ledger's file is not as this library writes it, or its last line is torn.
+        BudgetError: ``ledger`` is not a ledger, is for other neighbors, or has less than that left.
+        FileFormatError: the ledger's file was not written by this library, or its last line is torn.
         OSError: the ledger's file cannot be locked or written.
     """
     return _require_ledger(ledger).charge(cost, plan_hash(plan), **_words_of(plan))
@@ -43,7 +43,7 @@ def _require_ledger(ledger: Ledger) -> Ledger:
 
 
 def _words_of(plan: Plan) -> _Words:
-    """What an entry says of a plan besides its cost and its hash."""
+    """The same, of a plan."""
     count = len(plan.workload)
     statement = claim_of_budget(plan.budget, plan.neighbors, noise="discrete").statement
     label = f"{count:,} {'table' if count == 1 else 'tables'}, planned for {statement}"

@@ -48,15 +48,15 @@ def integer_answers(
     *,
     progress: Progress | None = None,
 ) -> IntegerResiduals:
-    """What the base mechanisms answer for all sets.
+    """The answers of the base mechanisms for all sets.
 
     Args:
-        tables: the counts of each group, which are let go on the way, since they are large.
+        tables: the counts of each group, which are released on the way, since they are large.
         groups: the sets by the bases of their attributes.
         precision (m,): of every set's noise.
         divisors: of each group, from `lattice_divisors`.
         source: of random bytes.
-        progress: called with the number of tables done and their total.
+        progress: called with the number of tables done so far and their total.
 
     Raises:
         NoiseError: the random bytes or the machine's arithmetic failed a check.
@@ -91,7 +91,7 @@ def integer_answers(
 
 
 class _Store:
-    """Where answers are put together: int64 for all that fit, Python integers for groups that do not."""
+    """Where answers are collected: int64 for all that fit, Python integers for groups that do not."""
 
     def __init__(self, groups: BasisGroups, divisors: tuple[int, ...], width: list[Width]) -> None:
         self._layout, self._divisors, self._width = AnswerLayout(groups), divisors, width
@@ -119,7 +119,7 @@ class _Store:
         return IntegerResiduals(self._layout.groups, self._divisors, frozen(self._flat), self._wide)
 
     def _finish(self, group: int) -> None:
-        """Store Python integers as int64 where all of a group fit, so that the type tells nothing but the answers."""
+        """Store Python integers as int64 where all of a group fit, so that the type depends on the answers only."""
         narrow = self._layout.part(self._flat, group)
         if self._block.dtype != narrow.dtype:
             try:
@@ -131,7 +131,7 @@ class _Store:
 
 
 def _batches(groups: BasisGroups, width: list[Width]) -> Iterator[list[Piece]]:
-    """All tables in order, cut into pieces, the pieces collected until there is enough to draw noise for."""
+    """All tables in order, in batches of pieces with enough cells to draw noise for."""
     batch: list[Piece] = []
     cells = 0
     for group, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
@@ -156,7 +156,7 @@ def _drawn_ahead(
 ) -> Iterator[tuple[list[Piece], list[NDArray[Any]]]]:
     """All batches in order with their noise, which threads draw ahead, as it does not depend on the counts.
 
-    Bits of a test are given out in order, so no two threads may ask for them.
+    Test bits are a sequence, so only one thread may read them.
     """
 
     def draw(batch: list[Piece]) -> list[NDArray[Any]]:
@@ -193,7 +193,7 @@ def _noise(
     sizes: list[int] = []
     for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
         wanted = precision[groups.members[group][first:last]]
-        starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones that follow one another are drawn as one
+        starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones in succession are drawn together
         ratios += [gamma2_ratio(divisors[group], w) for w in wanted[starts].tolist()]
         sizes += (size * np.diff(starts, append=last - first)).tolist()
     scales = Scales.of_ratios(*zip(*ratios, strict=True))

@@ -1,6 +1,6 @@
-"""What leaves the gate: noisy answers, the plan they were made by, and how the noise was drawn; and its file.
+"""All that leaves the gate: noisy answers, their plan, and how the noise was drawn; and the file of these.
 
-Reads: what `measure` made, or a file somebody hands over, of which everything is checked.  Gives: Measurement.
+Reads: the noisy answers of `measure`, or a file from anyone, of which everything is checked.  Gives: Measurement.
 Nothing here knows how many records there were, where they came from, or when.
 """
 
@@ -31,7 +31,7 @@ class Measurement:
     """The noisy answers of all base mechanisms of a plan.  Everything computed from it is free of cost.
 
     Attributes:
-        plan: what was measured, with how much noise.
+        plan: which sets of attributes were measured, with how much noise.
         residuals: the answers: `IntegerResiduals` where the noise is discrete, `FloatResiduals` where it is continuous.
         noise: how the noise was drawn.
     """
@@ -60,7 +60,7 @@ class Measurement:
 
 
 def groups_of_plan(plan: Plan) -> BasisGroups:
-    """The sets of a plan's closure by the bases that their attributes are measured with in them."""
+    """The sets of a plan's closure, grouped by the bases of their attributes."""
     return basis_groups(plan.strategy)
 
 

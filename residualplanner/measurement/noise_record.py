@@ -38,7 +38,7 @@ _CONTRADICTION = "what a measurement says about its noise contradicts itself; me
 
 
 def package_versions() -> tuple[tuple[str, str], ...]:
-    """What computes here: names and versions."""
+    """Names and versions of the packages that compute here."""
     return (
         ("residualplanner", __version__),
         ("python", platform.python_version()),
@@ -49,7 +49,7 @@ def package_versions() -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class NoiseRecord:
-    """How the noise was drawn, and what that is worth.
+    """How the noise was drawn, and what may be claimed for it.
 
     Attributes:
         kind: "discrete": discrete Gaussian noise, exact in distribution; "gaussian": continuous, in floating point.
@@ -58,7 +58,7 @@ class NoiseRecord:
         pcost: of discrete noise: the exact privacy cost.
         neighbors: what a person may change, in words.
         versions: of the packages that drew the noise.
-        unlimited_because: where the cost was charged to a ledger without a budget: the reason that the ledger gives.
+        unlimited_because: the reason of the ledger that was charged for having no budget; empty where it has one.
     """
 
     kind: Kind = "gaussian"
@@ -90,9 +90,9 @@ class NoiseRecord:
 
     @property
     def guarantee(self) -> str:
-        """What may be claimed for it, in words."""
+        """The sentence that may be signed for it; starts with "none: " if there is no guarantee."""
         if self.bits == InsecureTestBits.mark:
-            return "none: the noise is made of bits that anyone can foresee"
+            return "none: anyone can foresee the bits that the noise was made from"
         if self.seed is not None:
             return "none: whoever knows the seed can take the noise away"
         if self.pcost is None:
@@ -104,7 +104,7 @@ class NoiseRecord:
 
 
 def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
-    """All that is said of the noise that a plan was measured with, as JSON values."""
+    """All that files say of the noise that a plan was measured with, as JSON values."""
     cost = None if noise.pcost is None else fraction_text(noise.pcost)
     return {
         "kind": noise.kind,
@@ -120,16 +120,16 @@ def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
     }
 
 
-def noise_from_json(told: object, plan: Plan) -> NoiseRecord:
-    """Undo `noise_to_json`, if every word is true of the plan: the exact cost and all sentences are made anew.
+def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
+    """Undo `noise_to_json`, if every word is true of the plan: the exact cost and all sentences are derived anew.
 
     Raises:
         FileFormatError: a field is missing, superfluous, of another type, or contradicts the others or the plan.
         BudgetError: the exact cost is another than the stated one, or more than the plan's budget.
     """
-    if not isinstance(told, Mapping) or set(told) != set(noise_to_json(NoiseRecord(), plan)):
-        raise FileFormatError("a measurement must say of what kind its noise is, and where it came from")
-    kind, seed, source = told["kind"], told["seed"], told["source"]
+    if not isinstance(stated, Mapping) or set(stated) != set(noise_to_json(NoiseRecord(), plan)):
+        raise FileFormatError("a measurement must say which kind of noise it has, and where it came from")
+    kind, seed, source = stated["kind"], stated["seed"], stated["source"]
     if seed is not None and (type(seed) is not int or seed < 0):
         raise FileFormatError("a seed must be an integer, at least 0, or absent")
     if kind not in ("discrete", "gaussian"):
@@ -143,26 +143,26 @@ def noise_from_json(told: object, plan: Plan) -> NoiseRecord:
         require_drawable(precision)
         cost = measured_cost(plan, precision)
         require_affordable(plan, cost)
-        if told["pcost"] != fraction_text(cost):
+        if stated["pcost"] != fraction_text(cost):
             raise BudgetError(
-                f"the measurement states the exact cost {str(told['pcost'])[:80]!r}, but its plan's noise costs "
+                f"the measurement states the exact cost {str(stated['pcost'])[:80]!r}, but its plan's noise costs "
                 f"{fraction_text(cost)[:80]!r}; measure again"
             )
-    reason = told["unlimited_because"]
+    reason = stated["unlimited_because"]
     if not isinstance(reason, str) or len(reason) > TEXT_LIMIT or not reason.isprintable():
-        raise FileFormatError("the reason why a ledger has no budget must be a short string, or empty")
-    record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, _versions(told["package_versions"]), reason)
-    if dict(told) != noise_to_json(record, plan):
+        raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
+    record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, _versions(stated["package_versions"]), reason)
+    if dict(stated) != noise_to_json(record, plan):
         raise FileFormatError(_CONTRADICTION)
     return record
 
 
-def _versions(told: object) -> tuple[tuple[str, str], ...]:
+def _versions(stated: object) -> tuple[tuple[str, str], ...]:
     names = [name for name, _ in package_versions()]
-    if not isinstance(told, Mapping) or set(told) != set(names):
+    if not isinstance(stated, Mapping) or set(stated) != set(names):
         raise FileFormatError(f"a measurement must give the versions of {names}")
     if not all(
-        isinstance(told[name], str) and len(told[name]) <= 50 and _VERSION.fullmatch(told[name]) for name in names
+        isinstance(stated[name], str) and len(stated[name]) <= 50 and _VERSION.fullmatch(stated[name]) for name in names
     ):
         raise FileFormatError("the versions of packages must be strings such as '1.26.4'")
-    return tuple((name, told[name]) for name in names)
+    return tuple((name, stated[name]) for name in names)

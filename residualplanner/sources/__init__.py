@@ -1,6 +1,9 @@
-"""Private counts behind one protocol: how many records fall in each cell of the tables asked for.
+"""Counts of confidential records, wherever the records are.
 
-Everything here holds confidential data; only the measurement layer may import it.
+Reads: data frames of many libraries, engines such as Spark, CSV and Parquet files, matrices of codes, ready counts.
+Gives: `Source`, whose ``count`` tells how many records fall in each cell of each table (spec eq. (1)).
+`open_source` checks the names and types of columns; only ``count`` reads the records.
+Everything here holds confidential data: only `measurement` may import it, and no error carries a value away.
 """
 
 from residualplanner.sources.counting import count_groups

@@ -1,4 +1,4 @@
-"""Blocks of codes: the one way by which columns become codes, wherever the records are.
+"""Blocks of codes: the one way in which columns become codes, wherever the records are.
 
 Reads: Arrow record batches, pandas frames, matrices of codes.  Gives: coded blocks.
 """
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def blocks_of_batches(domain: Domain, batches: Iterable[Any], *, by_place: bool = False) -> Iterator[Block]:
+def blocks_of_batches(domain: Domain, batches: Iterable[Any], *, by_index: bool = False) -> Iterator[Block]:
     """One coded block for each Arrow record batch.
 
     Args:
         domain: the schema.
         batches: they hold a column for each attribute.
-        by_place: columns are taken by their places, those of the attributes, and not by their names.
+        by_index: columns are found by their position, in the order of the attributes, and not by their names.
     """
     columns = [ArrowColumn(attribute) for attribute in domain.attributes]
-    keys: Sequence[int | str] = range(len(domain)) if by_place else domain.names
+    keys: Sequence[int | str] = range(len(domain)) if by_index else domain.names
     for batch in batches:
         raw = (column.raw_codes(batch.column(key)) for column, key in zip(columns, keys, strict=True))
         yield block_of_raw_codes(domain, raw, batch.num_rows)
@@ -79,7 +79,7 @@ def _blocks(matrix: NDArray[Any], domain: Domain) -> Iterator[Block]:
 def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:
     """DataError unless each of ``names`` is one of ``columns``, once.
 
-    The columns found are not listed: in a file without a header they are a record.
+    The columns found are not listed: in a file without a header they are the values of a record.
     """
     found = [column for column in columns if isinstance(column, str)]
     there = set(found)
@@ -90,4 +90,4 @@ def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:
         )
     twice = [name for name in names if found.count(name) > 1]
     if twice:
-        raise DataError(f"columns {twice} come more than once in the data; keep one of each", column=twice[0])
+        raise DataError(f"columns {twice} occur more than once in the data; keep one of each", column=twice[0])

@@ -1,16 +1,16 @@
 """Records in an engine's cluster: counted there, in one pass, so that no record comes here.
 
-Reads: PySpark frames, classic and over Spark Connect, and Dask frames.  Gives: Source.
+Reads: PySpark frames, classic or over Spark Connect, and Dask frames.  Gives: Source.
 
-Every worker turns its part of the records into codes and counts all tables in one go, with the very code that counts a
-pandas frame, and the engine adds the parts' counts up: narwhals' ``group_by("cell").agg(sum)``.  Grouping the raw
+Every worker turns its part of the records into codes and counts all tables in one pass, with the code that counts a
+pandas frame, and the engine adds up the parts' counts: narwhals' ``group_by("cell").agg(sum)``.  Grouping the raw
 columns, ``group_by(columns).agg(len)`` for every set, would be simpler to write, and is not done, because
 
 - it reads the records once for each set, or makes them longer by a row for each set: here they are read once;
-- a column of numbers has as many groups as numbers, which would all come here: here what comes has one row for each
-  cell that is not empty, whatever the records are;
-- what is equal is up to the engine (collations, padded text, 1 and "1", casts that quote the record they fail on): here
-  it is up to the domain, the same in every engine.
+- a column of numbers has as many groups as numbers, which would all be sent here: now one row is sent for each cell
+  that is not empty, whatever the records are;
+- which values are equal is up to the engine (collations, padded strings, 1 and "1", casts that quote the record they
+  fail on): here it is up to the domain, the same in every engine.
 
 The price is that the workers need Python with this library.  narwhals has no function of a part of a lazy frame, so
 that step is the engine's own; for Dask so is the sum, since narwhals is about to leave Dask to a plugin.
@@ -36,7 +36,7 @@ from residualplanner.sources.source import Progress, Source, guarded
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Runs a task over all parts, and adds up: each cell at most once.
+#: Runs a task over all parts and adds up their counts, each cell at most once.
 Run = Callable[[Task], Pairs]
 
 _FAILED = (
@@ -46,7 +46,7 @@ _FAILED = (
 )
 #: Spark's Python client writes its errors to these, and py4j what passes between Python and Java: all quote values.
 _LOGGERS_OF_SPARK = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "pyspark.sql.connect.logging")
-#: Bytes that Spark sends for each cell: its number and its count, and what the batch around them takes for each.
+#: Bytes that Spark sends for each cell: its number, its count, and its part of the batch around them.
 COUNT_BYTES = 17
 _SETTING, _DEFAULT = "spark.driver.maxResultSize", "1g"
 _SIZE = re.compile(r"([0-9]+)\s*([kmgtp]?)b?")
@@ -59,10 +59,10 @@ def source_of_spark(frame: Any, domain: Domain) -> Source:
     require_columns(domain.names, columns)
     kinds = dict(frame.dtypes)
     require_types(domain, [type_of_spark(kinds[name]) for name in domain.names])
-    # by place, because Spark takes "A" for "a" and "a.b" for a field of a column "a"
-    names = [f"c{place}" for place in range(len(columns))]
-    places = [columns.index(name) for name in domain.names] or [0]
-    chosen = frame.toDF(*names).select([names[place] for place in places])
+    # by position, because Spark reads "A" as "a" and "a.b" as a field of a column "a"
+    names = [f"c{position}" for position in range(len(columns))]
+    positions = [columns.index(name) for name in domain.names] or [0]
+    chosen = frame.toDF(*names).select([names[position] for position in positions])
 
     def run(task: Task) -> Pairs:
         import narwhals as nw
@@ -78,10 +78,10 @@ def source_of_spark(frame: Any, domain: Domain) -> Source:
 def require_result_room(data: object, cells: int) -> None:
     """Raise ResourceError where an engine would refuse to send the counts of all cells.
 
-    How many cells are not empty depends on the records, so that all are reckoned with.
+    How many cells are not empty depends on the records, so all cells are counted in.
 
     Args:
-        data: the records; of anything but a PySpark frame nothing is asked.
+        data: the records; only PySpark frames have such a limit.
         cells: how many there are in all tables that are counted.
     """
     if not any(cls.__module__.startswith("pyspark.sql") for cls in type(data).__mro__):
@@ -99,13 +99,13 @@ def spark_limit(frame: Any) -> int | None:
     """How many bytes a PySpark frame's session sends to its driver at most; None for no limit, or one not known."""
     try:
         text = frame.sparkSession.conf.get(_SETTING, _DEFAULT)
-    except Exception:  # noqa: BLE001 - a session that does not tell its settings fails by itself, or does not
+    except Exception:  # noqa: BLE001 - a session without readable settings reports a limit itself, if it has one
         return None
     return size_of_text(str(text))
 
 
 def size_of_text(text: str) -> int | None:
-    """The bytes that a size means as Spark writes it; None for 0, which means no limit, and for what is no size.
+    """How many bytes a size is, as Spark writes it; None for 0, which means no limit, and for what is not a size.
 
     Example:
         >>> size_of_text("1g"), size_of_text("512MB"), size_of_text("100"), size_of_text("0")
@@ -174,8 +174,8 @@ def _pandas_of_pairs(pairs: Sequence[Pairs]) -> "pd.DataFrame":
 
 @contextmanager
 def _spark_unlogged() -> Iterator[None]:
-    """Spark's Python client logs nothing for a while, in all threads."""
-    from pyspark.logger import PySparkLogger  # its loggers take words that others do not
+    """Spark's Python client logs nothing inside, in all threads."""
+    from pyspark.logger import PySparkLogger  # its loggers accept keywords that others do not
 
     loggers = [*map(PySparkLogger.getLogger, _LOGGERS_OF_SPARK), logging.getLogger("py4j")]
     levels = [logger.level for logger in loggers]

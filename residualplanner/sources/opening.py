@@ -1,4 +1,4 @@
-"""From what people have to a source of counts.
+"""From the data that people have to a source of counts.
 
 Reads: frames, files, code matrices, counts.  Gives: Source.
 """
@@ -33,7 +33,7 @@ from residualplanner.sources.source import Source, guarded
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Library and class of each frame that comes as Arrow batches; by name, so that no library need be imported to ask.
+#: Library and class of each frame that is read as Arrow batches; by name, so that no library need be imported.
 _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
     ("pyarrow", "Table"): frame_of_arrow_table,
     ("pyarrow", "RecordBatch"): frame_of_arrow_table,
@@ -51,25 +51,25 @@ _ACCEPTED = (
 
 
 def open_source(data: object, domain: Domain) -> Source:
-    """Make confidential data ready to be counted: whatever must be told before that is told here.
+    """Open confidential data for counting, and refuse what can be refused before that.
 
-    Names and types of columns are read, and nothing of the records, with two exceptions: lines of a CSV file that are
-    no records are looked for where they would be an error, and ready counts are compared with each other.
+    Names and types of columns are read, and nothing of the records, with two exceptions: a CSV file is searched for
+    lines that are not records where those are an error, and ready counts are compared with each other.
 
-    Columns are matched by name; other columns and the order of columns play no part.  All the domain's columns are
-    read and checked, whatever tables are asked for, so a table is the same in every workload.
+    Columns are matched by name; other columns and the order of columns do not matter.  All the domain's columns are
+    read and checked, whatever the tables, so a table is the same in every workload.
 
     Args:
-        data: a frame, a path, a matrix of codes (records, d), or counts; the message of the error lists them all.
+        data: a frame, a path, a matrix of codes (records, d), or counts; the error's message lists them all.
         domain: the schema the data must fit.
 
     Returns:
         A source that counts.
 
     Raises:
-        DataError: a kind of data that is not known, a column that is missing, there twice or of a type that holds no
-            value of its attribute, a file that is not there, lines of a CSV file that are no records, counts that
-            cannot be right.
+        DataError: data of an unknown kind; a column that is missing, occurs twice, or is of a type that holds no value
+            of its attribute; a missing file; lines of a CSV file that are not records; counts that are not counts, or
+            contradict each other.
 
     Example:
         >>> records = np.array([[0, 1], [1, 1], [1, 0]])
@@ -107,10 +107,10 @@ def _open(data: object, domain: Domain) -> Source:
 
 
 def _engine_source(data: object, domain: Domain) -> Source | None:
-    """A source for a frame that narwhals knows to be an engine's; None for anything else."""
+    """A source for a frame that narwhals recognizes as an engine's; None for anything else."""
     import narwhals as nw
 
-    known = nw.dependencies  # what is there is asked of the libraries that are imported already
+    known = nw.dependencies  # looks at no library that is not imported already
     if known.is_ibis_table(data):
         return _frame_source(frame_of_ibis(data), domain)
     if known.is_dask_dataframe(data):

@@ -60,21 +60,21 @@ def frame_of_path(path: str | Path) -> Frame:
 
 
 def _frame_of_folder(folder: Path) -> Frame:
-    """The records of all Parquet files in a folder and in the folders therein.
+    """The records of all Parquet files in a folder and its subfolders.
 
-    A folder ``key=value`` below it makes a column ``key`` of text, ``value`` in all records of its files, which follows
-    the same rules as text in a CSV file: "01" is not 1, and "1" is 1 where the schema has integers.  Names that start
-    with "_" or "." are passed over.
+    A folder ``key=value`` below it makes a column ``key`` of strings, ``value`` in all records of its files, which
+    follow the same rules as strings in a CSV file: "01" is not 1, and "1" is 1 where the schema has integers.  Names
+    that start with "_" or "." are skipped.
 
     Args:
-        folder: at least one file in it, all of them Parquet, each with all the columns needed; their order and types
-            may differ.
+        folder: with at least one file, all of them Parquet and each with all the columns needed; the columns' order and
+            types may differ.
 
     Returns:
         The columns of the first file, a stream of the records of all files, and the types in each file.
 
     Raises:
-        DataError: there are no Parquet files, or others; a link to a folder; a table format that keeps a log.
+        DataError: there are no Parquet files, or files of another kind, or links to folders; the table keeps a log.
     """
     parts = sorted(_parts_of(folder), key=lambda part: part.path)
     if not parts:
@@ -100,7 +100,7 @@ def _parts_of(folder: Path) -> Iterator[_Part]:
             )
         folders[:] = [name for name in folders if not name.startswith(("_", "."))]
         if any((Path(where) / name).is_symlink() for name in folders):
-            raise DataError("the folder holds links to other folders; give a folder without")
+            raise DataError("the folder holds links to other folders; give a folder without links")
         shown = [name for name in files if not name.startswith(("_", "."))]
         if not all(name.lower().endswith(".parquet") for name in shown):
             raise DataError("the folder holds files that are not .parquet; only names that start with _ or . may")
@@ -113,7 +113,7 @@ def _raise(error: OSError) -> None:
 
 
 def _keys(folders: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
-    """The columns in a path, whose special letters are written as in addresses: %2F for a slash."""
+    """The columns in a path, whose special characters are written as in URLs: %2F for a slash."""
     pairs = [name.partition("=") for name in folders if "=" in name]
     return tuple(
         (unquote(key, errors="strict"), None if value == _NO_VALUE else unquote(value, errors="strict"))
@@ -160,7 +160,7 @@ def _schema(path: Path) -> Any:
 
 
 def _batches_of_file(path: Path, names: Sequence[str]) -> Iterator[Any]:
-    """Record batches with the named columns, and maybe others; where none is named, columns of nulls, as long."""
+    """Record batches with the named columns, and possibly others; where none is named, one column of as many nulls."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -16,7 +16,7 @@ from residualplanner.errors import DataError
 from residualplanner.sources.counting import zero_tables
 from residualplanner.sources.source import Progress, Source
 
-#: Positions of attributes of more than one value, ascending; the others do not change what a table holds.
+#: Positions of attributes of more than one value, ascending; the others do not change a table.
 Key = tuple[int, ...]
 #: A table of counts, one axis for each attribute of its key.
 Table = tuple[Key, IntArray]

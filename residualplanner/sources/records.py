@@ -1,4 +1,4 @@
-"""Records, one by one: read once, coded block by block, counted.
+"""Records that are read once and counted block by block.
 
 Reads: a stream of coded blocks.  Gives: Source.
 """
@@ -46,7 +46,7 @@ def _count(
 def regrouped(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
     """The same records in blocks of at least BLOCK, but for the last, so that tables are passed over less often.
 
-    There is one block at least: no records at all take the same steps as some.
+    There is at least one block, so that no records take the same steps as some.
     """
     waiting: list[Block] = []
     records, is_first = 0, True

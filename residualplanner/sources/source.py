@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 #: Called with the number of tables done and the number of tables to count; never told anything about records.
 Progress = Callable[[int, int], None]
-#: What counts: `Source.count`, but that it returns an error of the records instead of raising it.
+#: As `Source.count`, but an error in the records is returned instead of raised.
 Count = Callable[[Sequence[IntArray], Progress | None], list[IntArray] | DataError]
 
 _UNREADABLE = (
@@ -32,7 +32,7 @@ class Source:
     """Confidential records, or counts of them, from which tables over a domain are counted.
 
     Args:
-        count: what counts them, wherever they are.
+        count: counts them where they are.
     """
 
     def __init__(self, count: Count) -> None:
