@@ -114,7 +114,7 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
     if ledger.is_torn:
         output.fact(
             "Torn",
-            "the last line is not whole: a run was killed while it was charged;",
+            "the last line is incomplete: a run was killed while it was charged;",
             "nothing more can be charged until you say what to count for it, with --settle COST",
         )
 

@@ -1,4 +1,4 @@
-"""Scales of noise as exact fractions, and the table and block length each of them uses.
+"""Scales of noise as exact fractions, and the table and block length of each.
 
 Reads: gamma**2 as fractions of integers of any length.  Gives: Scales.
 """
@@ -30,7 +30,7 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scales:
-    """Scales gamma of discrete Gaussian noise, each with what is needed to draw it.
+    """Scales gamma of discrete Gaussian noise, with the table and the numbers needed to draw them.
 
     Attributes:
         numerators, denominators: gamma**2 as ratios of integers, not necessarily in lowest terms.
@@ -56,7 +56,7 @@ class Scales:
         """
         for number, value in enumerate(gamma2):
             if not isinstance(value, Fraction | int) or isinstance(value, bool):
-                message = f"gamma2 must hold exact fractions, got {type(value).__name__} at place {number}"
+                message = f"gamma2 must hold exact fractions, got {type(value).__name__} at index {number}"
                 raise BudgetError(f"{message}; write Fraction(...)")
         return cls.of_ratios([value.numerator for value in gamma2], [value.denominator for value in gamma2])
 
@@ -126,7 +126,7 @@ def _ratio(numerator: int, denominator: int) -> float:
 def _steps(
     numerators: Sequence[int], denominators: Sequence[int], ratios: FloatArray
 ) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Return for each ratio the place of the smallest square at least the exact ratio, and whether its draws fit int64.
+    """Return for each ratio the index of the smallest square not below it, and whether its draws fit int64.
 
     Rounding keeps order, so the rounded ratio decides unless it equals the square; then integers do.
     """
@@ -137,7 +137,7 @@ def _steps(
     for number in np.flatnonzero(~(ratios > 2.0**SMALLEST_EXPONENT)).tolist():
         if not numerators[number] << -SMALLEST_EXPONENT >= denominators[number]:
             raise BudgetError(
-                f"gamma2 must be positive and at least 2**{SMALLEST_EXPONENT}, at place {number} it is not"
+                f"gamma2 must be positive and at least 2**{SMALLEST_EXPONENT}; at index {number} it is not"
             )
     fits = steps < _SQUARES.size
     for number in np.flatnonzero(ratios == 2.0**LARGEST_EXPONENT).tolist():

@@ -43,7 +43,7 @@ def shielded(error: BaseException, progress: WatchedProgress) -> BaseException:
         progress: its errors pass, as interrupts do.
     """
     is_callers = progress.has_raised(error)
-    place = place_of(error)
+    location = place_of(error)
     without_history(error)
     if is_callers:
         error.add_note("It was raised by progress, whose traceback leads to the records and is left out.")
@@ -58,7 +58,7 @@ def shielded(error: BaseException, progress: WatchedProgress) -> BaseException:
             "max_cells, or measure on a machine with more memory"
         )
     return UnexpectedError(
-        f"unexpected {type(error).__name__} at {place}.  What it said is withheld, because it may quote a record; "
+        f"unexpected {type(error).__name__} at {location}.  What it said is withheld, because it may quote a record; "
         "unless a signal handler of yours raised it, this is a defect, please report it"
     )
 

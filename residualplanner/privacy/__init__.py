@@ -1,4 +1,10 @@
-"""Budgets, and what they promise in every notion of privacy.  Numbers only: nothing here has seen data or a domain."""
+"""Budgets, and what they promise in every notion of privacy.
+
+Reads: numbers, exactly as they were written.  Gives: `Budget`, `PrivacyClaim`, `Neighbors`, and the curves `ZCDP` and
+`GDP` of (epsilon, delta); every number is rounded to the safe side, with integers, fractions or 80 digits.
+Equations: pcost = 2 rho = mu**2 (spec (2)), the curve of continuous Gaussian noise (3), that of zCDP (4).
+Nothing here has seen data or a domain.
+"""
 
 from residualplanner.privacy.budget import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.privacy.claim import PrivacyClaim, claim_of_budget, python_text, require_discrete

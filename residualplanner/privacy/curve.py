@@ -1,4 +1,4 @@
-"""What a privacy cost promises as (epsilon, delta), read in all three directions.
+"""The (epsilon, delta) that a privacy cost implies, and the cost that they allow.
 
 Reads: exact privacy costs, epsilons, deltas.  Gives: PrivacyCurve; every number is rounded to the safe side.
 Source: spec eqs. (2), (3), (4).
@@ -19,7 +19,7 @@ from residualplanner.privacy._exact import (
     working_digits,
 )
 
-#: A bound on one of parameter, epsilon and delta, given the other two in this order; all in the working digits.
+#: A bound on one of parameter, epsilon and delta, given the other two in this order; decimals of the working digits.
 Bound = Callable[[Decimal, Decimal], Decimal]
 
 # Room for the bounds' own rounding, so that a budget made from (epsilon, delta) gives no more than epsilon at delta.
@@ -33,12 +33,19 @@ class PrivacyCurve:
     A float among the arguments means the smaller of its binary value and its decimal spelling.
 
     Attributes:
-        words: where the curve comes from.
+        words: its origin.
         parameter_up: the notion's parameter (rho or mu) at a privacy cost, rounded up.
         cost: the privacy cost at a parameter.
         delta_up: an upper bound on delta, at most 1, from the parameter and epsilon.
         epsilon_up: an upper bound on epsilon, at least 0, from the parameter and delta.
         parameter_down: a lower bound, above 0, on the largest parameter that meets epsilon and delta.
+
+    Example:
+        >>> from residualplanner.privacy.zcdp_curve import ZCDP
+        >>> round(ZCDP.epsilon(Fraction(1), "1e-6"), 6), f"{ZCDP.delta(Fraction(1), 5):.3e}"
+        (5.221534, '2.896e-06')
+        >>> round(float(ZCDP.largest_cost(1, "1e-6")), 9)
+        0.048711941
     """
 
     words: str

@@ -1,4 +1,4 @@
-"""What mu-GDP promises as (epsilon, delta): the exact curve of continuous Gaussian noise.
+"""The (epsilon, delta) that mu-GDP implies: the exact curve of continuous Gaussian noise.
 
 Reads: numbers only.  Gives: GDP, the curve with its two inverses, each rounded to the safe side.
 Source: spec eq. (3).
@@ -9,7 +9,7 @@ With R the Mills ratio, R(x) = (1 - Phi(x)) / phi(x), x1 = epsilon/mu - mu/2 and
 
 because e^epsilon phi(x2) = phi(x1).  R is enclosed between two 80-digit decimals: by its power series near zero, by two
 truncations of Laplace's continued fraction elsewhere.  R falls and is convex, so R(x1) - R(x2) <= mu (1 - x1 R(x1)):
-this takes over where mu is so small that the difference has no digits left.
+this bound is used where mu is so small that the difference has no digits left.
 """
 
 from decimal import Decimal
@@ -30,7 +30,7 @@ _ROUNDING = Decimal("1e-50")  # x1 errs by 1e-79 (mu + 1e8), which moves log(del
 
 def gaussian_delta(mu: Decimal, epsilon: Decimal) -> Decimal:
     """Return an upper bound, at most 1, on the delta of (3), in the working digits."""
-    if mu > _MOST_MU:  # zCDP's curve holds for GDP too, and minds its own rounding
+    if mu > _MOST_MU:  # the curve of zCDP holds for GDP too, and bounds its own rounding
         return zcdp_delta(_rho_above(mu), epsilon)
     x1 = min(epsilon / mu - mu / 2, _MOST_X)  # delta falls in x1
     if x1 < _LEAST_X:
@@ -82,7 +82,7 @@ def _mills_by_series(x: Decimal) -> tuple[Decimal, Decimal]:
 
 
 def _mills_by_fraction(x: Decimal) -> tuple[Decimal, Decimal]:
-    """R(x) = 1/(x + 1/(x + 2/(x + 3/(x + ...)))), for x >= 6: what follows a cut lies between 0 and its first term."""
+    """R(x) = 1/(x + 1/(x + 2/(x + 3/(x + ...)))), for x >= 6: the tail after a cut is between 0 and its first term."""
     length = 32 + int(7700 / (x * x))  # the enclosure narrows as exp(-2 x sqrt(length))
     short, long = Decimal(0), (length + 1) / x
     for k in range(length, 0, -1):

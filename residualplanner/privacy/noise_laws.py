@@ -1,10 +1,10 @@
-"""What is proved of each kind of noise once its exact privacy cost is known.
+"""The guarantees proved for each kind of noise at a given exact privacy cost.
 
 Reads: exact costs.  Gives: NoiseLaw; every number is rounded to the safe side.
 Source: spec eqs. (2), (3), (4).
 
-Both kinds have zCDP by (2).  GDP, and with it the curve (3), holds for continuous noise alone; for discrete noise
-nothing beyond (4), which follows from zCDP, is proved.
+Both kinds have zCDP by (2).  GDP, and with it the curve (3), holds for continuous noise only; for discrete noise
+nothing is proved beyond (4), which follows from zCDP.
 """
 
 import math
@@ -29,9 +29,9 @@ class Holding:
 
     Attributes:
         notion: its name.
-        parameter: what its parameter is called.
-        value: of the parameter, at least the exact one.
-        remark: what it holds for.
+        parameter: the name of its parameter.
+        value: of the parameter, not below the exact one.
+        remark: the noise it holds for.
     """
 
     notion: str
@@ -41,33 +41,33 @@ class Holding:
 
 
 class NoiseLaw(Protocol):
-    """What is proved of one kind of noise, at a privacy cost that is known exactly."""
+    """The guarantees proved for one kind of noise, at an exact privacy cost."""
 
     @property
     def curve(self) -> PrivacyCurve:
-        """The (epsilon, delta) that hold."""
+        """The pairs (epsilon, delta) that hold."""
         ...
 
     @property
     def condition(self) -> str:
-        """What a sentence on it begins with, where it holds only on a condition."""
+        """The beginning of a sentence on it, where it holds on a condition; else empty."""
         ...
 
     def holdings(self, cost: Fraction) -> tuple[Holding, ...]:
-        """The notions of privacy that hold, but for (epsilon, delta)."""
+        """The notions of privacy that hold, apart from (epsilon, delta)."""
         ...
 
     def planned(self, cost: Fraction, change: str) -> str:
-        """What a plan of this cost promises, in a sentence."""
+        """The promise of a plan of this cost, in a sentence."""
         ...
 
     def released(self, cost: Fraction, change: str) -> str:
-        """What may be signed for a release whose noise cost this much; starts with "none: " if that is nothing."""
+        """The sentence that may be signed for a release of this cost; starts with "none: " if there is none."""
         ...
 
 
 class _Discrete:
-    """Exact discrete Gaussian noise of any scale: zCDP, and what follows from it."""
+    """Exact discrete Gaussian noise of any scale: zCDP and its consequences."""
 
     curve = ZCDP
     condition = ""

@@ -1,4 +1,4 @@
-"""What rho-zCDP promises as (epsilon, delta), whatever the noise.
+"""The (epsilon, delta) that rho-zCDP implies, whatever the noise.
 
 Reads: numbers only.  Gives: ZCDP, the curve with its two inverses, each rounded to the safe side.
 Source: spec eq. (4); Canonne, Kamath and Steinke 2020, "The Discrete Gaussian for Differential Privacy".
@@ -7,7 +7,7 @@ With t = a - 1 and L = log(1/delta), (4) reads: rho-zCDP gives (epsilon, delta) 
 
     t (1 + t) rho - t epsilon - log(1 + t) - t log(1 + 1/t) <= -L .
 
-Every t gives a valid statement, so t needs no care: it is found by bisection on the sign of a derivative, and only
+Every t gives a valid statement, so t need not be exact: it is found by bisection on the sign of a derivative, and only
 the statement at that t is computed with a margin for rounding.
 """
 
@@ -56,7 +56,7 @@ def zcdp_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
 
 
 def _crossing_t(is_past: Callable[[Decimal], bool]) -> Decimal:
-    """Return the t where a derivative changes sign, to as many digits as the value there can feel."""
+    """Return the t where a derivative changes sign, to as many digits as affect the value there."""
     with localcontext() as context:
         context.prec = _SEARCH_DIGITS
         t, _ = crossing(is_past, _LEAST_T, _MOST_T)

@@ -1,4 +1,4 @@
-"""The identity: one count per value of an attribute, which makes a query a marginal."""
+"""The identity: one count per value of an attribute, as in marginals."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class Identity(PlainRows):
         return np.eye(size)
 
     def require_fit(self, attribute: Attribute) -> None:
-        """Every attribute has values that can be counted."""
+        """Accept every attribute, whatever its size."""
 
     def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
         """The diagonal matrix of the weights, (size, size)."""

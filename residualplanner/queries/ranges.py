@@ -59,7 +59,7 @@ class Range(PlainRows):
         sums = np.empty((*values.shape[:-1], self.rows(size)), dtype=values.dtype)
         start = 0
         for first in range(size):
-            # Sums are made anew from each first value: differences of cumulative sums would lose digits.
+            # Sums start anew at each first value: differences of cumulative sums would lose digits.
             np.cumsum(values[..., first:], axis=-1, out=sums[..., start : start + size - first])
             start += size - first
         return np.moveaxis(sums, -1, axis)

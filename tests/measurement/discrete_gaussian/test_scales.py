@@ -142,13 +142,13 @@ def test_a_hundred_thousand_scales_are_read_in_little_time():
 
 @pytest.mark.parametrize("gamma2", [0, -1, Fraction(-1, 3), Fraction(1, 2**60 + 1), Fraction(1, 10**400)])
 def test_scales_that_are_too_small_are_refused(gamma2):
-    with pytest.raises(BudgetError, match=r"must be positive and at least 2\*\*-60, at place 1 it is not"):
+    with pytest.raises(BudgetError, match=r"must be positive and at least 2\*\*-60; at index 1 it is not"):
         discrete_gaussian([Fraction(1), gamma2], [1, 1])
 
 
 @pytest.mark.parametrize("gamma2", [1.0, "1", Decimal(1), True, None, np.float64(2), math.nan, math.inf])
 def test_scales_that_are_not_exact_are_refused(gamma2):
-    with pytest.raises(BudgetError, match=r"must hold exact fractions, got .* at place 0; write Fraction"):
+    with pytest.raises(BudgetError, match=r"must hold exact fractions, got .* at index 0; write Fraction"):
         discrete_gaussian([gamma2], [1])
 
 
