@@ -6,7 +6,7 @@ raw entries, or `UNKNOWN` or `MISSING`, and the attribute's rules say what becom
 Nothing here ever sees a data set: labels are never taken from the records.
 """
 
-from residualplanner.domain.attribute import Attribute, Into, Label, Rule
+from residualplanner.domain.attribute import Attribute, Into, Label, Rule, plain_label
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.domain import Domain
 from residualplanner.domain.values import (
@@ -31,4 +31,5 @@ __all__ = [
     "codes_of_values",
     "first_rounded_integer",
     "integer_range",
+    "plain_label",
 ]

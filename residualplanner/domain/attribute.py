@@ -172,12 +172,9 @@ def _require_name(name: object) -> None:
 
 
 def _checked_size(name: str, size: object) -> int:
-    try:
-        if isinstance(size, bool):
-            raise TypeError
-        count = index(size)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
-    except TypeError:
-        raise _error(name, f"needs an integer for its size, got {value_text(size)}") from None
+    count = plain_label(size)
+    if isinstance(count, str | bool | None):
+        raise _error(name, f"needs an integer for its size, got {value_text(size)}")
     if not 1 <= count < 2**63:
         raise _error(name, f"needs at least 1 value and fewer than 2**63, got size {count}")
     return count
@@ -186,7 +183,7 @@ def _checked_size(name: str, size: object) -> int:
 def _checked_labels(name: str, labels: Iterable[Label]) -> tuple[Label, ...]:
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise _error(name, f"needs a list of labels, got {value_text(labels)}")
-    plain = tuple(_plain_label(name, label) for label in labels)
+    plain = tuple(_checked_label(name, label) for label in labels)
     if not plain:
         raise _error(name, "needs at least 1 label")
     if len({type(label) for label in plain}) > 1:
@@ -196,22 +193,27 @@ def _checked_labels(name: str, labels: Iterable[Label]) -> tuple[Label, ...]:
     return plain
 
 
-def _plain_label(name: str, label: object) -> Label:
-    """The label as a Python str, int or bool; NumPy's are converted."""
-    if isinstance(label, str):
-        if not is_unicode(label):
-            raise _error(name, f"has the label {reprlib.repr(label)}, which is not valid Unicode")
-        return str(label)
-    if isinstance(label, bool | np.bool_):
-        return bool(label)
+def plain_label(value: object) -> Label | None:
+    """A string, truth value or integer as a Python str, bool or int, which NumPy's become; None for anything else."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
     try:
-        number = index(label)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
+        return index(value)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
     except TypeError:
-        problem = f"has the label {value_text(label)}; labels are strings, integers or truth values"
-        raise _error(name, problem) from None
-    if not -(2**63) <= number < 2**63:
-        raise _error(name, f"has the label {number}, which needs more than 64 bits; make its labels strings")
-    return number
+        return None
+
+
+def _checked_label(name: str, label: object) -> Label:
+    plain = plain_label(label)
+    if plain is None:
+        raise _error(name, f"has the label {value_text(label)}; labels are strings, integers or truth values")
+    if isinstance(plain, str) and not is_unicode(plain):
+        raise _error(name, f"has the label {reprlib.repr(plain)}, which is not valid Unicode")
+    if not isinstance(plain, str) and not -(2**63) <= plain < 2**63:
+        raise _error(name, f"has the label {plain}, which needs more than 64 bits; make its labels strings")
+    return plain
 
 
 def _matching(labels: tuple[Label, ...] | None, bins: Bins | None) -> Matching:

@@ -66,13 +66,10 @@ def locked_file(path: Path, *, exclusive: bool) -> Iterator[LockedFile]:
         raise FileFormatError("it is not a regular file")
     handle = os.open(path, (os.O_RDWR | os.O_APPEND if exclusive else os.O_RDONLY) | _CLOSED_ON_EXEC)
     try:
-        _lock(handle, path, exclusive=exclusive)
-        try:
+        with _lock(handle, path, exclusive=exclusive):
             if not os.path.samestat(os.fstat(handle), os.stat(path)):
                 raise OSError(errno.EBUSY, "it was replaced while it was being opened; try again", str(path))
             yield LockedFile(handle, _content(handle))
-        finally:
-            _unlock(handle)  # closing is not enough if the process was forked meanwhile
     finally:
         os.close(handle)
 
@@ -84,15 +81,12 @@ def create_file(path: Path, line: bytes) -> None:
 
     Raises:
         FileExistsError: the path exists already.
-        OSError: it cannot be made, or not be locked.
+        OSError: it cannot be made or locked.
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED_ON_EXEC, 0o666)
     try:
-        _lock(handle, path, exclusive=True)
-        try:
+        with _lock(handle, path, exclusive=True):
             LockedFile(handle, b"").append(line)
-        finally:
-            _unlock(handle)
     except BaseException:
         os.unlink(path)
         raise
@@ -104,7 +98,8 @@ def create_file(path: Path, line: bytes) -> None:
 _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 
 
-def _lock(handle: int, path: Path, *, exclusive: bool) -> None:
+@contextmanager
+def _lock(handle: int, path: Path, *, exclusive: bool) -> Iterator[None]:
     try:
         import fcntl
     except ImportError:
@@ -114,12 +109,10 @@ def _lock(handle: int, path: Path, *, exclusive: bool) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
     except OSError as error:
         raise OSError(error.errno, "cannot be locked; keep the ledger on a local disk", str(path)) from None
-
-
-def _unlock(handle: int) -> None:
-    import fcntl
-
-    fcntl.flock(handle, fcntl.LOCK_UN)
+    try:
+        yield
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)  # closing is not enough if the process was forked meanwhile
 
 
 def _content(handle: int) -> bytes:

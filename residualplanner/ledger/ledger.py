@@ -254,12 +254,11 @@ class Ledger:
     def _charging(self, cost: Fraction | int, plan_sha256: str, label: str, change: tuple[Notion, int]) -> _NextEntry:
         """The function that makes the entry of a charge; ``change``: the neighbors and the records per person."""
         exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
-        Neighbors(*change)  # raises if these are invalid
-        terms = self._store.terms
-        if change != (terms.neighbors, terms.records_per_person):
+        neighbors, mine = Neighbors(*change), self._store.terms.protected
+        if neighbors != mine:
             raise BudgetError(
-                f"the ledger adds up costs for neighbors {terms.change}; this one is for {change[0]}, "
-                f"records per person: {change[1]}; costs for different neighbors do not add up"
+                f"the ledger adds up costs for {mine.words}; this one is for {neighbors.words}; costs for different "
+                "neighbors do not add up"
             )
 
         def next_entry(account: LedgerAccount) -> LedgerEntry:

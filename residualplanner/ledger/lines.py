@@ -66,7 +66,7 @@ class LedgerTerms:
         require_text("data_set", self.data_set)
         if (self.budget is None) != bool(self.reason.strip()):
             raise BudgetError("a ledger has either a budget or a reason for having none; give one of them")
-        Neighbors(self.neighbors, self.records_per_person)  # raises if these are invalid
+        _ = self.protected  # raises if there are no such neighbors
 
     def require_discrete(self) -> None:
         """Raise BudgetError if the budget does not hold for discrete noise, the noise of releases."""
@@ -74,9 +74,9 @@ class LedgerTerms:
             require_discrete(self.budget)
 
     @property
-    def change(self) -> str:
-        """What may differ between neighbors, in words."""
-        return f"{self.neighbors}, records per person: {self.records_per_person}"
+    def protected(self) -> Neighbors:
+        """The neighbors of all charges."""
+        return Neighbors(self.neighbors, self.records_per_person)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,7 @@ class LedgerAccount:
         budget = self.terms.budget
         if budget is not None and not total <= budget.pcost_exact:
             left = shown(budget.pcost_exact - self.spent)
-            neighbors = Neighbors(self.terms.neighbors, self.terms.records_per_person)
-            limit = claim_of_budget(budget, neighbors, noise="discrete")
+            limit = claim_of_budget(budget, self.terms.protected, noise="discrete")
             raise BudgetError(f"the ledger has pcost {left} left of {limit.statement}; this costs {shown(cost)}")
         entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
         prefix = self.torn + _TAB if self.torn else b""

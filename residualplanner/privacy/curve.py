@@ -40,6 +40,11 @@ class PrivacyCurve:
         epsilon_up: an upper bound on epsilon, at least 0, from the parameter and delta.
         parameter_down: a lower bound, above 0, on the largest parameter that meets epsilon and delta.
 
+    Guarantees: delta and epsilon are never below the exact values, and at most 1e-9 above them relative for rho from
+        1e-8 to 1e3; the largest cost is not above the exact one, and below it by less than 1e-14 relative.
+    Cost: about two milliseconds for zCDP, a few tens for GDP's epsilon and cost.
+    Source: spec eqs. (3) and (4).
+
     Example:
         >>> from residualplanner.privacy.zcdp_curve import ZCDP
         >>> round(ZCDP.epsilon(Fraction(1), "1e-6"), 6), f"{ZCDP.delta(Fraction(1), 5):.3e}"
@@ -64,10 +69,6 @@ class PrivacyCurve:
 
         Raises:
             BudgetError: ``epsilon`` is out of range or no number.
-
-        Guarantees: never below the exact value, and at most 1e-9 above it relative for rho from 1e-8 to 1e3.
-        Cost: about two milliseconds.
-        Source: spec eqs. (3) and (4).
         """
         exact = read_epsilon(epsilon)
         with working_digits():
@@ -82,17 +83,13 @@ class PrivacyCurve:
 
         Raises:
             BudgetError: ``delta`` is out of range or no number.
-
-        Guarantees: never below the exact value, and at most 1e-9 above it relative for rho from 1e-8 to 1e3.
-        Cost: about two milliseconds for zCDP, a few tens for GDP.
-        Source: spec eqs. (3) and (4).
         """
         exact = read_delta(delta)
         with working_digits():
             return float_up(self.epsilon_up(self.parameter_up(cost), decimal_down(exact)))
 
     def largest_cost(self, epsilon: Number, delta: Number) -> Fraction:
-        """Return a privacy cost that implies (epsilon, delta)-DP, below the largest by less than 1e-14 relative.
+        """Return the largest privacy cost that implies (epsilon, delta)-DP, rounded down.
 
         Args:
             epsilon: > 0.
@@ -100,9 +97,6 @@ class PrivacyCurve:
 
         Raises:
             BudgetError: an argument is out of range or no number, or both are too small for any cost to be found.
-
-        Cost: about two milliseconds for zCDP, a few tens for GDP.
-        Source: spec eqs. (3) and (4).
         """
         exact_epsilon, exact_delta = read_allowance("epsilon", epsilon), read_delta(delta)
         with working_digits():

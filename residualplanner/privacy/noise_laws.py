@@ -41,17 +41,15 @@ class Holding:
 
 
 class NoiseLaw(Protocol):
-    """The guarantees proved for one kind of noise, at an exact privacy cost."""
+    """The guarantees proved for one kind of noise, at an exact privacy cost.
 
-    @property
-    def curve(self) -> PrivacyCurve:
-        """The pairs (epsilon, delta) that hold."""
-        ...
+    Attributes:
+        curve: the pairs (epsilon, delta) that hold.
+        condition: the beginning of a sentence on it, where it holds on a condition; else empty.
+    """
 
-    @property
-    def condition(self) -> str:
-        """The beginning of a sentence on it, where it holds on a condition; else empty."""
-        ...
+    curve: PrivacyCurve
+    condition: str
 
     def holdings(self, cost: Fraction) -> tuple[Holding, ...]:
         """The notions of privacy that hold, apart from (epsilon, delta)."""

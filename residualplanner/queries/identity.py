@@ -23,10 +23,6 @@ class Identity(PlainRows):
 
     name = "identity"
 
-    def rows(self, size: int) -> int:
-        """How many answers an attribute of ``size`` values gets: as many as it has values."""
-        return size
-
     def matrix(self, size: int) -> NDArray[np.float64]:
         """The identity matrix, (size, size)."""
         return np.eye(size)

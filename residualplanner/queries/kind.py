@@ -109,6 +109,10 @@ class PlainRows(Kind, Protocol):
 
     __slots__ = ()
 
+    def rows(self, size: int) -> int:
+        """How many answers an attribute of ``size`` values gets: as many as it has values."""
+        return size
+
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError where the attribute has too many values."""
         require_size(attribute)
@@ -155,5 +159,5 @@ def require_size(attribute: Attribute) -> None:
     if attribute.size > SIZE_LIMIT:
         raise WorkloadError(
             f"{attribute.name!r} has {attribute.size:,} values; attributes with more than "
-            f"{SIZE_LIMIT:,} can only have one count per value: use coarser values, or leave its kind of query out"
+            f"{SIZE_LIMIT:,} allow only one count per value: use coarser values, or leave its kind of query out"
         )

@@ -6,13 +6,12 @@ Reads: levels as users write them, the values of an attribute.  Gives: checked l
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import index
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import value_text
-from residualplanner.domain import Attribute, Label
+from residualplanner.domain import Attribute, Label, plain_label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.spans import span_texts
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, is_text
@@ -90,11 +89,8 @@ def rows_of_levels(
 
 def _checked_level(number: int, level: GivenLevel) -> Level:
     if not isinstance(level, Mapping):
-        try:
-            width = 0 if isinstance(level, bool) else index(level)
-        except TypeError:
-            width = 0
-        if width < 1:
+        width = plain_label(level)
+        if isinstance(width, str | bool | None) or width < 1:
             raise WorkloadError(
                 f"level {number} of the hierarchy must be a mapping from names of groups to lists of members, or an "
                 f"integer, the number of values in a band; got {value_text(level)}"
@@ -123,15 +119,11 @@ def _checked_members(name: str, members: object) -> tuple[Label, ...]:
 
 
 def _checked_member(name: str, member: object) -> Label:
-    if isinstance(member, str):
-        return str(member)
-    if isinstance(member, bool | np.bool_):
-        return bool(member)
-    try:
-        return index(member)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
-    except TypeError:
+    plain = plain_label(member)
+    if plain is None:
         message = f"the group {name!r} has the member {reprlib.repr(member)}; members are values or names of groups"
-        raise WorkloadError(message) from None
+        raise WorkloadError(message)
+    return plain
 
 
 def _bands(width: int, attribute: Attribute) -> NamedLevel:

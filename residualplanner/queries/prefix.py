@@ -25,10 +25,6 @@ class Prefix(PlainRows):
 
     name = "prefix"
 
-    def rows(self, size: int) -> int:
-        """How many answers an attribute of ``size`` values gets: as many as it has values."""
-        return size
-
     def matrix(self, size: int) -> NDArray[np.float64]:
         """Ones on and below the diagonal, (size, size)."""
         return np.tri(size)

@@ -206,11 +206,8 @@ class Workload:
         """
         chosen = np.zeros(len(self), dtype=np.bool_)
         chosen[np.asarray(numbers)] = True
-        blocks, start = [], 0
-        for block in self.blocks:
-            part = chosen[start : start + len(block)]
-            start += len(block)
-            blocks.append(block.part(part))
+        parts = np.split(chosen, np.cumsum([len(block) for block in self.blocks])[:-1])
+        blocks = [block.part(part) for block, part in zip(self.blocks, parts, strict=True)]
         return Workload.from_blocks(self.domain, blocks, self.kinds)
 
     def runs(self, most: int) -> Iterator[QueryRun]:

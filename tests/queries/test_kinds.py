@@ -114,9 +114,7 @@ def test_kinds_cannot_be_changed(kind):
 
 @pytest.mark.parametrize("kind", [Prefix(), Range(), Hierarchy([10]), Custom([[1, 1]])], ids=lambda kind: kind.name)
 def test_attributes_of_very_many_values_are_refused_before_matrices_are_made(kind):
-    with pytest.raises(
-        WorkloadError, match="'id' has 4,611,686,018,427,387,904 values; attributes with more than"
-    ):
+    with pytest.raises(WorkloadError, match="'id' has 4,611,686,018,427,387,904 values; attributes with more than"):
         tied_kind(kind, Attribute("id", 2**62))
     assert tied_kind(Identity(), Attribute("id", 2**62)) == Identity()
 
@@ -176,8 +174,14 @@ TREE = kind_to_json(Hierarchy([{"all": ["x", "y"]}]).on(Attribute("a", labels=["
         ({**TREE, "levels": [[["g", ["x"]], ["g", ["y"]]]]}, "two groups of one name"),
         ({**TREE, "levels": [True]}, "an invalid kind 'hierarchy': level 1 of the hierarchy must be a mapping"),
         ({**TREE, "levels": [0]}, "an invalid kind 'hierarchy': level 1 of the hierarchy must be a mapping"),
-        ({**TREE, "levels": [[["all", [["x"], "y"]]]]}, r"an invalid kind 'hierarchy': the group 'all' has the member \['x'\]"),
-        ({**TREE, "levels": [[["all", ["x"]]]]}, "an invalid kind 'hierarchy': .*level 1: the values 'y' are in no group"),
+        (
+            {**TREE, "levels": [[["all", [["x"], "y"]]]]},
+            r"an invalid kind 'hierarchy': the group 'all' has the member \['x'\]",
+        ),
+        (
+            {**TREE, "levels": [[["all", ["x"]]]]},
+            "an invalid kind 'hierarchy': .*level 1: the values 'y' are in no group",
+        ),
         ({**TREE, "levels": [1] * 2**19}, "an invalid kind 'hierarchy': .*too large: 524288 levels of 2 values"),
         ({**TREE, "total": True}, "null or a string for its total"),
         ({**TREE, "total": ""}, "an invalid kind 'hierarchy': total of a hierarchy"),

@@ -185,7 +185,10 @@ def test_kinds_keep_their_numbers_when_workloads_are_joined():
     [
         ({"a": Custom([[1, 1]])}, "the matrix for 'a' must have a column for each of its 3 values, it has 2"),
         ({"a": Custom([[1, 0, 0]])}, "the values 1, 2 are in no row"),
-        ({"a": Custom([[5, 5, 5]])}, "gives nothing but the total of 'a'; leave the attribute out of the query instead"),
+        (
+            {"a": Custom([[5, 5, 5]])},
+            "gives nothing but the total of 'a'; leave the attribute out of the query instead",
+        ),
         ({"a": Hierarchy([{"x": ["CA"]}])}, "the hierarchy on 'a': 'CA', a member of 'x', is not a value"),
     ],
 )
