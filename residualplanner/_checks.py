@@ -60,7 +60,7 @@ def type_refusal(
 
 
 def require_type(call: str, name: str, value: object, expected: type | tuple[type, ...], remedy: str) -> None:
-    """Raise ArgumentError unless ``value`` is of the ``expected`` type; arguments as of `type_refusal`."""
+    """Raise ArgumentError unless ``value`` is of the ``expected`` type; arguments as in `type_refusal`."""
     refusal = type_refusal(call, name, value, expected, remedy)
     if refusal is not None:
         raise refusal

@@ -52,7 +52,7 @@ class Scales:
         """Read scales from exact values of gamma**2.
 
         Raises:
-            BudgetError: a value is no fraction or integer, not positive, or below ``2**-60``.
+            BudgetError: a value is neither a fraction nor an integer, not positive, or below ``2**-60``.
         """
         for number, value in enumerate(gamma2):
             if not isinstance(value, Fraction | int) or isinstance(value, bool):

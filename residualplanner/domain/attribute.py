@@ -209,9 +209,10 @@ def _checked_label(name: str, label: object) -> Label:
     plain = plain_label(label)
     if plain is None:
         raise _error(name, f"has the label {value_text(label)}; labels are strings, integers or truth values")
-    if isinstance(plain, str) and not is_unicode(plain):
-        raise _error(name, f"has the label {reprlib.repr(plain)}, which is not valid Unicode")
-    if not isinstance(plain, str) and not -(2**63) <= plain < 2**63:
+    if isinstance(plain, str):
+        if not is_unicode(plain):
+            raise _error(name, f"has the label {reprlib.repr(plain)}, which is not valid Unicode")
+    elif not -(2**63) <= plain < 2**63:
         raise _error(name, f"has the label {plain}, which needs more than 64 bits; make its labels strings")
     return plain
 

@@ -1,8 +1,8 @@
 """The exact privacy cost of all releases from one data set, in a file that survives a killed process.
 
 Reads: exact costs, a budget, the neighbors that all costs are for.  Gives: `Ledger`, and its entries.
-Protocol: `Ledger.charge` comes before the first record is counted, and raises where too little is left; nothing is ever
-taken back.  A line that a killed process left torn counts for what `Ledger.settle` says.
+Protocol: `Ledger.charge` comes before the first record is counted, and raises where too little is left; no charge is
+ever taken back.  A line that a killed process left torn counts for what `Ledger.settle` says.
 Equation: costs of releases from the same records add up (spec section 1).
 """
 

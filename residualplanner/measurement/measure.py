@@ -60,7 +60,7 @@ def measure(
             table that is counted, and one for each that gets noise.
 
     Returns:
-        The noisy answers.  They reveal neither the number of records nor where these came from.
+        The noisy answers.  They contain neither the number of records nor their origin.
 
     Raises:
         ArgumentError: ``plan`` is not a plan.

@@ -1,7 +1,7 @@
 """All that leaves the gate: noisy answers, their plan, and how the noise was drawn; and the file of these.
 
 Reads: the noisy answers of `measure`, or a file from anyone, of which everything is checked.  Gives: Measurement.
-Nothing here knows how many records there were, where they came from, or when.
+Nothing here contains the number of records, their origin, or a time.
 """
 
 from collections.abc import Mapping

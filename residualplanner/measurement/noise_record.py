@@ -1,6 +1,6 @@
 """How noise was drawn, and the sentence that may be signed for it.
 
-Reads: what `measure` did, or JSON values that may come from anyone.  Gives: NoiseRecord, and the same as JSON values.
+Reads: how `measure` drew the noise, or JSON values from anyone.  Gives: NoiseRecord, and the same as JSON values.
 """
 
 import platform
@@ -56,7 +56,7 @@ class NoiseRecord:
         seed: of the generator of continuous noise, where the user gave one; None for a seed from the operating system.
         bits: of discrete noise: the mark of the source of its random bytes.
         pcost: of discrete noise: the exact privacy cost.
-        neighbors: what a person may change, in words.
+        neighbors: the change that the privacy statement is about, in words.
         versions: of the packages that drew the noise.
         unlimited_because: the reason of the ledger that was charged for having no budget; empty where it has one.
     """

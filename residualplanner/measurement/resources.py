@@ -23,7 +23,7 @@ _NO_LIMIT = 2**60
 
 
 def measuring_bytes(groups: BasisGroups) -> int:
-    """At least how many bytes measuring holds at once: counts until they have noise, answers, work on one table.
+    """A lower bound of the bytes that measuring holds at once: counts without noise yet, answers, work on one table.
 
     Counts are released group by group as answers are computed, so that the two are never held in full together.
 
@@ -49,7 +49,7 @@ def require_memory(groups: BasisGroups, *, system: Path = Path("/")) -> None:
     """Raise ResourceError where measuring certainly needs more memory than this process can get.
 
     Args:
-        groups: what is to be measured.
+        groups: the sets to measure.
         system: where ``proc`` and ``sys`` are; on systems without them only the process's own limit is checked.
     """
     needed = measuring_bytes(groups)

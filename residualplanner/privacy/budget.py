@@ -189,7 +189,7 @@ def pcost(c: Number) -> Budget:
             decimal spelling.
 
     Raises:
-        BudgetError: ``c`` is out of range or no number.
+        BudgetError: ``c`` is out of range or not a number.
 
     Source: spec eq. (2).
 
@@ -208,7 +208,7 @@ def zcdp(rho: Number) -> Budget:
         rho: > 0, read as in ``pcost``.
 
     Raises:
-        BudgetError: ``rho`` is out of range or no number.
+        BudgetError: ``rho`` is out of range or not a number.
 
     Source: spec eq. (2).
 
@@ -230,7 +230,7 @@ def gdp(mu: Number) -> Budget:
         mu: > 0, read as in ``pcost``.
 
     Raises:
-        BudgetError: ``mu`` is out of range or no number.
+        BudgetError: ``mu`` is out of range or not a number.
 
     Source: spec eq. (2).
 
@@ -253,7 +253,7 @@ def approx_dp(epsilon: Number, delta: Number, *, noise: Noise = "discrete") -> B
             `measure` refuses such a budget for it.
 
     Raises:
-        BudgetError: an argument is out of range or no number, or both are too small for any budget to be found.
+        BudgetError: an argument is out of range or not a number, or both are too small for any budget to be found.
 
     Guarantees: the budget's privacy cost is rounded down, by at most 1e-14 relative.
     Cost: about two milliseconds for discrete noise, a few tens for continuous.

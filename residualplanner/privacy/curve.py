@@ -68,7 +68,7 @@ class PrivacyCurve:
             epsilon: at least 0.
 
         Raises:
-            BudgetError: ``epsilon`` is out of range or no number.
+            BudgetError: ``epsilon`` is out of range or not a number.
         """
         exact = read_epsilon(epsilon)
         with working_digits():
@@ -82,7 +82,7 @@ class PrivacyCurve:
             delta: strictly between 0 and 1.
 
         Raises:
-            BudgetError: ``delta`` is out of range or no number.
+            BudgetError: ``delta`` is out of range or not a number.
         """
         exact = read_delta(delta)
         with working_digits():
@@ -96,7 +96,7 @@ class PrivacyCurve:
             delta: strictly between 0 and 1.
 
         Raises:
-            BudgetError: an argument is out of range or no number, or both are too small for any cost to be found.
+            BudgetError: an argument is out of range or not a number, or both are too small for any cost to be found.
         """
         exact_epsilon, exact_delta = read_allowance("epsilon", epsilon), read_delta(delta)
         with working_digits():

@@ -2,7 +2,7 @@
 
 Reads: data frames of many libraries, engines such as Spark, CSV and Parquet files, matrices of codes, ready counts.
 Gives: `Source`, whose ``count`` tells how many records fall in each cell of each table (spec eq. (1)).
-`open_source` checks the names and types of columns; only ``count`` reads the records.
+`open_source` refuses what can be refused before a charge, such as missing columns; ``count`` reads the records.
 Everything here holds confidential data: only `measurement` may import it, and no error carries a value away.
 """
 

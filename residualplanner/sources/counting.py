@@ -83,7 +83,7 @@ def add_counts(
         codes (d, records): one row per attribute, checked.
         groups: each (g, k): attribute positions.
         tables: one array (g, n1, .., nk) per group, changed in place.
-        report: told after each group how many tables have been done so far.
+        report: called after each group with the number of tables done so far.
     """
     done = 0
     for rows, stack in zip(groups, tables, strict=True):

@@ -1,4 +1,4 @@
-"""CSV files: what is checked of them before anything is counted, and their records as codes.
+"""CSV files: the checks made before anything is counted, and their records as codes.
 
 Reads: files in UTF-8 with commas, double quotes and a header line, possibly gzipped.  Gives: Source.
 

@@ -133,7 +133,7 @@ def source_of_dask(frame: Any, domain: Domain) -> Source:
 def _count(
     domain: Domain, run: Run, groups: Sequence[IntArray], progress: Progress | None
 ) -> list[IntArray] | DataError:
-    """The tables; the engine reads the records once, and ``progress`` is told when it is done."""
+    """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
     task = Task(domain, tuple(groups))
     pairs = guarded(_run, run, task)
     tables = pairs if isinstance(pairs, DataError) else tables_of_pairs(task, pairs)

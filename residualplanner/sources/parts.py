@@ -120,13 +120,11 @@ def _count(task: Task, blocks: Callable[[], Iterator[Block]]) -> Iterator[Pairs]
     tables = zero_tables(task.domain.sizes, groups)
     breaches: set[Breach] = set()
     stream = regrouped(task.domain, blocks)
-    block = guarded(next, stream, None)
-    while isinstance(block, Block):
+    while isinstance(block := guarded(next, stream, None), Block):
         breaches |= block.breaches
         if not breaches:
             add_counts(block.codes, groups, tables)
             yield from _sparse(task, large, block.codes)
-        block = guarded(next, stream, None)
     if breaches or isinstance(block, DataError):
         unreadable = [_UNREADABLE] if isinstance(block, DataError) else []
         yield _marks(

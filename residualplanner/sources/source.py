@@ -1,6 +1,6 @@
 """Confidential records as a source of counts, and errors that carry no data away.
 
-Reads: what counts the records.  Gives: Source.
+Reads: a function that counts the records.  Gives: Source.
 
 Libraries put record values into their messages, and error reporters print the variables of every frame along a
 traceback.  So whatever a step that touches records raises ends in `guarded`: the exception, its traceback and its
@@ -16,7 +16,7 @@ from residualplanner.errors import DataError, DomainError
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Called with the number of tables done and the number of tables to count; never told anything about records.
+#: Called with the number of tables done and the number of tables to count; neither depends on the records.
 Progress = Callable[[int, int], None]
 #: As `Source.count`, but an error in the records is returned instead of raised.
 Count = Callable[[Sequence[IntArray], Progress | None], list[IntArray] | DataError]
@@ -43,7 +43,7 @@ class Source:
 
         Args:
             groups: each (g, k): g sets of k ascending attribute positions, all of the same shape (n1, .., nk).
-            progress: told how many tables are done.
+            progress: called with the number of tables done and their total.
 
         Returns:
             One int64 array (g, n1, .., nk) per group; shapes depend on ``groups`` and the domain only.

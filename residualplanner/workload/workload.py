@@ -73,7 +73,7 @@ class QueryRun:
 
     Attributes:
         numbers: of the queries in the order of the workload, a slice of m.
-        attributes (m, k), kinds (m, k): as of `QueryBlock`.
+        attributes (m, k), kinds (m, k): as in `QueryBlock`.
     """
 
     numbers: slice
