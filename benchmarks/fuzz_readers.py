@@ -27,7 +27,7 @@ from residualplanner.cli.spec.file import read_spec
 from residualplanner.cli.spec.objects import budget_of_spec, domain_of_spec, targets_of_spec, workload_of_spec
 from residualplanner.errors import ResidualPlannerError
 from residualplanner.measurement import IntegerResiduals, Measurement, NoiseRecord
-from residualplanner.measurement.answers import residual_count
+from residualplanner.measurement.answers import AnswerLayout
 from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.precision import measured_cost, precision_of
@@ -150,7 +150,7 @@ def _plans() -> list[rp.Plan]:
 def _measurement(plan: rp.Plan) -> Measurement:
     """Answers that are no data's, under a record of noise as of a release."""
     groups = groups_of_plan(plan)
-    integers = (np.arange(residual_count(groups), dtype=np.int64) * 7919) % 1000 - 500
+    integers = (np.arange(AnswerLayout(groups).count, dtype=np.int64) * 7919) % 1000 - 500
     precision = precision_of(plan.noise_variances)
     cost, divisors = measured_cost(plan, precision), lattice_divisors(groups, precision, plan.neighbors)
     record = NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)

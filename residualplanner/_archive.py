@@ -1,8 +1,8 @@
-"""One-file containers of a JSON header and plain arrays, and output that appears whole or not at all.
+"""One-file containers of a JSON header and plain arrays.
 
-Reads: headers and arrays, or a file somebody hands over.  Gives: files whose bytes depend on their content alone, or
-FileFormatError.  Nothing is unpickled, nothing is compressed, and no size is believed before it is compared with the
-file's own and with the limits below.
+Reads: headers and arrays, or a file from anyone.  Gives: files whose bytes depend on their content alone, or
+FileFormatError.  Nothing is unpickled or compressed, and no stated size is used before it is compared with the file's
+own and with the limits below.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._atomic import PathLike, require_free_folder, write_atomically, write_folder_atomically
+from residualplanner._atomic import PathLike, write_atomically
 from residualplanner._checks import frozen, require_path
 from residualplanner._file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner._json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
@@ -27,16 +27,6 @@ from residualplanner._version import __version__
 from residualplanner.errors import FileFormatError
 
 Array = NDArray[Any]
-
-__all__ = [
-    "PathLike",
-    "content_hash",
-    "read_archive",
-    "require_free_folder",
-    "write_archive",
-    "write_atomically",
-    "write_folder_atomically",
-]
 
 #: The longest header, in bytes.
 HEADER_LIMIT = 2**25
@@ -54,7 +44,7 @@ _UNREADABLE = (
     struct.error,
     EOFError,
     KeyError,
-    NotImplementedError,  # zipfile's word for a compression or encryption that it does not know
+    NotImplementedError,  # raised by zipfile for an unknown compression or encryption
     OSError,
     OverflowError,
     RuntimeError,
@@ -70,10 +60,10 @@ def write_archive(
 
     Args:
         path: where; a file that is there is replaced.
-        kind: what the file is, such as "plan".
+        kind: of file, such as "plan".
         version: of this kind's format, at least 1.
         header: JSON values, numbers finite.
-        arrays: numbers or truth values by name; names are lower-case words, which may be joined by "/".
+        arrays: numbers or truth values by name; names are lower-case words, possibly joined by "/".
 
     Raises:
         ValueError: the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
@@ -88,7 +78,7 @@ def write_archive(
 def archive_pieces(
     *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> Callable[[IO[bytes]], None]:
-    """What writes the bytes of `write_archive` to a file that is open; arguments and ValueErrors are its own."""
+    """A function that writes the bytes of `write_archive` to an open file; arguments and errors as there."""
     stored = {name: _storable(name, array) for name, array in arrays.items()}
     if len(stored) > ARRAY_LIMIT:
         raise ValueError(f"too large: {len(stored):,} arrays, the limit is {ARRAY_LIMIT:,}")
@@ -125,7 +115,7 @@ def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, 
 
     Args:
         path: the file.
-        kind: what it must be.
+        kind: of file that it must be.
         version: the format this library reads.
 
     Raises:
@@ -141,7 +131,7 @@ def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, 
             with zipfile.ZipFile(file) as archive:
                 members = _members(archive, size)
                 whole = _header(archive, members, kind=kind, version=version)
-                arrays = {name: _array(archive, members, name, told) for name, told in whole["arrays"].items()}
+                arrays = {name: _array(archive, members, name, stated) for name, stated in whole["arrays"].items()}
         except FileFormatError as refusal:
             raise FileFormatError(f"{os.fspath(path)}: {refusal}") from None
         except _UNREADABLE:
@@ -174,7 +164,7 @@ def _storable(name: str, array: Array) -> Array:
 
 
 def _declaration(array: Array) -> dict[str, Any]:
-    """What the header says about one array."""
+    """The header's entry for one array."""
     digest = hashlib.sha256()
     for piece in _pieces(array):
         digest.update(piece)
@@ -197,15 +187,15 @@ def _member(archive: zipfile.ZipFile, name: str, size: int) -> IO[bytes]:
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """The members by name, none compressed, none twice, together no larger than the file."""
+    """The members by name, none compressed or repeated, together no larger than the file."""
     infos = archive.infolist()
     members = {info.filename: info for info in infos}
     if len(infos) > ARRAY_LIMIT + 1 or len(members) < len(infos):
-        raise FileFormatError("it has too many members, or one name twice; write the file again")
+        raise FileFormatError("it has too many members, or a name twice; write the file again")
     if any(info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size for info in infos):
-        raise FileFormatError("its members are compressed, which is not done here; write the file again")
+        raise FileFormatError("its members are compressed, which this library never does; write the file again")
     if sum(info.file_size for info in infos) > size:
-        raise FileFormatError("it says it is larger than it is; the file is truncated or altered, write it again")
+        raise FileFormatError("it states a larger size than it has: truncated or altered; write the file again")
     return members
 
 
@@ -215,7 +205,7 @@ def _header(
     """The header, after every check that needs no array."""
     info = members.get("header.json")
     if info is None:
-        raise FileFormatError("it has no header.json; this is no residualplanner file")
+        raise FileFormatError("it has no header.json: not a residualplanner file")
     if info.file_size > HEADER_LIMIT:
         raise FileFormatError(f"too large: a header of {info.file_size:,} bytes, the limit is {HEADER_LIMIT:,}")
     whole = parse_json(archive.read(info).decode("utf-8"))
@@ -225,14 +215,14 @@ def _header(
     if whole.keys() != _FIELDS or not isinstance(whole["content"], dict) or not isinstance(whole["arrays"], dict):
         raise FileFormatError("its header has missing or unknown fields; write the file again")
     if members.keys() != {"header.json", *(f"{name}.npy" for name in whole["arrays"])}:
-        raise FileFormatError("its header names other arrays than it holds; write the file again")
+        raise FileFormatError("its header names other arrays than the file holds; write the file again")
     return whole
 
 
 def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
     found, number = whole.get("format"), whole.get("version")
     if not isinstance(found, str) or not found.startswith("residualplanner/"):
-        raise FileFormatError("this is no residualplanner file")
+        raise FileFormatError("this is not a residualplanner file")
     if found != f"residualplanner/{kind}":
         other = found.removeprefix("residualplanner/")[:40]
         reader = f", or read this one with load_{other}" if other in ("plan", "measurement") else ""
@@ -248,17 +238,17 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
 
 
 def _other_words(path: PathLike, kind: str) -> str:
-    """What is said of a file that is no archive of ours."""
+    """The message for a file that is not an archive of this library."""
     found = kind_of_path(path)
     if found in (OTHER, TEXT, EMPTY, PLAN, MEASUREMENT):
-        return "this is no residualplanner file, or it is damaged; write it again"
+        return "this is not a residualplanner file, or it is damaged; write it again"
     reader = f", which {found.function} reads" if found.function else ""
     return f"this is {found.name}{reader}; name the file of a {kind}"
 
 
-def _array(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str, told: object) -> Array:
+def _array(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str, stated: object) -> Array:
     """One array, read-only, after its size, type, shape and hash have been compared with the header."""
-    dtype, shape, digest = _declared(name, told)
+    dtype, shape, digest = _declared(name, stated)
     info = members[f"{name}.npy"]
     size = math.prod(shape) * dtype.itemsize
     if not size < info.file_size <= size + _NPY_HEADER_LIMIT:
@@ -279,21 +269,21 @@ def _array(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], nam
 
 
 def _npy_header(member: IO[bytes]) -> object:
-    """What a NumPy file says of its array, which is a text of Python; None where it is no such text."""
+    """A NumPy file's description of its array, which is a Python literal; None where it is not."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # NumPy's word for a file of Python 2, which none of ours is
+            warnings.simplefilter("error")  # NumPy warns of files from Python 2, which none of ours is
             return np.lib.format.read_array_header_1_0(member, _NPY_HEADER_LIMIT)
     except (ValueError, SyntaxError, tokenize.TokenError, TypeError, RecursionError, MemoryError, UserWarning):
-        return None  # Python's parser has an error for each way to be no such text, MemoryError for too deep a one
+        return None  # Python's parser raises all of these, MemoryError for too deep a literal
 
 
-def _declared(name: str, told: object) -> tuple[np.dtype[Any], tuple[int, ...], str]:
-    """The type, shape and hash that a header tells of one array, if it may."""
+def _declared(name: str, stated: object) -> tuple[np.dtype[Any], tuple[int, ...], str]:
+    """The type, shape and hash in a header's entry for one array, if they are allowed."""
     refusal = FileFormatError(f"its header describes array {name[:40]!r} wrongly; write the file again")
-    if not _NAME.fullmatch(name) or not isinstance(told, dict) or told.keys() != {"dtype", "shape", "sha256"}:
+    if not _NAME.fullmatch(name) or not isinstance(stated, dict) or stated.keys() != {"dtype", "shape", "sha256"}:
         raise refusal
-    dtype, shape, digest = told["dtype"], told["shape"], told["sha256"]
+    dtype, shape, digest = stated["dtype"], stated["shape"], stated["sha256"]
     if not isinstance(dtype, str) or dtype not in _DTYPES or not isinstance(digest, str):
         raise refusal
     if not isinstance(shape, list) or len(shape) > 64 or any(type(size) is not int or size < 0 for size in shape):

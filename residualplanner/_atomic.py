@@ -1,6 +1,6 @@
-"""Output that appears whole or not at all, whatever raises or kills the process.
+"""Output that appears complete or not at all, whatever error or signal ends the process.
 
-Reads: a path, and what a block writes.  Gives: a complete file or folder at that path, or nothing.
+Reads: a path, and the output of a block.  Gives: a complete file or folder at that path, or nothing.
 """
 
 import os
@@ -18,13 +18,13 @@ PathLike = str | os.PathLike[str]
 
 @contextmanager
 def write_atomically(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of ``path`` when the block ends, and vanishes if the block raises.
+    """Open a file that replaces ``path`` when the block ends, and vanishes if the block raises.
 
     A killed process leaves the old file, or none, and a hidden ``.NAME.XXXXXXXX.partial`` beside it.
 
     Raises:
-        OSError: the folder does not exist or cannot be written, or the name cannot be; ``path`` is as it was.
-        UnforcedError: the new file is there, whole, but may be gone after a power failure.
+        OSError: the folder does not exist or cannot be written, or the name is invalid; ``path`` is unchanged.
+        UnforcedError: the new file exists, complete, but may be gone after a power failure.
     """
     target = Path(path)
     if target.is_dir():
@@ -37,7 +37,7 @@ def write_atomically(path: PathLike) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.replace(partial, target)
     except BaseException:
-        with suppress(OSError):  # what went wrong first is what is told
+        with suppress(OSError):  # the first error is the one to report
             partial.unlink(missing_ok=True)
         raise
     force_name(target)
@@ -47,13 +47,13 @@ def write_atomically(path: PathLike) -> Iterator[BinaryIO]:
 def write_folder_atomically(path: PathLike) -> Iterator[Path]:
     """Make a folder that becomes ``path`` when the block ends, and vanishes if the block raises.
 
-    A killed process leaves no ``path`` and a hidden ``.NAME.XXXXXXXX.partial`` beside it.  What the block wrote is not
-    forced to the disk file by file: after a power failure compare the files with their manifest.
+    A killed process leaves no ``path`` and a hidden ``.NAME.XXXXXXXX.partial`` beside it.  The files in it are not
+    forced to the disk one by one: after a power failure compare them with their manifest.
 
     Raises:
         FileExistsError: ``path`` exists and is not an empty folder; nothing has been done.
-        OSError: the folder around it does not exist or cannot be written, or the name cannot be.
-        UnforcedError: the new folder is there, whole, but may be gone after a power failure.
+        OSError: its parent folder does not exist or cannot be written, or the name is invalid.
+        UnforcedError: the new folder exists, complete, but may be gone after a power failure.
     """
     target = Path(path)
     require_free_folder(target)
@@ -84,7 +84,7 @@ def force_name(path: Path) -> None:
     """Force the name of a new file or folder to the disk, where the system lets folders be opened.
 
     Raises:
-        UnforcedError: that failed; what has the name is there all the same.
+        UnforcedError: that failed; the file or folder exists all the same.
     """
     if os.name != "posix":
         return
@@ -96,16 +96,16 @@ def force_name(path: Path) -> None:
             os.close(handle)
     except OSError as error:
         words = (
-            f"it is written, whole, but its name could not be forced to the disk ({error.strerror or error}); after a "
-            "power failure it may be gone"
+            f"it is written, complete, but its name could not be forced to the disk ({error.strerror or error}); "
+            "after a power failure it may be gone"
         )
         raise UnforcedError(error.errno, words, str(path)) from None
 
 
 def _partial(target: Path) -> Path:
-    """A hidden name beside ``target`` that nobody takes for output."""
+    """A hidden name beside ``target`` that nobody mistakes for output."""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
     with suppress(FileNotFoundError):
-        os.lstat(target)  # a name that is too long is refused here, and not when all is done
+        os.lstat(target)  # a name that is too long is refused here, not after all the work
     return target.parent / f".{target.name[:50]}.{secrets.token_hex(4)}.partial"

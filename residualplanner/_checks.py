@@ -1,4 +1,4 @@
-"""Checks on numbers and arrays that come from callers.
+"""Checks of arguments: numbers, arrays, types, paths.
 
 Every comparison is written so that NaN fails it.
 """
@@ -21,9 +21,9 @@ Number = int | float | str | Fraction | Decimal
 
 
 def value_text(value: object) -> str:
-    """A value as it may stand in a message: a word or number in short, anything else by its type alone.
+    """A value as a message may show it: a short string or number, anything else by its type alone.
 
-    What stands where another argument goes may be the records.
+    A value in the wrong place may be the records.
 
     Example:
         >>> value_text("summ"), value_text(0.5), value_text(int), value_text([1, 2])
@@ -39,12 +39,12 @@ def value_text(value: object) -> str:
 def type_refusal(
     call: str, name: str, value: object, expected: type | tuple[type, ...], remedy: str
 ) -> ArgumentError | None:
-    """What is wrong with the type of an argument; None if nothing is.
+    """The error for an argument of the wrong type; None if the type is right.
 
     Args:
-        call: the function that was called, as its user writes it.
+        call: the function that was called, as users write it.
         name: of the argument.
-        value: what was given.
+        value: the argument.
         expected: the type it must have, or several.
         remedy: what to write instead.
 
@@ -60,14 +60,14 @@ def type_refusal(
 
 
 def require_type(call: str, name: str, value: object, expected: type | tuple[type, ...], remedy: str) -> None:
-    """Raise ArgumentError unless ``value`` is of the ``expected`` type; arguments as of `type_refusal`."""
+    """Raise ArgumentError unless ``value`` is of the ``expected`` type; arguments as in `type_refusal`."""
     refusal = type_refusal(call, name, value, expected, remedy)
     if refusal is not None:
         raise refusal
 
 
 def is_frame(value: object) -> bool:
-    """Whether it is a data frame of some library: iterating one gives the names of its columns."""
+    """Whether it is a data frame of some library; iterating over one gives the names of its columns."""
     return hasattr(value, "columns")
 
 
@@ -76,8 +76,13 @@ def is_data(value: object) -> bool:
     return is_frame(value) or hasattr(value, "dtype")
 
 
+def is_unicode(text: str) -> bool:
+    """Whether files can hold a string: no half of a surrogate pair stands alone."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def require_path(call: str, path: object, example: str) -> None:
-    """Raise ArgumentError unless ``path`` can be one: ``example`` is what the call may look like."""
+    """Raise ArgumentError unless ``path`` is a string or path; ``example`` is a correct call."""
     require_type(call, "path", path, (str, os.PathLike), f"write {example}")
 
 

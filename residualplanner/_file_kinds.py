@@ -1,6 +1,6 @@
-"""What a file or folder is, told from its name and its first bytes, for messages about files in the wrong place.
+"""The kind of a file or folder by its name and first bytes, for messages about files in the wrong place.
 
-Reads: a path.  Gives: FileKind.  Nothing of what a file holds is ever told but which of these it is.
+Reads: a path.  Gives: FileKind, which is all that is ever revealed of a file's content.
 """
 
 import os
@@ -9,19 +9,19 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-#: How much of a file is read; what is packed in archives may be longer, up to the second number.
+#: How many bytes of a file are read, and how many of a member of an archive at most.
 _HEAD, _LONGEST = 2**16, 2**25
 _FORMAT = re.compile(rb'"format": ?"residualplanner/([a-z]+)"')
 
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """What a file may be.
+    """A kind of file.
 
     Attributes:
         name: with its article.
-        command: which commands take it, in words; empty if none does.
-        function: what reads it in Python; empty if nothing does.
+        command: the commands that read it, in words; empty if none does.
+        function: the Python function that reads it; empty if none does.
     """
 
     name: str
@@ -60,19 +60,19 @@ _BY_NAME = {
 
 
 def kind_of_path(path: str | os.PathLike[str]) -> FileKind:
-    """What stands at ``path``: by what it holds if that is one of ours, else by its name, else whether it is text.
+    """The kind of the file at ``path``: by its content if that is ours, else by its name, else whether it is text.
 
     Example:
         >>> kind_of_path("no/such/file.csv").name
         'a file of another kind'
     """
-    place = Path(path)
+    file = Path(path)
     try:
-        if place.is_dir():
-            return RELEASE if _format_of(_head(place / "manifest.json")) is MANIFEST else FOLDER
-        if not place.is_file():
+        if file.is_dir():
+            return RELEASE if _format_of(_head(file / "manifest.json")) is MANIFEST else FOLDER
+        if not file.is_file():
             return OTHER
-        return _kind_of_file(place)
+        return _kind_of_file(file)
     except (OSError, ValueError):
         return OTHER
 
@@ -101,7 +101,7 @@ def _head(path: Path) -> bytes:
 
 
 def _format_of(content: bytes) -> FileKind | None:
-    """Which of our files says so of itself, by the last such word in some JSON; texts in it cannot look like one."""
+    """The kind of our file by the last format field in its JSON, which no string in it can imitate."""
     found = _FORMAT.findall(content)
     return _OURS.get(found[-1]) if found else None
 

@@ -1,4 +1,4 @@
-"""JSON as files of this library hold it, and as it is read from strangers.
+"""JSON in files of this library, and JSON that may come from anyone.
 
 Reads: values, or text.  Gives: canonical text, or values; FileFormatError where the text is not such JSON.
 """
@@ -10,19 +10,19 @@ from typing import Any
 
 from residualplanner.errors import FileFormatError
 
-#: How deep lists and objects may be nested, how many of these there may be, and how many values in all.
+#: The deepest nesting of lists and objects, the most of these, and the most values in all.
 DEPTH_LIMIT, NEST_LIMIT, VALUE_LIMIT = 32, 2**21, 2**23
 
 
 def json_text(value: object) -> bytes:
-    """One text for equal values: keys sorted, no spaces, ASCII; ValueError where a number is not finite."""
+    """The same text for equal values: keys sorted, no spaces, ASCII; ValueError where a number is not finite."""
     return json.dumps(value, allow_nan=False, ensure_ascii=True, separators=(",", ":"), sort_keys=True).encode("ascii")
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON from strangers: finite numbers, no name twice in an object, no deep nesting, not too many values.
+    """Parse JSON that may come from anyone: finite numbers, distinct names in objects, limited nesting and size.
 
-    What it would take is known from the signs in the text, before a value is made: a list of nothing takes 56 bytes
+    The size is estimated from the brackets and commas, before any value is made: an empty list needs 56 bytes of memory
     for two of text.
 
     Raises:
@@ -32,7 +32,7 @@ def parse_json(text: str) -> Any:
         >>> parse_json('{"a": 1, "a": 2}')
         Traceback (most recent call last):
         ...
-        residualplanner.errors.FileFormatError: the name 'a' stands twice in one JSON object
+        residualplanner.errors.FileFormatError: the name 'a' occurs twice in one JSON object
     """
     if not is_small(text):
         raise FileFormatError(
@@ -49,7 +49,7 @@ def parse_json(text: str) -> Any:
 
 
 def is_small(text: str) -> bool:
-    """Whether JSON has no more lists, objects and values than are read; signs inside strings count, too."""
+    """Whether JSON has no more lists, objects and values than allowed; characters inside strings count, too."""
     nests = text.count("[") + text.count("{")
     return nests <= NEST_LIMIT and nests + text.count(",") <= VALUE_LIMIT
 
@@ -66,12 +66,12 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise FileFormatError(f"the name {twice[:40]!r} stands twice in one JSON object")
+        raise FileFormatError(f"the name {twice[:40]!r} occurs twice in one JSON object")
     return found
 
 
 def _depth(text: str) -> int:
-    """How deep brackets are nested outside of strings."""
+    """The depth of nested brackets outside strings."""
     deepest = depth = 0
     for token in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', text):
         bracket = token[0]

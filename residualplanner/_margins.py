@@ -1,4 +1,6 @@
-"""From a confidence level to a margin of error, and the scale that discrete noise needs for it.
+"""Margins of error at a confidence level, and the scale that discrete noise needs for them.
+
+Reads: a confidence level.  Gives: the number of standard errors in a margin.
 
 Source: spec eqs. (45) to (47).
 """
@@ -10,21 +12,20 @@ import numpy as np
 from residualplanner._checks import value_text
 from residualplanner.errors import BudgetError
 
-#: The least scale gamma of the discrete noise: on so fine a lattice it is as good as continuous noise.
+#: The least scale gamma of the discrete noise, which on so fine a lattice is as good as continuous noise.
 NOISE_SCALE = 2**22
-#: What the margin of any sum of discrete noise of this scale needs beyond the normal quantile, in standard errors.
+#: What a margin for any sum of discrete noise of this scale needs beyond the normal quantile, in standard errors.
 _BEYOND_NORMAL = 16 / NOISE_SCALE
 
 
 def margin_factor(level: float) -> float:
-    """How many standard errors the margin of error at a confidence ``level`` is: every margin is made with it.
+    """The margin of error at a confidence ``level`` in standard errors, which every margin is computed with.
 
     Raises:
         BudgetError: ``level`` is not between 0 and 1.
 
-    Guarantees: for discrete noise an estimate is within the margin of the truth with probability ``level`` at least,
-        whatever numbers it was put together from; the same holds for continuous noise.  The normal quantile alone is
-        less by 4 millionths.
+    Guarantees: an estimate is within its margin of the truth with probability at least ``level``, whatever sum of
+        noise it contains, discrete or continuous.  The normal quantile is less by 4 millionths.
     Source: spec eq. (47).
 
     Example:

@@ -1,6 +1,6 @@
-"""How many threads the linear algebra libraries use.
+"""The number of threads that linear algebra libraries use.
 
-threadpoolctl's home.
+The home of threadpoolctl.
 """
 
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Inside, linear algebra uses one thread: for many small problems, for which several only wait for one another.
+    """A context with one thread for linear algebra: for many small problems, which several threads only slow down.
 
     Example:
         >>> with one_thread():

@@ -1,4 +1,4 @@
-"""Numbers and names for people: few digits, and limits that printing does not make smaller."""
+"""Numbers and names for people: few digits, and limits that printing never makes smaller."""
 
 import difflib
 import math
@@ -14,7 +14,7 @@ _SHORT_DIGITS, _SHORT_FRACTION = 12, 15
 
 
 def number_text(number: float) -> str:
-    """A number with four digits that count, thousands apart.
+    """A number with four significant digits and thousands separators.
 
     Example:
         >>> [number_text(value) for value in (1234567.0, 12.3456, 0.00012345, 3, 10**30)]
@@ -26,7 +26,7 @@ def number_text(number: float) -> str:
 
 
 def rounded_up(number: float | Fraction) -> str:
-    """A number with four digits that count, never below it.
+    """A number with four significant digits, rounded up.
 
     Example:
         >>> rounded_up(5.2217), rounded_up(0.9999999999999996), rounded_up(0.05), rounded_up(Fraction(3, 5))
@@ -51,7 +51,7 @@ def fraction_text(value: Fraction) -> str:
 
 
 def decimal_text_up(value: Fraction) -> str:
-    """A decimal number with six digits that count, at least ``value``, whatever the size of that.
+    """A decimal number with six significant digits, at least ``value``, however large or small.
 
     Example:
         >>> decimal_text_up(Fraction(1, 3)), decimal_text_up(Fraction(100)), decimal_text_up(Fraction(1, 10**30))
@@ -61,7 +61,7 @@ def decimal_text_up(value: Fraction) -> str:
 
 
 def decimal_text_down(value: Fraction) -> str:
-    """A decimal number with six digits that count, at most ``value``.
+    """A decimal number with six significant digits, at most ``value``.
 
     Example:
         >>> decimal_text_down(Fraction(2, 3)), decimal_text_down(Fraction(1, 2))
@@ -71,7 +71,7 @@ def decimal_text_down(value: Fraction) -> str:
 
 
 def short_text_down(value: Fraction) -> str:
-    """A number to be written by hand, as a short decimal or fraction: ``value``, or a little less.
+    """A number short enough to be typed, as a decimal or fraction: ``value``, or slightly less.
 
     Example:
         >>> [short_text_down(value) for value in (Fraction(1, 2), Fraction(1, 3), Fraction(10**9 + 7, 10**9 + 9))]
@@ -100,11 +100,11 @@ def listed(names: Iterable[str], most: int) -> str:
 
 
 def suggestion(name: object, known: Sequence[str] | Mapping[str, str]) -> str:
-    """What was probably meant, to stand at the end of a message: the closest of the ``known`` words, if one is close.
+    """The end of a message that suggests what was meant: the closest of the ``known`` words, if one is close.
 
     Args:
-        name: what was written.
-        known: the words there are; as a mapping, with what to write for each.
+        name: the word that was written.
+        known: the valid words; as a mapping, with what to write for each.
 
     Example:
         >>> suggestion("oder", ["order", "up_to"]), suggestion("x", ["order", "up_to"])
@@ -119,7 +119,7 @@ def suggestion(name: object, known: Sequence[str] | Mapping[str, str]) -> str:
 
 
 def family_text(family: str) -> str:
-    """What a family of bases is called in sentences.
+    """The name of a family of bases in sentences.
 
     Example:
         >>> family_text("optimal_by_set"), family_text("subtraction")
@@ -170,14 +170,14 @@ def table_text(query: str, kinds: str) -> str:
     names, words = query.split(JOIN), kinds.split(JOIN)
     if all(word in ("", "identity") for word in words):
         return query
-    if len(names) != len(words):  # a name may hold the sign itself
+    if len(names) != len(words):  # a name may contain the sign itself
         return f"{query} ({kinds})"
     both = zip(names, words, strict=True)
     return JOIN.join(name if word == "identity" else f"{name} ({word})" for name, word in both)
 
 
 def separators(names: Sequence[str]) -> str | None:
-    """What seems to separate the names in the first line of a CSV file, if it is not commas.
+    """What probably separates the names in the first line of a CSV file, if not commas.
 
     Example:
         >>> separators(["age;sex"]), separators(["age", "sex"]), separators(["age"])

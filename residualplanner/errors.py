@@ -1,6 +1,6 @@
-"""What the library raises: one base class, each error also the built-in one a caller expects.
+"""The errors of this library: one base class, each also the built-in error that a caller expects.
 
-Messages say what was wrong, where, and what to write instead.  They never hold a record's value nor a count of records.
+Messages say what was wrong, where, and what to write instead.  They never contain a value or a count of records.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,11 +39,11 @@ class DataError(ResidualPlannerError, ValueError):
 
 
 class ArgumentError(ResidualPlannerError, TypeError):
-    """An argument is of another type than the function takes, such as the records where the plan goes."""
+    """An argument is of the wrong type, such as the records in the place of the plan."""
 
 
 class SolverError(ResidualPlannerError, RuntimeError):
-    """An optimizer ended without a usable answer; ``status`` is its own word for why."""
+    """An optimizer ended without a usable answer; ``status`` is its own word for the reason."""
 
     def __init__(self, message: str, *, status: str = "") -> None:
         super().__init__(message)
@@ -51,19 +51,19 @@ class SolverError(ResidualPlannerError, RuntimeError):
 
 
 class FileFormatError(ResidualPlannerError, ValueError):
-    """A file is not what it should be: truncated, altered, of another version, or not ours."""
+    """A file is truncated, altered, of another version, or not of this library."""
 
 
 class ResourceError(ResidualPlannerError, MemoryError):
-    """The machine, or an engine, has too little memory for what is asked."""
+    """The machine, or an engine, has too little memory for the task."""
 
 
 class UnforcedError(ResidualPlannerError, OSError):
-    """A file or folder is written, whole, but the system could not force its name to the disk."""
+    """A file or folder is written completely, but the system could not force its name to the disk."""
 
 
 class UnexpectedError(ResidualPlannerError, RuntimeError):
-    """A defect, met while records were in memory: only where it arose is told, since its text may quote a record."""
+    """A defect found while records were in memory; only its location is told, since its text may quote a record."""
 
 
 class MissingExtraError(ResidualPlannerError, ImportError):
@@ -76,7 +76,7 @@ class MissingExtraError(ResidualPlannerError, ImportError):
 
 @contextmanager
 def memory_for(task: str) -> Iterator[None]:
-    """Raise ResourceError in the place of Python's MemoryError, saying for what there was too little; also a decorator.
+    """Raise ResourceError instead of Python's MemoryError, naming the task that needed more; also a decorator.
 
     Example:
         >>> with memory_for("to boil the sea; take a cup"):
@@ -94,11 +94,11 @@ def memory_for(task: str) -> Iterator[None]:
 
 
 def place_of(error: BaseException) -> str:
-    """Where in this package an error arose: public, unlike its text."""
-    place, trace = "an unknown place", error.__traceback__
+    """The line of this package where an error arose, which is public, unlike its text."""
+    location, trace = "an unknown place", error.__traceback__
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)
         if file.is_relative_to(_PACKAGE):
-            place = f"{file.relative_to(_PACKAGE.parent).as_posix()}, line {trace.tb_lineno}"
+            location = f"{file.relative_to(_PACKAGE.parent).as_posix()}, line {trace.tb_lineno}"
         trace = trace.tb_next
-    return place
+    return location

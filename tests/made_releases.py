@@ -3,7 +3,7 @@
 import numpy as np
 
 from residualplanner.measurement import FloatResiduals, Measurement, NoiseRecord
-from residualplanner.measurement.answers import residual_count
+from residualplanner.measurement.answers import AnswerLayout
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.reconstruction import reconstruct
 
@@ -11,7 +11,7 @@ from residualplanner.reconstruction import reconstruct
 def any_release(plan, seed=1):
     """A release of answers that are no data's, so that nothing cancels by chance."""
     groups = groups_of_plan(plan)
-    values = np.random.default_rng(seed).normal(size=residual_count(groups))
+    values = np.random.default_rng(seed).normal(size=AnswerLayout(groups).count)
     return reconstruct(Measurement(plan, FloatResiduals(groups, values), NoiseRecord(seed=seed)))
 
 

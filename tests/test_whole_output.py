@@ -10,7 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from residualplanner._archive import read_archive, write_archive, write_atomically, write_folder_atomically
+from residualplanner._archive import read_archive, write_archive
+from residualplanner._atomic import write_atomically, write_folder_atomically
 
 KIND = {"kind": "plan", "version": 3}
 
@@ -130,7 +131,8 @@ def test_a_folder_that_was_filled_meanwhile_is_kept(tmp_path):
 
 KILLED = """
 import sys, pathlib, numpy as np
-from residualplanner._archive import write_archive, write_folder_atomically
+from residualplanner._archive import write_archive
+from residualplanner._atomic import write_folder_atomically
 base = pathlib.Path(sys.argv[1])
 print("ready", flush=True)
 for turn in range(10**6):

@@ -1,8 +1,14 @@
-"""Discrete Gaussian noise, exact in distribution, from the operating system's random bits."""
+"""Discrete Gaussian noise, exact in distribution, from the operating system's random bits.
+
+Reads: gamma**2 as fractions or ratios of integers, and a source of random bytes.  Gives: integers i with probability in
+proportion to exp(-i**2 / (2 gamma**2)).
+Protocol: a `ByteSource` gives bytes, each of which is checked; floats propose, and decide only what no rounding can
+change; exact arithmetic decides the rest.  docs/exact-noise.md has the method and its proof.
+"""
 
 from residualplanner.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits
 from residualplanner.discrete_gaussian.drawing import discrete_gaussian, discrete_gaussian_flat, draw_arrays, draw_flat
-from residualplanner.discrete_gaussian.scales import Scales, fits_int64
+from residualplanner.discrete_gaussian.scales import Scales
 
 __all__ = [
     "ByteSource",
@@ -14,5 +20,4 @@ __all__ = [
     "discrete_gaussian_flat",
     "draw_arrays",
     "draw_flat",
-    "fits_int64",
 ]

@@ -1,7 +1,7 @@
 """Alias tables in integers: a cell is drawn with probability exactly ``weight / total``.
 
-Reads: weights.  Gives: for each column, the threshold below which it stands for its own cell and the cell it stands
-for otherwise.
+Reads: weights.  Gives: for each column, the threshold below which it gives its own cell, and the cell that it gives
+otherwise.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class AliasTable(NamedTuple):
-    """Column k stands for cell k where a uniform digit is below ``threshold[k]``, for cell ``alias[k]`` elsewhere."""
+    """Column k gives cell k where a uniform digit is below ``threshold[k]``, else cell ``alias[k]``."""
 
     threshold: list[int]
     alias: list[int]
@@ -20,13 +20,13 @@ def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> Alias
 
     Args:
         weights (n,): integers, at least 0, of sum ``columns * capacity``; n is at most ``columns``.
-        columns: how many columns.
+        columns: their number.
         capacity: the weight that each column holds.
 
     Raises:
         ValueError: the weights do not fill the columns exactly.
 
-    Guarantees: the columns give every cell its weight, counted again from the finished table.
+    Guarantees: the columns give every cell its weight, which is verified on the finished table.
     Cost: O(columns).
     Source: Vose 1991.
 

@@ -3,8 +3,8 @@
 Reads: random words, scales.  Gives: integers, and which of them are kept.
 
 A word of 64 bits is, from the top: 11 bits for a column of the table, 15 for the choice between its two cells, 17 for
-the place in the block, 21 for the uniform number U.  Where blocks are longer than ``2**17``, 32 more bits extend the
-place.
+the offset in the block, 21 for the uniform number U.  Where blocks are longer than ``2**17``, 32 more bits extend the
+offset.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from residualplanner.discrete_gaussian.envelope import COLUMN_BITS, FRACTION_BIT
 from residualplanner.discrete_gaussian.exact import TAIL_CHUNK_BITS, is_below, tail_distance
 
 HEAD_BITS = COLUMN_BITS + FRACTION_BITS
-PLACE_BITS = 64 - HEAD_BITS - UNIFORM_BITS
+OFFSET_BITS = 64 - HEAD_BITS - UNIFORM_BITS
 EXTRA_BITS = 32
 #: Floats decide only where ``2**21 p`` is further than this from the ends of U's interval: 2**-36 of the probability 1,
 #: 64 times what all their roundings can add up to.
 SLACK = 2.0**-15
 
-_PLACE_MASK = np.uint64((1 << PLACE_BITS) - 1)
+_OFFSET_MASK = np.uint64((1 << OFFSET_BITS) - 1)
 _UNIFORM_MASK = np.uint64((1 << UNIFORM_BITS) - 1)
 
 Words = NDArray[np.uint64]
@@ -35,10 +35,10 @@ BoolArray = NDArray[np.bool_]
 
 
 class Parameters(NamedTuple):
-    """What an attempt needs to know of its scale: one number each for all attempts, or one for each of them.
+    """The numbers of a scale that an attempt needs: one each for all attempts, or one for each attempt.
 
     Attributes:
-        base: where the table starts in the shelf's ``bounds``.
+        base: the start of the table in the shelf's ``bounds``.
         block_bits: m of the block length ``2**m``.
         exponent: ``-1 / (2 gamma**2)``.
     """
@@ -49,13 +49,13 @@ class Parameters(NamedTuple):
 
 
 class Proposals(NamedTuple):
-    """What a vector of attempts came to, the rare ones that floats may not decide still open.
+    """The outcome of a vector of attempts, in which the rare ones that floats may not decide are open.
 
     Attributes:
-        values (n,): the integers proposed; of no meaning where a tail was hit.
+        values (n,): the integers proposed; meaningless where a tail was hit.
         kept (n,): whether floats decided to keep them.
         open (k,): the attempts that exact arithmetic has to decide, ascending.
-        picks (n,): where in the shelf's ``blocks`` the cell was found.
+        picks (n,): the index of the cell in the shelf's ``blocks``.
     """
 
     values: IntArray
@@ -65,7 +65,7 @@ class Proposals(NamedTuple):
 
 
 def propose(words: Words, extras: Extras | None, shelf: Shelf, parameters: Parameters) -> Proposals:
-    """Draw a cell, a place in it and the first digits of U for every word; decide what floats can decide.
+    """Draw a cell, an offset in it and the first digits of U for every word; decide what floats can decide.
 
     Guarantees: an attempt that is not open is kept exactly where U is below the true probability.
     Source: docs/exact-noise.md sections 3 and 5.
@@ -73,7 +73,7 @@ def propose(words: Words, extras: Extras | None, shelf: Shelf, parameters: Param
     picks = pick(words, shelf, parameters.base)
     values = shelf.blocks[picks]
     values <<= parameters.block_bits
-    values += places(words, extras, parameters.block_bits)
+    values += offsets(words, extras, parameters.block_bits)
     probability = values.astype(np.float64)
     probability *= probability
     probability *= parameters.exponent
@@ -82,7 +82,7 @@ def propose(words: Words, extras: Extras | None, shelf: Shelf, parameters: Param
 
 
 def pick(words: Words, shelf: Shelf, base: IntArray | np.int64) -> IntArray:
-    """Return where in the shelf's arrays the cell is that each word draws."""
+    """Return the index in the shelf's arrays of the cell that each word draws."""
     head: IntArray = (words >> np.uint64(64 - HEAD_BITS)).view(np.int64)
     column = head >> FRACTION_BITS
     column += base
@@ -92,24 +92,24 @@ def pick(words: Words, shelf: Shelf, base: IntArray | np.int64) -> IntArray:
     return column
 
 
-def places(words: Words, extras: Extras | None, block_bits: IntArray | np.int64) -> IntArray:
-    """Return the place in its block that each word draws, uniform on ``0 .. 2**block_bits - 1``."""
-    place = words >> np.uint64(UNIFORM_BITS)
-    place &= _PLACE_MASK
-    width = PLACE_BITS
+def offsets(words: Words, extras: Extras | None, block_bits: IntArray | np.int64) -> IntArray:
+    """Return the offset in its block that each word draws, uniform on ``0 .. 2**block_bits - 1``."""
+    offset = words >> np.uint64(UNIFORM_BITS)
+    offset &= _OFFSET_MASK
+    width = OFFSET_BITS
     if extras is not None:
-        place <<= np.uint64(EXTRA_BITS)
-        place |= extras
+        offset <<= np.uint64(EXTRA_BITS)
+        offset |= extras
         width += EXTRA_BITS
-    result: IntArray = place.view(np.int64)
+    result: IntArray = offset.view(np.int64)
     result >>= width - block_bits
     return result
 
 
 def compare(exponents: FloatArray, ratios: FloatArray, words: Words) -> tuple[BoolArray, IntArray]:
-    """Compare U with ``exp(exponent) * ratio``: return where U is surely below, and the attempts that are not sure.
+    """Compare U with ``exp(exponent) * ratio``: return where U is certainly below, and the attempts in doubt.
 
-    Overwrites ``exponents``.  A ratio of NaN, as tails have it, is never sure.
+    Overwrites ``exponents``.  A ratio of NaN, as tails have it, is always in doubt.
     """
     gap = np.exp(exponents, out=exponents)
     gap *= ratios
@@ -132,7 +132,7 @@ class Attempt(NamedTuple):
 
 
 def decide(attempt: Attempt, bits: CheckedBits) -> int | None:
-    """Return the integer that the attempt gives, or None where it gives none.
+    """Return the integer that the attempt gives, or None if it fails.
 
     Source: docs/exact-noise.md sections 4 and 5.
     """
@@ -154,14 +154,14 @@ def decide(attempt: Attempt, bits: CheckedBits) -> int | None:
 def settle(
     proposals: Proposals, words: Words, attempt_of: Callable[[int, int], Attempt], bits: CheckedBits
 ) -> dict[int, int]:
-    """Decide the open attempts exactly: mark those kept and return their integers by place in the vector."""
+    """Decide the open attempts exactly: mark those kept and return their integers by index in the vector."""
     found: dict[int, int] = {}
-    for place in proposals.open.tolist():
-        uniform = int(words[place] & _UNIFORM_MASK)
-        value = decide(attempt_of(place, uniform), bits)
+    for index in proposals.open.tolist():
+        uniform = int(words[index] & _UNIFORM_MASK)
+        value = decide(attempt_of(index, uniform), bits)
         if value is not None:
-            proposals.kept[place] = True
-            found[place] = value
+            proposals.kept[index] = True
+            found[index] = value
     return found
 
 

@@ -1,10 +1,10 @@
 """Many draws of many scales: vectors of attempts until every draw has a value.
 
-Reads: scales whose draws are int64, how many of each, random bits.  Gives: the draws, scale after scale.
+Reads: scales whose draws are int64, the number of draws of each, random bits.  Gives: the draws, scale after scale.
 
 The random bytes are used in this order: every draw has one attempt, in order; then every draw without a value has
 another; and so on.  A request is for at most 2**17 attempts: their words, then their 32-bit extensions if any of them
-has blocks longer than 2**17.  Exact decisions ask for what they need when they come up.
+has blocks longer than 2**17.  Exact decisions read the bytes they need as they arise.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner.discrete_gaussian.attempts import (
-    PLACE_BITS,
+    OFFSET_BITS,
     Attempt,
     Extras,
     Parameters,
@@ -34,14 +34,14 @@ _INT64 = range(-(2**63), 2**63)
 
 
 class Slots(NamedTuple):
-    """Draws in want of a value: where they go in the result, and their scale, one number for all or one for each."""
+    """Draws without a value yet: their positions in the result, and their scale, one for all or one for each."""
 
     where: IntArray | slice
     scale: IntArray | np.int64
     amount: int
 
-    def place(self, number: int) -> int:
-        """Return where the draw of that number goes."""
+    def position(self, number: int) -> int:
+        """Return the position of the draw of that number in the result."""
         return int(self.where.start + number if isinstance(self.where, slice) else self.where[number])
 
     def only(self, numbers: IntArray) -> Self:
@@ -56,7 +56,7 @@ class Batch:
 
     Attributes:
         values (sum of sizes,): the draws; complete after ``fill``.
-        beyond: the draws that do not fit int64, by place.  With these scales one has probability below exp(-30000).
+        beyond: the draws that do not fit int64, by position.  With these scales one has probability below exp(-30000).
     """
 
     def __init__(self, scales: Scales, sizes: IntArray) -> None:
@@ -64,19 +64,19 @@ class Batch:
         self._scales = scales
         self._ends = np.cumsum(sizes)
         self._shelf = shelf(tuple(tables.tolist()))
-        self._base = self._shelf.place[scales.tables] * COLUMNS
+        self._base = self._shelf.index[scales.tables] * COLUMNS
         self.values: IntArray = np.empty(int(self._ends[-1]), dtype=np.int64)
         self.beyond: dict[int, int] = {}
 
     def fill(self, bits: CheckedBits) -> None:
         """Draw every value."""
-        with np.errstate(all="ignore"):  # exp(-1000) is 0 whatever the caller wants to hear of underflow
+        with np.errstate(all="ignore"):  # exp(-1000) is 0, however the caller has set warnings of underflow
             left = self._pass(self._first_slots(), bits)
             while left:
                 left = self._pass(_vectors_of(left), bits)
 
     def _first_slots(self) -> Iterator[Slots]:
-        """Cut all draws into vectors; a vector within one scale has that one number for it."""
+        """Cut all draws into vectors; a vector within one scale has a single number for it."""
         total = self.values.size
         for start in range(0, total, VECTOR):
             stop = min(start + VECTOR, total)
@@ -100,9 +100,9 @@ class Batch:
         return left + self._serve(request, bits) if request else left
 
     def _serve(self, request: list[Slots], bits: CheckedBits) -> list[Slots]:
-        """Ask for the bytes of some vectors' attempts and make them."""
+        """Read the bytes of some vectors' attempts and make the attempts."""
         count = sum(slots.amount for slots in request)
-        wide = any(np.max(self._scales.block_bits[slots.scale]) > PLACE_BITS for slots in request)
+        wide = any(np.max(self._scales.block_bits[slots.scale]) > OFFSET_BITS for slots in request)
         words, extras = read_words(bits.read((12 if wide else 8) * count), count)
         left, start = [], 0
         for slots in request:
@@ -123,7 +123,7 @@ class Batch:
         return slots.only(np.flatnonzero(~proposals.kept))
 
     def _settle(self, slots: Slots, words: Words, proposals: Proposals, bits: CheckedBits) -> None:
-        """Decide exactly what floats may not."""
+        """Decide exactly the attempts that floats may not decide."""
         scale_of = np.broadcast_to(slots.scale, slots.amount)
 
         def attempt_of(number: int, uniform: int) -> Attempt:
@@ -143,7 +143,7 @@ class Batch:
             if value in _INT64:
                 proposals.values[number] = value
             else:
-                self.beyond[slots.place(number)] = value
+                self.beyond[slots.position(number)] = value
 
 
 def _vectors_of(left: list[Slots]) -> Iterator[Slots]:

@@ -1,6 +1,6 @@
-"""Where random bits come from, and the checks every byte passes.
+"""Sources of random bits, and the checks that every byte passes.
 
-Reads: the operating system's generator.  Gives: bytes, straight from the kernel for each request; none outlive a call.
+Reads: the operating system's generator.  Gives: bytes, straight from the kernel for each request; none are kept.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ class ByteSource(Protocol):
 
     @property
     def is_secure(self) -> bool:
-        """Whether noise made of these bytes may protect people."""
+        """Whether noise from these bytes may protect people."""
 
     @property
     def mark(self) -> str:
-        """What to write beside noise made of these bytes."""
+        """The origin of the bytes, which is recorded with the noise."""
 
     def read(self, count: int) -> bytes:
         """Return ``count`` bytes that were never given before."""
@@ -45,7 +45,7 @@ class OperatingSystemBits:
 
 
 class InsecureTestBits:
-    """Bytes that anyone can foresee, the same on every platform.  For tests only: what is made of them is not private.
+    """Bytes that anyone can foresee, the same on every platform.  For tests only: noise from them is not private.
 
     The stream is SHAKE-256 of the seed and a block number, block after block.
 
@@ -78,10 +78,10 @@ class InsecureTestBits:
 
 
 class CheckedBits:
-    """One call's view of a byte source, which checks what it gives.
+    """A byte source during one call, with checks of what it gives.
 
-    Every request must have the length asked for, no 32-byte block may equal the one before it, and no request may begin
-    as the last one began.  Honest bytes fail this with probability 2**-256 a block; stuck or replayed ones do at once.
+    Every answer must have the requested length, no 32-byte block may equal the one before it, and no answer may begin
+    as the last one began or ended.  Random bytes fail with probability 2**-256 a block, stuck or replayed ones at once.
     """
 
     def __init__(self, source: ByteSource) -> None:
@@ -97,13 +97,13 @@ class CheckedBits:
         wanted = max(-(-count // BLOCK_BYTES), 2) * BLOCK_BYTES  # two at least, so that one can be compared
         data = self._ask(wanted)
         if not isinstance(data, bytes) or len(data) != wanted:
-            raise NoiseError("the source of random bytes did not give as many as asked; nothing may be released")
+            raise NoiseError("the source of random bytes did not give the requested number; nothing may be released")
         if data[:BLOCK_BYTES] in self._seen or _repeats(data):
             raise NoiseError("the source of random bytes repeats itself; nothing may be released")
         self._seen = data[:BLOCK_BYTES], data[-BLOCK_BYTES:]
         return memoryview(data)[:count]
 
-    def whole_number(self, bits: int) -> int:
+    def integer(self, bits: int) -> int:
         """Return ``bits`` fresh random bits as an integer."""
         return int.from_bytes(self.read(-(-bits // 8)), "little") & ((1 << bits) - 1)
 

@@ -1,6 +1,6 @@
 """Discrete Gaussian noise, exact in distribution.
 
-Reads: scales as exact fractions, how many draws of each, the operating system's random bytes.  Gives: integers.
+Reads: scales as exact fractions, the number of draws of each, random bytes.  Gives: integers.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def discrete_gaussian(gamma2: Sequence[Fraction], sizes: Sequence[int]) -> list[
 
     Args:
         gamma2: positive fractions of any size, at least ``2**-60``.
-        sizes: how many draws of each.
+        sizes: the number of draws of each.
 
     Returns:
         One array (size,) for each scale: int64 where ``64 * gamma < 2**61``, Python integers above.
@@ -35,8 +35,8 @@ def discrete_gaussian(gamma2: Sequence[Fraction], sizes: Sequence[int]) -> list[
         NoiseError: the random bytes or the machine's arithmetic failed a check.
 
     Guarantees: draws are independent and exactly distributed as long as the operating system's bits are uniform: no
-        rounding decides an outcome.  The time depends on how many attempts fail, not on the draws that are returned,
-        but for one attempt in a million that takes 50 microseconds more.
+        rounding decides an outcome.  The time depends on the number of failed attempts, not on the draws, except that
+        one attempt in a million takes 50 microseconds more.
     Cost: 30 to 60 nanoseconds a draw, two thirds of it for random bytes; 1 microsecond for Python integers.
     Source: Canonne, Kamath & Steinke 2020 (the distribution); docs/exact-noise.md (the method and its proof).
 
@@ -52,8 +52,8 @@ def discrete_gaussian_flat(scales: Scales | Sequence[Fraction], sizes: ArrayLike
     """Draw from N_Z(0, gamma**2) for many scales in one pass, all int64.
 
     Args:
-        scales: with ``64 * gamma < 2**61``, as ``fits_int64`` tells.
-        sizes (m,): how many draws of each scale.
+        scales: with ``64 * gamma < 2**61``, as `Scales.fits_int64` tells.
+        sizes (m,): the number of draws of each scale.
 
     Returns:
         The draws (sum of sizes,), scale after scale.  Should one not fit int64 (probability below exp(-30000)), all are
@@ -77,7 +77,7 @@ def discrete_gaussian_flat(scales: Scales | Sequence[Fraction], sizes: ArrayLike
 
 
 def draw_flat(scales: Scales, sizes: ArrayLike, source: ByteSource) -> IntArray:
-    """Do the work of ``discrete_gaussian_flat`` with any source; the caller keeps its ``mark`` with the draws."""
+    """As `discrete_gaussian_flat`, from any source of bytes; the caller keeps its ``mark`` with the draws."""
     if not scales.fits_int64.all():
         message = "a scale has 64 * gamma of 2**61 or more and is not drawn as int64; use discrete_gaussian"
         raise BudgetError(message)
@@ -87,7 +87,7 @@ def draw_flat(scales: Scales, sizes: ArrayLike, source: ByteSource) -> IntArray:
 
 
 def draw_arrays(scales: Scales, sizes: ArrayLike, source: ByteSource) -> list[NDArray[Any]]:
-    """Do the work of ``discrete_gaussian`` with any source; the caller keeps its ``mark`` with the draws."""
+    """As `discrete_gaussian`, from any source of bytes; the caller keeps its ``mark`` with the draws."""
     counts = _require_sizes(sizes, len(scales))
     require_sound_platform()
     bits = CheckedBits(source)
@@ -108,8 +108,8 @@ def _fill(scales: Scales, counts: IntArray, bits: CheckedBits) -> IntArray:
     if not batch.beyond:
         return batch.values
     values: NDArray[Any] = batch.values.astype(object)
-    for place, value in batch.beyond.items():
-        values[place] = value
+    for position, value in batch.beyond.items():
+        values[position] = value
     return values
 
 

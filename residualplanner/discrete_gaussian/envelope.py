@@ -1,4 +1,4 @@
-"""The 65 tables that serve every scale: what they hold, and which one a scale uses.
+"""The 65 tables that serve every scale: their contents, and the table of a scale.
 
 Reads: nothing.  Gives: Envelope, integer weights that lie above the discrete Gaussian of every scale it serves.
 
@@ -42,8 +42,8 @@ class Envelope:
         radius: in blocks; the table serves every gamma of at most ``radius * L``.
         reach: the blocks are numbered ``-reach .. reach - 1``.
         scale: c, an integer; block q weighs at least ``c * sup f`` over the block.
-        weights: by cell: the blocks in order, right tail, left tail, and what is left over ("try again").
-        bounds (2048,): the column's number and threshold, as the top 26 bits of a word are written.
+        weights: by cell: the blocks in order, right tail, left tail, and the remainder ("try again").
+        bounds (2048,): the column's number and threshold, in the form of the top 26 bits of a word.
         blocks (4096,): block number of the column's own cell, then of its alias; 0 for tails and "try again".
         ratios (4096,): ``2**21 * c / weight`` of the same cell; NaN for tails and -1 for "try again".
         cells (4096,): number of the same cell.
@@ -78,7 +78,7 @@ def radius_of_table(table: int) -> Fraction:
 
 
 def nearest_of_block(block: int, table: int) -> int:
-    """Return how far the block's nearest integer is from 0, in blocks, or a lower bound of it."""
+    """Return the distance of the block's nearest integer from 0, in blocks, or a lower bound of it."""
     if table < SMALL_TABLES:
         return abs(block)  # blocks of one integer
     return block if block >= 0 else -block - 1
@@ -145,12 +145,12 @@ class Shelf:
 
     Attributes:
         envelopes: the envelopes, in order of their tables.
-        place (65,): for each table its place among the envelopes, 0 where it is not there.
+        index (65,): the index of each table among the envelopes, 0 where it is absent.
         bounds, blocks, ratios: the envelopes' arrays one after the other.
     """
 
     envelopes: tuple[Envelope, ...]
-    place: IntArray
+    index: IntArray
     bounds: IntArray
     blocks: IntArray
     ratios: FloatArray
@@ -160,15 +160,15 @@ class Shelf:
 def shelf(tables: tuple[int, ...]) -> Shelf:
     """Return the envelopes of ascending tables side by side."""
     envelopes = tuple(envelope(table) for table in tables)
-    place = np.zeros(TABLES, dtype=np.int64)
-    place[list(tables)] = np.arange(len(tables))
+    index = np.zeros(TABLES, dtype=np.int64)
+    index[list(tables)] = np.arange(len(tables))
 
     def join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
         return arrays[0] if len(arrays) == 1 else frozen(np.concatenate(arrays))
 
     return Shelf(
         envelopes,
-        frozen(place),
+        frozen(index),
         join([one.bounds for one in envelopes]),
         join([one.blocks for one in envelopes]),
         join([one.ratios for one in envelopes]),

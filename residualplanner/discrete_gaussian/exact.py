@@ -1,6 +1,6 @@
-"""Decisions made in exact arithmetic: is a uniform number below a probability, and what does an attempt in a tail give.
+"""Decisions in exact arithmetic: whether a uniform number is below a probability, and the value of a tail.
 
-Reads: random bits and integers.  Gives: yes or no, or an integer.  Floating point takes no part.
+Reads: random bits and integers.  Gives: yes or no, or an integer.  No floating point is involved.
 """
 
 from decimal import (
@@ -28,7 +28,7 @@ TAIL_CHUNK_BITS = 6
 def exp_bounds(numerator: int, denominator: int, digits: int) -> tuple[Fraction, Fraction]:
     """Return numbers at most and at least ``exp(-numerator / denominator)``, both exact where the exponent is zero.
 
-    Python's ``decimal`` rounds quotients in the direction asked for and its ``exp`` correctly to the nearest, so one
+    Python's ``decimal`` rounds quotients in the given direction and its ``exp`` correctly to the nearest, so one
     step down and one step up from there bound the truth; with d digits they differ by less than 10**(3 - d) relative
     as long as the exponent is below 100.
     Source: Python library reference, decimal.Context.exp; docs/exact-noise.md section 5.
@@ -51,7 +51,7 @@ def exp_bounds(numerator: int, denominator: int, digits: int) -> tuple[Fraction,
 
 
 def _context(digits: int, rounding: str) -> Context:
-    # every field spelled out, so that nothing is taken from the contexts a caller may have changed
+    # every field is given, so that nothing depends on contexts that a caller may have changed
     traps = [InvalidOperation, DivisionByZero, Overflow]
     return Context(
         prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, clamp=0, flags=[], traps=traps
@@ -62,14 +62,14 @@ def is_below(uniform: int, length: int, exponent: Fraction, factor: Fraction, bi
     """Whether a uniform number U is below ``factor * exp(-exponent)``, which must be at most 1.
 
     U is known by its first ``length`` binary digits.  More are drawn exactly when the probability lies strictly between
-    the two ends they leave, so the bits that are used up depend on no rounding.
+    the two ends they leave, so the number of bits used does not depend on rounding.
 
     Args:
         uniform: the first digits of U as an integer, U lies in ``[uniform, uniform + 1) / 2**length``.
-        length: how many digits.
+        length: the number of these digits.
         exponent: at least 0.
         factor: positive.
-        bits: where more digits come from.
+        bits: the source of more digits.
 
     Cost: about 20 microseconds for each precision tried, one with probability 1 - 1e-15.
     Source: docs/exact-noise.md section 5; after Karney 2016 and Ducas & Nguyen 2012.
@@ -87,20 +87,20 @@ def is_below(uniform: int, length: int, exponent: Fraction, factor: Fraction, bi
         if low >= right:
             return True
         if low > left and high < right:
-            uniform = uniform << MORE_BITS | bits.whole_number(MORE_BITS)
+            uniform = uniform << MORE_BITS | bits.integer(MORE_BITS)
             length += MORE_BITS
         digits += MORE_DIGITS
 
 
 def tail_distance(block_bits: int, bits: CheckedBits) -> tuple[int, int]:
-    """Return the chunk and the position for an attempt in a tail: how far beyond its start, and the chunk's number.
+    """Return the position of an attempt in a tail, counted from the tail's start, and the number of its chunk.
 
-    Chunk j = 0, 1, .. has probability ``2**-(j + 1)``; the place in a chunk of ``2**(block_bits + 6)`` is uniform.
+    Chunk j = 0, 1, .. has probability ``2**-(j + 1)``; the offset in a chunk of ``2**(block_bits + 6)`` is uniform.
     Source: docs/exact-noise.md section 4.
     """
     chunk = 0
-    while (word := bits.whole_number(MORE_BITS)) == 0:
+    while (word := bits.integer(MORE_BITS)) == 0:
         chunk += MORE_BITS
     chunk += (word & -word).bit_length() - 1
     width = block_bits + TAIL_CHUNK_BITS
-    return (chunk << width) + bits.whole_number(width), chunk
+    return (chunk << width) + bits.integer(width), chunk

@@ -2,7 +2,7 @@
 
 Reads: gamma**2 as a ratio of integers, random bits.  Gives: an array of Python integers.
 
-The same attempts as for int64, with more 32-bit words for the place in a block.
+The same attempts as for int64, with more 32-bit words for the offset in a block.
 """
 
 from typing import Any
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.discrete_gaussian.attempts import (
     EXTRA_BITS,
-    PLACE_BITS,
+    OFFSET_BITS,
     Attempt,
     Proposals,
     Words,
     compare,
+    offsets,
     pick,
-    places,
     read_words,
     settle,
 )
@@ -57,11 +57,11 @@ class LargeScale:
 
     def _attempt(self, where: NDArray[np.int64], values: NDArray[Any], bits: CheckedBits) -> NDArray[np.int64]:
         """Make one attempt at each draw and write the value of each; return the draws that may not keep theirs."""
-        words, place = self._words_and_places(where.size, bits)
+        words, offset = self._words_and_offsets(where.size, bits)
         picks = pick(words, self._shelf, np.int64(0))
         block = self._shelf.blocks[picks]
-        exact = (block.astype(object) << self.block_bits) + place
-        kept, undecided = compare(self._exponents(block, place), self._shelf.ratios[picks], words)
+        exact = (block.astype(object) << self.block_bits) + offset
+        kept, undecided = compare(self._exponents(block, offset), self._shelf.ratios[picks], words)
         proposals = Proposals(block, kept, undecided, picks)
 
         def attempt_of(at: int, uniform: int) -> Attempt:
@@ -80,21 +80,21 @@ class LargeScale:
         values[where] = exact
         return where[~kept]
 
-    def _words_and_places(self, count: int, bits: CheckedBits) -> tuple[Words, NDArray[Any]]:
-        """Return words and, as Python integers, the places in their blocks."""
-        extra_bytes = max(-(-(self.block_bits - PLACE_BITS) // EXTRA_BITS), 0) * EXTRA_BITS // 8
+    def _words_and_offsets(self, count: int, bits: CheckedBits) -> tuple[Words, NDArray[Any]]:
+        """Return words and, as Python integers, the offsets in their blocks."""
+        extra_bytes = max(-(-(self.block_bits - OFFSET_BITS) // EXTRA_BITS), 0) * EXTRA_BITS // 8
         data = bits.read((8 + extra_bytes) * count)
         words, _ = read_words(data[: 8 * count], count)
         rest = data[8 * count :]
-        place = places(words, None, np.int64(PLACE_BITS)).astype(object) << 8 * extra_bytes
+        offset = offsets(words, None, np.int64(OFFSET_BITS)).astype(object) << 8 * extra_bytes
         for at in range(count):
-            place[at] += int.from_bytes(rest[at * extra_bytes : (at + 1) * extra_bytes], "little")
-        return words, place >> PLACE_BITS + 8 * extra_bytes - self.block_bits
+            offset[at] += int.from_bytes(rest[at * extra_bytes : (at + 1) * extra_bytes], "little")
+        return words, offset >> OFFSET_BITS + 8 * extra_bytes - self.block_bits
 
-    def _exponents(self, block: NDArray[np.int64], place: NDArray[Any]) -> FloatArray:
+    def _exponents(self, block: NDArray[np.int64], offset: NDArray[Any]) -> FloatArray:
         """Return ``-i**2 / (2 gamma**2)`` in floating point, counted in blocks."""
         surplus = max(self.block_bits - _FLOAT_BITS, 0)
-        result: FloatArray = (place >> surplus).astype(np.float64)
+        result: FloatArray = (offset >> surplus).astype(np.float64)
         result *= 2.0 ** (surplus - self.block_bits)
         result += block
         result *= result

@@ -1,4 +1,4 @@
-"""Scales of noise as exact fractions, and the table and block length each of them uses.
+"""Scales of noise as exact fractions, and the table and block length of each.
 
 Reads: gamma**2 as fractions of integers of any length.  Gives: Scales.
 """
@@ -21,16 +21,6 @@ SMALLEST_EXPONENT = -60
 _POWERS = range(LEAST_POWER, LARGEST_EXPONENT // 2 - 5)
 
 
-def fits_int64(gamma2: Fraction) -> bool:
-    """Whether noise of this scale is drawn as int64: ``64 * gamma < 2**61``, decided without drawing anything.
-
-    Example:
-        >>> fits_int64(Fraction(10**33, 7)), fits_int64(Fraction(2**110))
-        (True, False)
-    """
-    return gamma2.numerator < gamma2.denominator << LARGEST_EXPONENT
-
-
 class Level(NamedTuple):
     """The table a scale uses and the exponent m of its block length ``2**m``."""
 
@@ -40,14 +30,14 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scales:
-    """Scales gamma of discrete Gaussian noise, each with what is needed to draw it.
+    """Scales gamma of discrete Gaussian noise, with the table and the numbers needed to draw them.
 
     Attributes:
         numerators, denominators: gamma**2 as ratios of integers, not necessarily in lowest terms.
         tables (m,): the table each one uses, 0 .. 64.
         block_bits (m,): m of the block length ``2**m``.
         exponents (m,): ``-1 / (2 gamma**2)``, within ``2**-52`` relative; 0 where a draw may not fit int64.
-        fits_int64 (m,): whether ``64 * gamma < 2**61``.
+        fits_int64 (m,): whether noise of this scale is drawn as int64: ``64 * gamma < 2**61``, decided exactly.
     """
 
     numerators: tuple[int, ...]
@@ -62,11 +52,11 @@ class Scales:
         """Read scales from exact values of gamma**2.
 
         Raises:
-            BudgetError: a value is no fraction or integer, not positive, or below ``2**-60``.
+            BudgetError: a value is neither a fraction nor an integer, not positive, or below ``2**-60``.
         """
         for number, value in enumerate(gamma2):
             if not isinstance(value, Fraction | int) or isinstance(value, bool):
-                message = f"gamma2 must hold exact fractions, got {type(value).__name__} at place {number}"
+                message = f"gamma2 must hold exact fractions, got {type(value).__name__} at index {number}"
                 raise BudgetError(f"{message}; write Fraction(...)")
         return cls.of_ratios([value.numerator for value in gamma2], [value.denominator for value in gamma2])
 
@@ -136,7 +126,7 @@ def _ratio(numerator: int, denominator: int) -> float:
 def _steps(
     numerators: Sequence[int], denominators: Sequence[int], ratios: FloatArray
 ) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Return for each ratio the place of the smallest square at least the exact ratio, and whether its draws fit int64.
+    """Return for each ratio the index of the smallest square not below it, and whether its draws fit int64.
 
     Rounding keeps order, so the rounded ratio decides unless it equals the square; then integers do.
     """
@@ -147,7 +137,7 @@ def _steps(
     for number in np.flatnonzero(~(ratios > 2.0**SMALLEST_EXPONENT)).tolist():
         if not numerators[number] << -SMALLEST_EXPONENT >= denominators[number]:
             raise BudgetError(
-                f"gamma2 must be positive and at least 2**{SMALLEST_EXPONENT}, at place {number} it is not"
+                f"gamma2 must be positive and at least 2**{SMALLEST_EXPONENT}; at index {number} it is not"
             )
     fits = steps < _SQUARES.size
     for number in np.flatnonzero(ratios == 2.0**LARGEST_EXPONENT).tolist():

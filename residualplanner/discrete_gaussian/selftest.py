@@ -1,6 +1,6 @@
-"""A look at the machine before the first draw: whether ``exp`` is as good as assumed and known bytes give known draws.
+"""A test of the machine before the first draw: ``exp`` is as accurate as assumed, and known bytes give known draws.
 
-Reads: nothing.  Gives: nothing, or an error.
+Reads: nothing.  Gives: nothing, or NoiseError.
 """
 
 import hashlib

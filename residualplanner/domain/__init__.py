@@ -1,6 +1,12 @@
-"""The schema: names, sizes, labels and bins, declared before any record is read; and the codes of raw values."""
+"""The schema of a table, declared before any record is read, and the codes of raw values.
 
-from residualplanner.domain.attribute import Attribute, Into, Label, Rule
+Reads: names, sizes, labels and bins that the user declares, or JSON.  Gives: `Domain`, its `Attribute`s and `Bins`.
+Protocol: every value of an attribute has a code 0 .. size-1; `codes_of_values` and `codes_of_numbers` give the codes of
+raw entries, or `UNKNOWN` or `MISSING`, and the attribute's rules say what becomes of these.
+Nothing here ever sees a data set: labels are never taken from the records.
+"""
+
+from residualplanner.domain.attribute import Attribute, Into, Label, Rule, plain_label
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.domain import Domain
 from residualplanner.domain.values import (
@@ -25,4 +31,5 @@ __all__ = [
     "codes_of_values",
     "first_rounded_integer",
     "integer_range",
+    "plain_label",
 ]

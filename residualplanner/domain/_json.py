@@ -1,6 +1,6 @@
 """Attributes as plain JSON values and back, strictly.
 
-Reads: an Attribute, or JSON values that may come from anyone.  Gives: the other of the two.
+Reads: an Attribute, or JSON values that may come from anyone.  Gives: the other of these.
 """
 
 import math
@@ -13,7 +13,7 @@ from residualplanner.errors import DomainError
 
 
 def json_of_attribute(attribute: Attribute) -> dict[str, Any]:
-    """The attribute as a JSON object; infinite edges become the texts "-inf" and "inf"."""
+    """The attribute as a JSON object; infinite edges become the strings "-inf" and "inf"."""
     values: dict[str, Any] = {"size": attribute.size}
     if attribute.labels is not None:
         values = {"labels": list(attribute.labels)}
@@ -25,7 +25,7 @@ def json_of_attribute(attribute: Attribute) -> dict[str, Any]:
 
 
 def attribute_of_json(value: object, where: str) -> Attribute:
-    """The attribute a JSON object describes; DomainError says where it does not."""
+    """The attribute that a JSON object describes; DomainError names the field that is wrong."""
     fields = _object(value, where, required={"name", "unknown", "missing"}, allowed={"size", "labels", "bins"})
     rules = {word: _rule_of_json(fields[word], f"{where}.{word}") for word in ("unknown", "missing")}
     labels = fields.get("labels")
@@ -69,7 +69,7 @@ def _object(value: object, where: str, *, required: set[str], allowed: set[str])
         raise DomainError(f"{where}: expected an object, got {reprlib.repr(value)}")
     absent, foreign = sorted(required - set(value)), sorted(map(str, set(value) - required - allowed))
     if absent:
-        raise DomainError(f"{where}: the fields {absent} are absent")
+        raise DomainError(f"{where}: the fields {absent} are missing")
     if foreign:
         raise DomainError(f"{where}: unknown fields {reprlib.repr(foreign)}")
     return value

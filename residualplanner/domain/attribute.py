@@ -1,6 +1,6 @@
-"""One column of the table: the values it can take, and what becomes of the values it cannot.
+"""One column of the table: its possible values, and the rules for all others.
 
-Reads: what the user declares.  Gives: Attribute.  Never sees a record.
+Reads: the user's declarations.  Gives: Attribute.  Never sees a record.
 """
 
 import reprlib
@@ -12,13 +12,13 @@ from typing import Literal
 
 import numpy as np
 
-from residualplanner._checks import value_text
+from residualplanner._checks import is_unicode, value_text
 from residualplanner.domain.bins import Bins
 from residualplanner.errors import DomainError
 
-#: What a value is called in the records and in output tables.
+#: The name of a value in the records and in output tables.
 Label = str | int | bool
-#: How the raw values of a column are matched: as codes 0 .. size-1, integers, texts, truth values, or numbers in bins.
+#: How the raw values of a column are matched: as codes 0 .. size-1, integers, strings, truth values, numbers in bins.
 Matching = Literal["code", "integer", "text", "truth", "bin"]
 
 
@@ -33,7 +33,7 @@ class Into:
     label: Label
 
 
-#: What becomes of a record: an error, out of every table, or counted under a label.
+#: What becomes of a record: it is an error, it is left out of every table, or it is counted under a label.
 Rule = Literal["error", "drop"] | Into
 
 
@@ -44,11 +44,11 @@ class Attribute:
     Args:
         name: the column's name, unique in its domain.
         size: how many values it can take; the records hold the codes 0 .. size-1.
-        labels: the values themselves, all text, all integers or all truth values.
+        labels: the values themselves, all strings, all integers or all truth values.
         bins: intervals, for a column of numbers.
-        unknown: what becomes of a record whose value is none of these: ``"error"``, ``"drop"`` (the record leaves every
-            table), or a label it is counted under.  The words "error" and "drop" always mean the rule; where they are
-            also labels, write ``Into("drop")`` for the label.
+        unknown: what becomes of a record whose value is not one of these: ``"error"``, ``"drop"`` (it is left out of
+            every table), or a label it is counted under.  The words "error" and "drop" always mean the rule; where
+            they are labels as well, write ``Into("drop")`` for the label.
         missing: the same for a record without a value.
 
     Attributes:
@@ -61,8 +61,8 @@ class Attribute:
         matching: how raw values are matched: "code", "integer", "text", "truth" or "bin".
 
     Raises:
-        DomainError: no name, none or several of size, labels and bins, labels that repeat or mix kinds, a rule that
-            names no label.
+        DomainError: no name; none or several of size, labels and bins; labels that repeat or mix kinds; a rule with an
+            unknown label.
 
     Example:
         >>> Attribute("sex", labels=["F", "M", "?"], unknown="?", missing="drop")
@@ -166,23 +166,15 @@ def _error(name: str, problem: str) -> DomainError:
 
 def _require_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise DomainError(f"an attribute's name must be a text that is not empty, got {value_text(name)}")
-    if not _is_unicode(name):
+        raise DomainError(f"an attribute's name must be a string that is not empty, got {value_text(name)}")
+    if not is_unicode(name):
         raise DomainError(f"the attribute name {name!r} is not valid Unicode")
 
 
-def _is_unicode(text: str) -> bool:
-    """Whether files can hold it: no half of a surrogate pair stands alone."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
 def _checked_size(name: str, size: object) -> int:
-    try:
-        if isinstance(size, bool):
-            raise TypeError
-        count = index(size)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
-    except TypeError:
-        raise _error(name, f"needs an integer for its size, got {value_text(size)}") from None
+    count = plain_label(size)
+    if isinstance(count, str | bool | None):
+        raise _error(name, f"needs an integer for its size, got {value_text(size)}")
     if not 1 <= count < 2**63:
         raise _error(name, f"needs at least 1 value and fewer than 2**63, got size {count}")
     return count
@@ -191,32 +183,38 @@ def _checked_size(name: str, size: object) -> int:
 def _checked_labels(name: str, labels: Iterable[Label]) -> tuple[Label, ...]:
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise _error(name, f"needs a list of labels, got {value_text(labels)}")
-    plain = tuple(_plain_label(name, label) for label in labels)
+    plain = tuple(_checked_label(name, label) for label in labels)
     if not plain:
         raise _error(name, "needs at least 1 label")
     if len({type(label) for label in plain}) > 1:
-        raise _error(name, "mixes kinds of labels; make them all text, all integers or all truth values")
+        raise _error(name, "mixes kinds of labels; make them all strings, all integers or all truth values")
     if len(set(plain)) < len(plain):
         raise _error(name, "has a label twice")
     return plain
 
 
-def _plain_label(name: str, label: object) -> Label:
-    """The label as Python's own str, int or bool, which NumPy's are turned into."""
-    if isinstance(label, str):
-        if not _is_unicode(label):
-            raise _error(name, f"has the label {reprlib.repr(label)}, which is not valid Unicode")
-        return str(label)
-    if isinstance(label, bool | np.bool_):
-        return bool(label)
+def plain_label(value: object) -> Label | None:
+    """A string, truth value or integer as a Python str, bool or int, which NumPy's become; None for anything else."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
     try:
-        number = index(label)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
+        return index(value)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
     except TypeError:
-        problem = f"has the label {value_text(label)}; labels are text, integers or truth values"
-        raise _error(name, problem) from None
-    if not -(2**63) <= number < 2**63:
-        raise _error(name, f"has the label {number}, which needs more than 64 bits; make its labels text")
-    return number
+        return None
+
+
+def _checked_label(name: str, label: object) -> Label:
+    plain = plain_label(label)
+    if plain is None:
+        raise _error(name, f"has the label {value_text(label)}; labels are strings, integers or truth values")
+    if isinstance(plain, str):
+        if not is_unicode(plain):
+            raise _error(name, f"has the label {reprlib.repr(plain)}, which is not valid Unicode")
+    elif not -(2**63) <= plain < 2**63:
+        raise _error(name, f"has the label {plain}, which needs more than 64 bits; make its labels strings")
+    return plain
 
 
 def _matching(labels: tuple[Label, ...] | None, bins: Bins | None) -> Matching:
@@ -228,7 +226,7 @@ def _matching(labels: tuple[Label, ...] | None, bins: Bins | None) -> Matching:
 
 
 def _list_text(attribute: Attribute) -> str:
-    """Its values, six of them at most."""
+    """Its values, at most six of them."""
     if attribute.matching == "code":
         return f"0 .. {attribute.size - 1}"
     return reprlib.repr(list(attribute.value_labels))

@@ -1,6 +1,6 @@
 """Intervals that cut a numeric column into values.
 
-Reads: edges, and labels where the text of the interval will not do.  Gives: Bins.
+Reads: edges, and labels where bins have names of their own.  Gives: Bins.
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
 
-from residualplanner._checks import value_text
+from residualplanner._checks import is_unicode, value_text
 from residualplanner.errors import DomainError
 
 
@@ -18,12 +18,12 @@ from residualplanner.errors import DomainError
 class Bins:
     """Intervals between neighboring edges, closed on the left and open on the right; the last is closed on both sides.
 
-    A number is compared with the edges as a 64-bit float.  An outermost edge may be infinite; an infinite number in the
-    records lies in no bin all the same.
+    A number is compared with the edges as a 64-bit float.  The outermost edges may be infinite, but an infinite number
+    in the records is in no bin.
 
     Attributes:
         edges: strictly increasing, one more than there are bins.
-        labels: one text per bin.
+        labels: one string per bin.
 
     Raises:
         DomainError: fewer than two edges, edges that are not numbers or do not increase, labels that do not fit or
@@ -50,11 +50,11 @@ class Bins:
 
     @property
     def labels_are_intervals(self) -> bool:
-        """Whether the labels are the texts of the intervals, and not names of their own."""
+        """Whether the labels are the intervals written out, and not names of their own."""
         return self.labels == _interval_texts(self.edges)
 
     def interval_text(self, first: int, last: int) -> str:
-        """The text of the interval that the bins ``first`` to ``last`` cover together.
+        """The interval that the bins ``first`` to ``last`` cover together, written out.
 
         Example:
             >>> Bins([0, 18, 65, 120]).interval_text(1, 2)
@@ -96,10 +96,10 @@ def _as_float(edge: float) -> float:
 def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:
     given = tuple(labels)
     if isinstance(labels, str) or not all(isinstance(label, str) for label in given):
-        raise DomainError("labels of bins must be a list of texts")
+        raise DomainError("labels of bins must be a list of strings")
     if len(set(given)) < len(given):
         raise DomainError("labels of bins must differ from one another")
-    broken = [label for label in given if any("\ud800" <= letter <= "\udfff" for letter in label)]
+    broken = [label for label in given if not is_unicode(label)]
     if broken:
         raise DomainError(f"the label {reprlib.repr(broken[0])} of a bin is not valid Unicode, which no file can hold")
     return tuple(str(label) for label in given)

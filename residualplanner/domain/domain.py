@@ -1,6 +1,6 @@
 """The schema of a table: its attributes in order.
 
-Reads: what the user declares, or the JSON this module wrote.  Gives: Domain.  Never sees a record.
+Reads: the user's declarations, or JSON from this module.  Gives: Domain.  Never sees a record.
 """
 
 import math
@@ -19,7 +19,7 @@ from residualplanner.errors import DomainError
 
 @dataclass(frozen=True, init=False, repr=False)
 class Domain:
-    """The attributes of a table, in order; two domains are equal when all their attributes are.
+    """The attributes of a table, in order; two domains are equal if all their attributes are.
 
     A domain without attributes is allowed: its only table is the number of records.
 
@@ -30,7 +30,7 @@ class Domain:
         attributes: in the order given.
 
     Raises:
-        DomainError: a name, size, label or bin that cannot be.
+        DomainError: an invalid name, size, label or bin.
 
     Example:
         >>> domain = Domain({"age": 85, "sex": ["F", "M"], "income": Bins([0, 10_000, 50_000, 200_000])})
@@ -46,7 +46,7 @@ class Domain:
         if not isinstance(mapping, Mapping):
             raise DomainError(
                 f"a domain is a mapping from attribute name to size, labels or bins, got {value_text(mapping)}; "
-                'declare what values there can be: Domain({"age": 85, "sex": ["F", "M"]}); take none from the records'
+                'declare the possible values: Domain({"age": 85, "sex": ["F", "M"]}); take none from the records'
             )
         attributes = tuple(_attribute(name, value) for name, value in mapping.items())
         object.__setattr__(self, "attributes", attributes)
@@ -80,16 +80,16 @@ class Domain:
         return f"Domain({', '.join(shown)})"
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
-        """Where the named attributes stand, in ascending order.
+        """The positions of the named attributes, ascending.
 
         Args:
-            names: attribute names in any order, none of them twice.
+            names: distinct attribute names in any order.
 
         Returns:
             Positions in the domain, ascending.
 
         Raises:
-            DomainError: a name is not in the domain, or comes twice.
+            DomainError: a name is not in the domain, or occurs twice.
 
         Example:
             >>> Domain({"age": 85, "sex": 2, "race": 5}).positions(("race", "age"))
@@ -105,16 +105,16 @@ class Domain:
             (2, 0)
         """
         if isinstance(names, str):
-            raise DomainError(f"a list of attribute names is needed, got the text {names!r}; write ({names!r},)")
+            raise DomainError(f"a list of attribute names is needed, got the string {names!r}; write ({names!r},)")
         given = list(names)
         found = self._positions(given)
         if len(set(found)) < len(found):
             twice = sorted({name for name in given if given.count(name) > 1})
-            raise DomainError(f"attributes {twice} come twice in {_list_text(given)}", attributes=twice)
+            raise DomainError(f"attributes {twice} occur twice in {_list_text(given)}", attributes=twice)
         return tuple(found)
 
     def cells(self, names: Iterable[str] | None = None) -> int:
-        """How many cells the table over the named attributes has, exactly, however many they are.
+        """The exact number of cells of the table over the named attributes, however large.
 
         Args:
             names: attribute names in any order; all attributes when omitted.
@@ -123,7 +123,7 @@ class Domain:
             The product of their sizes; 1 for no attributes.
 
         Raises:
-            DomainError: a name is not in the domain, or comes twice.
+            DomainError: a name is not in the domain, or occurs twice.
 
         Example:
             >>> Domain({f"a{i}": 10 for i in range(40)}).cells() == 10**40
@@ -133,7 +133,7 @@ class Domain:
         return math.prod(self.sizes[position] for position in positions)
 
     def to_json(self) -> dict[str, Any]:
-        """The domain as plain lists, mappings, numbers and texts; ``from_json`` is the inverse.
+        """The domain as plain lists, mappings, numbers and strings; ``from_json`` is the inverse.
 
         Example:
             >>> Domain({"sex": ["F", "M"]}).to_json()
@@ -146,7 +146,7 @@ class Domain:
         """The domain that ``to_json`` wrote.
 
         Args:
-            value: what ``to_json`` gave, or the same after a round trip through JSON.
+            value: from ``to_json``, perhaps after a round trip through JSON.
 
         Returns:
             An equal domain.
@@ -161,7 +161,7 @@ class Domain:
         if len(mapping) < len(attributes):
             names = [attribute.name for attribute in attributes]
             twice = sorted({name for name in names if names.count(name) > 1})
-            raise DomainError(f"domain: attributes {twice} come twice", attributes=twice)
+            raise DomainError(f"domain: attributes {twice} occur twice", attributes=twice)
         return cls(mapping)
 
     @cached_property
@@ -182,7 +182,7 @@ class Domain:
 def _attribute(name: str, value: int | Sequence[Label] | Bins | Attribute) -> Attribute:
     if isinstance(value, Attribute):
         if value.name != name:
-            message = f"attribute {value.name!r} stands under the name {name!r}; the two must be the same"
+            message = f"attribute {value.name!r} has the key {name!r}; the two must be the same"
             raise DomainError(message, attributes=[value.name])
         return value
     if isinstance(value, Bins):

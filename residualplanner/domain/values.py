@@ -1,7 +1,7 @@
-"""Codes of raw values: which of an attribute's values a record's entry is.
+"""The codes of raw values: the attribute's value that a record's entry stands for.
 
-Reads: an attribute and raw entries.  Gives: codes 0 .. size-1, or UNKNOWN or MISSING; what becomes of those two is the
-attribute's rule, applied elsewhere.
+Reads: an attribute and raw entries.  Gives: codes 0 .. size-1, or UNKNOWN or MISSING; the attribute's rules are applied
+to these elsewhere.
 
 The same entry gets the same code whatever container it came in.  ``None``, NaN, pandas' NA and NaT are missing.  Then:
 
@@ -10,11 +10,11 @@ the attribute   what matches
 =============== ====================================================================================================
 size, integers  integers; floats and decimals without a fraction (a null turns a column of integers into
                 floats), but no float so large that other integers are rounded to it: 2**53 and more in 64 bits;
-                text that is the integer's usual spelling: "7", "-3"; not "07", "+7", " 7", "7.0", "-0"
-text            the very same text, code point by code point; an integer whose spelling is that text, because
-                readers turn "1" into 1; so 1 and 1.0 match "1", and nothing but the text "01" matches "01"
-truth values    True and False; the text "true", "True", "TRUE", "false", "False", "FALSE"
-bins            finite numbers; text that is a number as programs write it, without spaces: "1500", "-2.5", "1e3"
+                strings that are the integer's usual spelling: "7", "-3"; not "07", "+7", " 7", "7.0", "-0"
+strings         the same string, code point by code point; an integer with that spelling, because readers turn "1"
+                into 1; so 1 and 1.0 match "1", and nothing but the string "01" matches "01"
+truth values    True and False; the strings "true", "True", "TRUE", "false", "False", "FALSE"
+bins            finite numbers; strings that are numbers as programs write them: "1500", "-2.5", "1e3"
 =============== ====================================================================================================
 
 True and False are not 1 and 0, bytes are not text, and dates match nothing.
@@ -33,9 +33,9 @@ from residualplanner._checks import FloatArray, IntArray
 from residualplanner.domain.attribute import Attribute, Label
 from residualplanner.domain.bins import Bins
 
-#: The code of an entry that is none of the attribute's values.
+#: The code of an entry that is not one of the attribute's values.
 UNKNOWN = -1
-#: The code of an entry that is not there.
+#: The code of an entry without a value.
 MISSING = -2
 
 #: Of 64-bit floats, Python's own.
@@ -71,7 +71,7 @@ def codes_of_values(attribute: Attribute, values: Sequence[object]) -> IntArray:
 
 
 def codes_of_numbers(attribute: Attribute, numbers: NDArray[np.number]) -> IntArray:
-    """The code of each number of a whole column at once, for every attribute but text and truth values.
+    """The codes of a whole column of numbers at once, for attributes with a size, integers or bins.
 
     Args:
         attribute: a size, integer labels or bins.
@@ -98,7 +98,7 @@ def codes_of_numbers(attribute: Attribute, numbers: NDArray[np.number]) -> IntAr
 
 
 def first_rounded_integer(kind: np.dtype[Any]) -> int:
-    """The least positive integer that a type of floats gives to several integers: it stands for the next one, too.
+    """The least positive integer to which a type of floats rounds another integer, the next one.
 
     Example:
         >>> first_rounded_integer(np.dtype(np.float64)) == 2**53, float(2**53) == float(2**53 + 1)
@@ -108,7 +108,7 @@ def first_rounded_integer(kind: np.dtype[Any]) -> int:
 
 
 def integer_range(attribute: Attribute) -> tuple[int, int] | None:
-    """The least and the largest integer that is one of the attribute's values; None where no integer is, or bins are.
+    """The least and the largest integer among the attribute's values; None for bins, and where there is none.
 
     Example:
         >>> integer_range(Attribute("grade", 5)), integer_range(Attribute("sex", labels=["F", "M"]))
@@ -130,8 +130,8 @@ def _codes_of_integers(attribute: Attribute, numbers: NDArray[np.integer]) -> In
     labels = np.array(attribute.labels, dtype=np.int64)
     order = np.argsort(labels)
     wanted = np.where(fits, numbers, 0).astype(np.int64)
-    place = np.minimum(np.searchsorted(labels[order], wanted), labels.size - 1)
-    codes = order[place]
+    nearest = np.minimum(np.searchsorted(labels[order], wanted), labels.size - 1)
+    codes = order[nearest]
     return np.where(fits & (labels[codes] == wanted), codes, UNKNOWN)
 
 
@@ -144,7 +144,7 @@ def _codes_in_bins(bins: Bins, numbers: FloatArray) -> IntArray:
 
 
 def _matcher(attribute: Attribute) -> Callable[[object], int]:
-    """The code of an entry that is there, for every attribute but bins."""
+    """The code of an entry that is not missing, for every attribute but bins."""
     if attribute.matching == "code":
         size = attribute.size
         return lambda value: _code_in_range(_integer_of(value), size)
@@ -170,7 +170,7 @@ def _is_missing(value: object) -> bool:
 
 
 def _plain_number(value: object) -> int | float | Decimal | None:
-    """The entry as Python's own number, or None; a truth value is none, nor is a time span, NumPy's integers or not."""
+    """The entry as a Python number, or None if it is no number; truth values and NumPy's time spans are not."""
     if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
         return int(value)
     if isinstance(value, np.floating):
@@ -193,7 +193,7 @@ def _integer_of(value: object) -> int | None:
 
 
 def _text_of(value: object) -> str | None:
-    """The text an entry means, or None."""
+    """The string an entry means, or None."""
     if isinstance(value, str):
         return str(value)
     number = _integer_of(value)
@@ -208,7 +208,7 @@ def _truth_of(value: object) -> bool | None:
 
 
 def _number_of(value: object) -> float:
-    """The float an entry means; infinity, which lies in no bin, where it means none."""
+    """The float an entry means; infinity, which is in no bin, where it means none."""
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         return math.inf
     number = value if isinstance(value, str) else _plain_number(value)

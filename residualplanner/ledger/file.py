@@ -1,7 +1,7 @@
-"""A file to which lines are appended, one process at a time, each forced to the disk.
+"""A file to which one process at a time appends lines, each forced to the disk.
 
 Reads: a path.  Gives: the bytes of the file, under a lock; OSError where the system cannot lock or write.
-POSIX's home: on a system without its locks, the first use says so.
+The home of POSIX locks: on a system without them, the first use says so.
 """
 
 import errno
@@ -33,16 +33,16 @@ class LockedFile:
     content: bytes
 
     def append(self, line: bytes) -> None:
-        """Write ``line`` at the end and force it to the disk: when this returns, it is there to stay.
+        """Write ``line`` at the end and force it to the disk: when this returns, the line is permanent.
 
-        If the system refuses to write all of it, what it has written is taken back.
+        If the system refuses to write all of it, the part that is written is removed again.
 
         Raises:
             BudgetError: the file would become too large.
             OSError: it cannot be written, or not be forced to the disk.
         """
         if len(self.content) + len(line) > SIZE_LIMIT:
-            raise BudgetError(f"the ledger is full: a file of {SIZE_LIMIT:,} bytes; begin another with what remains")
+            raise BudgetError(f"the ledger is full: a file of {SIZE_LIMIT:,} bytes; begin another with what is left")
         written = 0
         try:
             while written < len(line):
@@ -55,26 +55,21 @@ class LockedFile:
 
 @contextmanager
 def locked_file(path: Path, *, exclusive: bool) -> Iterator[LockedFile]:
-    """Open a file and lock it: alone, to write; or with other readers.
+    """Open a file and lock it, exclusively to write, or together with other readers.
 
     Raises:
         FileNotFoundError: there is no such file.
-        FileFormatError: it is a folder, a device or the like.
-        OSError: it cannot be opened, read, or locked; or another file took its place meanwhile.
+        FileFormatError: it is not a regular file.
+        OSError: it cannot be opened, read, or locked; or it was replaced meanwhile.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
-        raise FileFormatError("it is no ordinary file")
+        raise FileFormatError("it is not a regular file")
     handle = os.open(path, (os.O_RDWR | os.O_APPEND if exclusive else os.O_RDONLY) | _CLOSED_ON_EXEC)
     try:
-        _lock(handle, path, exclusive=exclusive)
-        try:
+        with _lock(handle, path, exclusive=exclusive):
             if not os.path.samestat(os.fstat(handle), os.stat(path)):
-                raise OSError(
-                    errno.EBUSY, "another file took its place while it was being opened; try again", str(path)
-                )
+                raise OSError(errno.EBUSY, "it was replaced while it was being opened; try again", str(path))
             yield LockedFile(handle, _content(handle))
-        finally:
-            _unlock(handle)  # closing would not do if the process was forked meanwhile
     finally:
         os.close(handle)
 
@@ -82,19 +77,16 @@ def locked_file(path: Path, *, exclusive: bool) -> Iterator[LockedFile]:
 def create_file(path: Path, line: bytes) -> None:
     """Make a new file of one line, forced to the disk.
 
-    A killed process leaves no file, or one without a whole line.
+    A killed process leaves no file, or one without a complete line.
 
     Raises:
-        FileExistsError: something is there already.
-        OSError: it cannot be made, or not be locked.
+        FileExistsError: the path exists already.
+        OSError: it cannot be made or locked.
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED_ON_EXEC, 0o666)
     try:
-        _lock(handle, path, exclusive=True)
-        try:
+        with _lock(handle, path, exclusive=True):
             LockedFile(handle, b"").append(line)
-        finally:
-            _unlock(handle)
     except BaseException:
         os.unlink(path)
         raise
@@ -106,7 +98,8 @@ def create_file(path: Path, line: bytes) -> None:
 _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 
 
-def _lock(handle: int, path: Path, *, exclusive: bool) -> None:
+@contextmanager
+def _lock(handle: int, path: Path, *, exclusive: bool) -> Iterator[None]:
     try:
         import fcntl
     except ImportError:
@@ -116,12 +109,10 @@ def _lock(handle: int, path: Path, *, exclusive: bool) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
     except OSError as error:
         raise OSError(error.errno, "cannot be locked; keep the ledger on a local disk", str(path)) from None
-
-
-def _unlock(handle: int) -> None:
-    import fcntl
-
-    fcntl.flock(handle, fcntl.LOCK_UN)
+    try:
+        yield
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)  # closing is not enough if the process was forked meanwhile
 
 
 def _content(handle: int) -> bytes:

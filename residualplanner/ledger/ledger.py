@@ -1,4 +1,4 @@
-"""The ledger: what a data set's releases have cost together, and whether another one may be made.
+"""The ledger: the total cost of a data set's releases, and whether another one may be made.
 
 Reads: exact privacy costs.  Gives: Ledger, in memory or in a file that is only ever appended to.
 Source: spec section 1: the costs of releases from the same records add up.
@@ -19,36 +19,34 @@ from residualplanner.ledger.lines import (
     LedgerAccount,
     LedgerEntry,
     LedgerTerms,
-    Notion,
     first_line,
     new_account,
     read_account,
     require_cost,
     require_hash,
-    require_notion,
     require_text,
 )
 from residualplanner.ledger.statements import after_failed_charge, after_failed_creation
-from residualplanner.privacy import Budget
+from residualplanner.privacy import Budget, Neighbors, Notion
 
 _NextEntry = Callable[[LedgerAccount], LedgerEntry]
 
 
 @final
 class Ledger:
-    """All that has been charged for releases from one data set, within one budget.
+    """All charges for releases from one data set, within one budget.
 
     ``Ledger(budget)`` lives in memory, in the process that made it.  `Ledger.create` and `Ledger.open` keep it in a
-    file, which any number of processes may share, and which survives being killed.
+    file, which any number of processes may use at once, and which survives a killed process.
 
     Args:
         budget: the most that all releases may cost together.
         data_set: the name its curator gives the data set.
-        neighbors: the notion all charges are for: "add-remove" or "replace".
-        records_per_person: how many records one person has at most; likewise the same for all charges.
+        neighbors: the notion of neighbors of all charges: "add-remove" or "replace".
+        records_per_person: how many records one person has at most, the same for all charges.
 
     Raises:
-        BudgetError: an argument is not what it can be.
+        BudgetError: an argument is invalid.
 
     Example:
         >>> from fractions import Fraction
@@ -73,10 +71,10 @@ class Ledger:
     def unlimited(
         cls, reason: str, *, data_set: str = "", neighbors: Notion = "add-remove", records_per_person: int = 1
     ) -> "Ledger":
-        """Begin a ledger in memory that adds up costs and refuses none, for a reason that it keeps.
+        """Begin a ledger in memory that adds up costs and refuses none, for a reason that it records.
 
         Raises:
-            BudgetError: there is no reason, or an argument is not what it can be.
+            BudgetError: there is no reason, or an argument is invalid.
         """
         return cls._of(_Memory(LedgerTerms(None, reason, data_set, neighbors, records_per_person)))
 
@@ -94,17 +92,17 @@ class Ledger:
         """Begin a ledger in a new file.
 
         Args:
-            path: of the file; a local disk is best, since others may not be able to lock it.
+            path: of the file; best on a local disk, since others may not support locks.
             budget: the most that all releases may cost together, or None for no limit.
             data_set: the name its curator gives the data set; nothing computed from the data.
-            neighbors: the notion all charges are for.
+            neighbors: the notion of neighbors of all charges.
             records_per_person: how many records one person has at most.
             reason: why there is no limit, where there is none.
 
         Raises:
-            BudgetError: an argument is not what it can be.
-            FileExistsError: there is something at ``path`` already.
-            OSError: the file cannot be made, or not be locked; a note of the error says whether the ledger is there.
+            BudgetError: an argument is invalid.
+            FileExistsError: ``path`` exists already.
+            OSError: the file cannot be made or locked; a note of the error says whether the ledger exists.
         """
         require_path("Ledger.create", path, 'Ledger.create("people.ledger", budget=zcdp(1), data_set="people")')
         terms, where = LedgerTerms(budget, reason, data_set, neighbors, records_per_person), Path(path).absolute()
@@ -113,7 +111,7 @@ class Ledger:
             create_file(where, first_line(terms))
             return cls.open(where)
         except FileExistsError:
-            raise FileExistsError(f"{path} is there already; open it, or name another file") from None
+            raise FileExistsError(f"{path} exists already; open it, or name another file") from None
         except FileNotFoundError:
             raise FileNotFoundError(f"the folder of {path} does not exist; make it first") from None
         except BaseException as error:
@@ -127,7 +125,7 @@ class Ledger:
         Raises:
             FileFormatError: a line was edited, removed, repeated or damaged; the message says which.
             FileNotFoundError: there is no such file.
-            OSError: it cannot be read, or not be locked.
+            OSError: it cannot be read or locked.
         """
         require_path("Ledger.open", path, 'Ledger.open("people.ledger")')
         return cls._of(_File(Path(path).absolute()))
@@ -149,7 +147,7 @@ class Ledger:
 
     @property
     def neighbors(self) -> Notion:
-        """The notion of neighbors that all charges are for."""
+        """The notion of neighbors of all charges."""
         return self._store.terms.neighbors
 
     @property
@@ -159,12 +157,12 @@ class Ledger:
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """All charges so far, also those of other processes."""
+        """All charges so far, those of other processes included."""
         return self._store.account().entries
 
     @property
     def spent(self) -> Fraction:
-        """The pcost of all charges together: exact, or rounded up where that has thousands of digits."""
+        """The total pcost of all charges: exact, or rounded up where that has thousands of digits."""
         return self._store.account().spent
 
     @property
@@ -174,7 +172,7 @@ class Ledger:
 
     @property
     def is_torn(self) -> bool:
-        """Whether the last line is not whole, because its writer was killed; see `settle`."""
+        """Whether the last line is incomplete, because its writer was killed; see `settle`."""
         return bool(self._store.account().torn)
 
     def charge(
@@ -182,7 +180,7 @@ class Ledger:
         cost: Fraction | int,
         plan_sha256: str,
         *,
-        neighbors: str,
+        neighbors: Notion,
         records_per_person: int = 1,
         label: str = "",
     ) -> LedgerEntry:
@@ -191,27 +189,27 @@ class Ledger:
         Args:
             cost: its exact pcost, > 0; one with thousands of digits is rounded up.
             plan_sha256: the hash of its plan.
-            neighbors: the notion the cost is for, which must be the ledger's.
+            neighbors: the notion of neighbors of the cost, which must be the ledger's.
             records_per_person: likewise.
-            label: what it is for, for people.
+            label: its purpose, for people.
 
         Returns:
-            The entry.  In a file, it is on the disk by then.
+            The entry, which in a file is on the disk by then.
 
         Raises:
-            BudgetError: it costs more than what remains, is for other neighbors, or is not exact and positive.
-            FileFormatError: the file is not as this library writes it, or its last line is torn.
+            BudgetError: the cost is more than what is left, is for other neighbors, or is not exact and positive.
+            FileFormatError: the file was not written by this library, or its last line is torn.
             OSError: the file cannot be locked or written; a note of the error says whether the charge counts.
 
         Guarantees: the charges of all processes and threads together never exceed the budget.
-        Cost: reads the file; some fifty microseconds an entry, and one forced write.
+        Cost: reads the file, some fifty microseconds an entry, and forces one write.
         """
         return self._store.append(self._charging(cost, plan_sha256, label, (neighbors, records_per_person)))
 
     def require_room(
-        self, cost: Fraction | int, plan_sha256: str, *, neighbors: str, records_per_person: int = 1, label: str = ""
+        self, cost: Fraction | int, plan_sha256: str, *, neighbors: Notion, records_per_person: int = 1, label: str = ""
     ) -> None:
-        """Raise what `charge` would raise of the same charge now, and charge nothing.
+        """Raise what the same `charge` would raise now, and charge nothing.
 
         Raises:
             BudgetError, FileFormatError, OSError: as `charge`.
@@ -229,19 +227,19 @@ class Ledger:
         """Say what a torn last line counts for; until then nothing more can be charged.
 
         Args:
-            cost: the pcost to count: that of the plan that was being measured, or when in doubt all that remains.
-            label: why.
+            cost: the pcost to count: that of the plan that was being measured, or in doubt all that is left.
+            label: the reason.
 
         Raises:
-            BudgetError: the last line is whole, or the cost is more than what remains.
-            FileFormatError: the file is not as this library writes it.
+            BudgetError: the last line is complete, or the cost is more than what is left.
+            FileFormatError: the file was not written by this library.
             OSError: the file cannot be locked or written.
         """
         exact, words = require_cost(cost), require_text("label", label)
 
         def next_entry(account: LedgerAccount) -> LedgerEntry:
             if not account.torn:
-                raise BudgetError("the last line of the ledger is whole; there is nothing to settle")
+                raise BudgetError("the last line of the ledger is complete; there is nothing to settle")
             return account.next_entry(exact, "", words)
 
         return self._store.append(next_entry)
@@ -253,22 +251,21 @@ class Ledger:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")
 
-    def _charging(self, cost: Fraction | int, plan_sha256: str, label: str, change: tuple[str, int]) -> _NextEntry:
-        """What makes the entry of a charge, for neighbors and records per person, if an account has room for it."""
+    def _charging(self, cost: Fraction | int, plan_sha256: str, label: str, change: tuple[Notion, int]) -> _NextEntry:
+        """The function that makes the entry of a charge; ``change``: the neighbors and the records per person."""
         exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
-        require_notion(*change)
-        terms = self._store.terms
-        if change != (terms.neighbors, terms.records_per_person):
+        neighbors, mine = Neighbors(*change), self._store.terms.protected
+        if neighbors != mine:
             raise BudgetError(
-                f"the ledger adds up costs for neighbors {terms.change}; this one is for {change[0]}, "
-                f"records per person: {change[1]}; costs for different neighbors do not add up"
+                f"the ledger adds up costs for {mine.words}; this one is for {neighbors.words}; costs for different "
+                "neighbors do not add up"
             )
 
         def next_entry(account: LedgerAccount) -> LedgerEntry:
             account.require_chargeable()
             if account.torn:
                 raise FileFormatError(
-                    "the last line is not whole: a run was killed while it was charged; say what that counts for, with "
+                    "the last line is incomplete: a run was killed while it was charged; say what it counts for, with "
                     "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
                 )
             return account.next_entry(exact, plan, words)
@@ -283,7 +280,7 @@ class Ledger:
 
 
 class _Store(Protocol):
-    """Where the account of a ledger is kept."""
+    """The place where the account of a ledger is kept."""
 
     @property
     def terms(self) -> LedgerTerms: ...
@@ -309,7 +306,7 @@ class _Memory:
         if os.getpid() != self._process:
             raise BudgetError(
                 "a ledger in memory can be charged only by the process that made it, since others spend from copies; "
-                "share one in a file, with Ledger.create(path, ...)"
+                "use one in a file, with Ledger.create(path, ...)"
             )
         with self._lock:
             entry = next_entry(self._account)
@@ -318,7 +315,7 @@ class _Memory:
 
 
 class _File:
-    """An account in a file, read anew each time, and never allowed to forget an entry that was seen."""
+    """An account in a file, read anew each time, and refused if an entry that was seen is missing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -356,7 +353,7 @@ class _File:
         number, seen = self._seen
         hashes = [new_account(account.terms).head, *(entry.sha256 for entry in account.entries)]
         if seen and (number >= len(hashes) or hashes[number] != seen):
-            raise FileFormatError("entries are gone that were there before; the file was replaced, or cut off")
+            raise FileFormatError("entries that were there before are missing; the file was replaced, or cut off")
         self._seen = (len(hashes) - 1, hashes[-1])
         return account
 

@@ -1,36 +1,34 @@
-"""What a ledger says, as lines of text that are chained by hashes.
+"""The lines of a ledger, chained by hashes.
 
 Reads: the bytes of a ledger.  Gives: LedgerAccount, or FileFormatError that names the line; and lines to append.
 
 Each line is canonical JSON and ends in a line feed: first the terms, then one line for each charge.  ``sha256`` of a
-line covers that of the line before.  What stands after the last line feed is torn: its writer was killed.  A torn line
-is never removed: settling it appends a tab and an entry to it, which makes it whole, and whose hash covers all of it.
+line covers that of the line before.  Bytes after the last line feed are a torn line: its writer was killed.  A torn
+line is never removed: settling it appends a tab and an entry, which completes it and whose hash covers all of it.
 """
 
 import hashlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 from residualplanner._checks import value_text
 from residualplanner._json import json_text, parse_json
 from residualplanner._words import short_text_down
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger.file import SIZE_LIMIT
-from residualplanner.privacy import Budget, Neighbors, claim_of_budget, require_discrete
+from residualplanner.privacy import Budget, Neighbors, Notion, claim_of_budget, require_discrete
 
 #: The longest line, in bytes.
 LINE_LIMIT = 2**15
-#: Numerators and denominators of more bits are rounded up to `KEPT_BITS` that count.
+#: Fractions with longer numerators or denominators are rounded up to `KEPT_BITS` significant bits.
 LONG_BITS, KEPT_BITS = 8192, 1024
 #: The longest label, reason or name of a data set, in characters.
 TEXT_LIMIT = 200
-
-Notion = Literal["add-remove", "replace"]
 
 _FORMAT = {"format": "residualplanner/ledger", "version": 1}
 _FIRST = {"budget", "data_set", "format", "neighbors", "reason", "records_per_person", "sha256", "version"}
@@ -42,7 +40,7 @@ _TAB = b"\t"
 
 @dataclass(frozen=True, slots=True)
 class LedgerTerms:
-    """What a ledger is for.
+    """The terms of a ledger, which never change.
 
     Attributes:
         budget: the most that all charges may cost together; None for no limit.
@@ -52,7 +50,7 @@ class LedgerTerms:
         records_per_person: how many records one person has at most.
 
     Raises:
-        BudgetError: one of these is not what it can be.
+        BudgetError: one of these is invalid.
     """
 
     budget: Budget | None
@@ -68,17 +66,17 @@ class LedgerTerms:
         require_text("data_set", self.data_set)
         if (self.budget is None) != bool(self.reason.strip()):
             raise BudgetError("a ledger has either a budget or a reason for having none; give one of them")
-        require_notion(self.neighbors, self.records_per_person)
+        _ = self.protected  # raises if there are no such neighbors
 
     def require_discrete(self) -> None:
-        """Raise BudgetError if the budget does not hold for discrete noise, which is what releases have."""
+        """Raise BudgetError if the budget does not hold for discrete noise, the noise of releases."""
         if self.budget is not None:
             require_discrete(self.budget)
 
     @property
-    def change(self) -> str:
-        """What may differ between neighbors, in words."""
-        return f"{self.neighbors}, records per person: {self.records_per_person}"
+    def protected(self) -> Neighbors:
+        """The neighbors of all charges."""
+        return Neighbors(self.neighbors, self.records_per_person)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +87,8 @@ class LedgerEntry:
         sequence: its number, from 1.
         cost: the privacy cost (pcost) that it counts for, exact; rho-zCDP has pcost 2 * rho.
         plan_sha256: the hash of the plan that was measured; empty where a torn line was settled.
-        label: what it was for, in words.
-        sha256: the hash of this line and of all before.
+        label: its purpose, in words.
+        sha256: the hash of this line and all lines before it.
     """
 
     sequence: int
@@ -105,11 +103,11 @@ class LedgerAccount:
     """A ledger at one moment.
 
     Attributes:
-        terms: what it is for.
-        head: the hash of its last whole line.
+        terms: of the ledger.
+        head: the hash of its last complete line.
         entries: its charges.
-        spent: what they cost together: exact, or rounded up where that has thousands of digits.
-        torn: what stands after the last whole line.
+        spent: their total cost: exact, or rounded up where that has thousands of digits.
+        torn: the bytes after the last complete line.
     """
 
     terms: LedgerTerms
@@ -124,7 +122,7 @@ class LedgerAccount:
         return None if self.terms.budget is None else self.terms.budget.pcost_exact - self.spent
 
     def require_chargeable(self) -> None:
-        """Raise BudgetError if the budget does not hold for discrete noise: files of older versions may have such."""
+        """Raise BudgetError if the budget does not hold for discrete noise, as in files of older versions."""
         budget = self.terms.budget
         if budget is None or "discrete" in budget.proved_for:
             return
@@ -135,25 +133,19 @@ class LedgerAccount:
         )
 
     def next_entry(self, cost: Fraction, plan_sha256: str, label: str) -> LedgerEntry:
-        """The entry that charges ``cost``, or BudgetError if that is more than what remains."""
+        """The entry that charges ``cost``; BudgetError if that is more than what is left."""
         total = shortened(self.spent + cost)
         budget = self.terms.budget
         if budget is not None and not total <= budget.pcost_exact:
             left = shown(budget.pcost_exact - self.spent)
-            neighbors = Neighbors(self.terms.neighbors, self.terms.records_per_person)
-            limit = claim_of_budget(budget, neighbors, noise="discrete")
+            limit = claim_of_budget(budget, self.terms.protected, noise="discrete")
             raise BudgetError(f"the ledger has pcost {left} left of {limit.statement}; this costs {shown(cost)}")
-        fields = {
-            "cost": _cost_text(cost),
-            "label": label,
-            "plan_sha256": plan_sha256,
-            "sequence": len(self.entries) + 1,
-        }
+        entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
         prefix = self.torn + _TAB if self.torn else b""
-        return LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, _chained(self.head, prefix, fields))
+        return replace(entry, sha256=_chained(self.head, prefix, _entry_fields(entry)))
 
     def bytes_of(self, entry: LedgerEntry) -> bytes:
-        """What to append for the next entry."""
+        """The bytes to append for the next entry."""
         return (_TAB if self.torn else b"") + _entry_line(entry)
 
     def with_entry(self, entry: LedgerEntry) -> "LedgerAccount":
@@ -179,14 +171,16 @@ def read_account(content: bytes) -> LedgerAccount:
         FileFormatError: it is too large, a line is not the one that was written, or the budget is overspent.
     """
     if len(content) > SIZE_LIMIT:
-        raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this is none")
+        raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this file is longer")
     end = content.find(b"\n")
     if end < 0:
-        raise FileFormatError("line 1 is not whole: no ledger, or one to which nothing was charged; create it again")
+        raise FileFormatError(
+            "line 1 is incomplete: not a ledger, or one to which nothing was charged; create it again"
+        )
     account = new_account(_terms_of(content[:end]))
     whole = content.rfind(b"\n") + 1
     entries, head, spent = [], account.head, Fraction(0)
-    # One line at a time: a file of empty ones has 64 million, and is refused at the first.
+    # One line at a time: a file may have 64 million empty lines, and is refused at the first.
     for number, line in enumerate(_lines(content[end + 1 : whole]), start=2):
         entry = _entry_of(line, number, head)
         entries.append(entry)
@@ -199,7 +193,7 @@ def read_account(content: bytes) -> LedgerAccount:
 
 
 def _lines(content: bytes) -> Iterator[bytes]:
-    """The lines of bytes that end in a line feed, without it."""
+    """The lines of ``content``, each without its line feed."""
     start = 0
     while start < len(content):
         end = content.index(b"\n", start)
@@ -208,7 +202,7 @@ def _lines(content: bytes) -> Iterator[bytes]:
 
 
 def shortened(exact: Fraction) -> Fraction:
-    """The number itself, or one not below it that has fewer digits, if it has thousands.
+    """The number itself, or a number not below it with fewer digits where it has thousands.
 
     Example:
         >>> shortened(Fraction(1, 3))
@@ -220,9 +214,9 @@ def shortened(exact: Fraction) -> Fraction:
     numerator, denominator = exact.numerator, exact.denominator
     if max(numerator.bit_length(), denominator.bit_length()) <= LONG_BITS:
         return exact
-    places = min(KEPT_BITS + denominator.bit_length() - numerator.bit_length(), LONG_BITS // 2)
-    places = max(places, 0)
-    return Fraction(-((-numerator << places) // denominator), 1 << places)
+    shift = min(KEPT_BITS + denominator.bit_length() - numerator.bit_length(), LONG_BITS // 2)
+    shift = max(shift, 0)
+    return Fraction(-((-numerator << shift) // denominator), 1 << shift)
 
 
 def shown(exact: Fraction) -> str:
@@ -232,7 +226,7 @@ def shown(exact: Fraction) -> str:
 
 
 def require_text(name: str, value: object) -> str:
-    """Return a short printable text, or raise BudgetError."""
+    """Return a short printable string, or raise BudgetError."""
     if not isinstance(value, str) or len(value) > TEXT_LIMIT or not value.isprintable():
         raise BudgetError(f"a ledger's {name} must be one line of printable text, at most {TEXT_LIMIT} characters")
     return value
@@ -243,16 +237,6 @@ def require_hash(value: object) -> str:
     if not isinstance(value, str) or not _HASH.fullmatch(value):
         raise BudgetError("a plan is charged by its SHA-256, as 64 hexadecimal digits in lower case")
     return value
-
-
-def require_notion(neighbors: object, records_per_person: object) -> None:
-    """Raise BudgetError unless these say which data sets are neighbors."""
-    if neighbors not in get_args(Notion):
-        raise BudgetError(f"neighbors must be one of {list(get_args(Notion))}, got {value_text(neighbors)}")
-    if type(records_per_person) is not int or not 1 <= records_per_person <= 10**6:
-        raise BudgetError(
-            f"records_per_person must be an integer from 1 to 1,000,000, got {value_text(records_per_person)}"
-        )
 
 
 def require_cost(cost: object) -> Fraction:
@@ -268,10 +252,6 @@ def _chained(previous: str, torn: bytes, fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(previous.encode("ascii") + torn + json_text(dict(fields))).hexdigest()
 
 
-def _cost_text(cost: Fraction) -> str:
-    return f"{cost.numerator}/{cost.denominator}"
-
-
 def _terms_fields(terms: LedgerTerms) -> dict[str, Any]:
     return {
         **_FORMAT,
@@ -283,25 +263,24 @@ def _terms_fields(terms: LedgerTerms) -> dict[str, Any]:
     }
 
 
+def _entry_fields(entry: LedgerEntry) -> dict[str, Any]:
+    """The fields of an entry's line but its hash."""
+    cost = f"{entry.cost.numerator}/{entry.cost.denominator}"
+    return {"cost": cost, "label": entry.label, "plan_sha256": entry.plan_sha256, "sequence": entry.sequence}
+
+
 def _entry_line(entry: LedgerEntry) -> bytes:
-    fields = {
-        "cost": _cost_text(entry.cost),
-        "label": entry.label,
-        "plan_sha256": entry.plan_sha256,
-        "sequence": entry.sequence,
-        "sha256": entry.sha256,
-    }
-    return json_text(fields) + b"\n"
+    return json_text(_entry_fields(entry) | {"sha256": entry.sha256}) + b"\n"
 
 
 def _fields_of(line: bytes, number: int, names: set[str]) -> dict[str, Any]:
-    """The fields of a line, which are not believed yet."""
+    """The fields of a line, still unchecked."""
     if len(line) > LINE_LIMIT:
         raise FileFormatError(f"line {number} is longer than any that this library writes")
     try:
         fields = parse_json(line.decode("ascii"))
     except (FileFormatError, UnicodeDecodeError):
-        raise FileFormatError(f"line {number} is no line of a ledger: damaged, or edited") from None
+        raise FileFormatError(f"line {number} is not a line of a ledger: damaged, or edited") from None
     if not isinstance(fields, dict) or set(fields) != names:
         raise FileFormatError(f"line {number} does not have the fields {sorted(names)}")
     return fields
@@ -310,11 +289,13 @@ def _fields_of(line: bytes, number: int, names: set[str]) -> dict[str, Any]:
 def _terms_of(line: bytes) -> LedgerTerms:
     fields = _fields_of(line, 1, _FIRST)
     if {name: fields[name] for name in _FORMAT} != _FORMAT:
-        raise FileFormatError("line 1 is not that of a ledger of version 1; it needs another version of this library")
-    told = {name: fields[name] for name in ("reason", "data_set", "neighbors", "records_per_person")}
+        raise FileFormatError(
+            "line 1 is not that of a ledger of version 1; read it with another version of this library"
+        )
+    stated = {name: fields[name] for name in ("reason", "data_set", "neighbors", "records_per_person")}
     try:
         budget = None if fields["budget"] is None else Budget.from_json(fields["budget"])
-        terms = LedgerTerms(budget, **told)
+        terms = LedgerTerms(budget, **stated)
     except (BudgetError, FileFormatError) as error:
         raise FileFormatError(f"line 1: {error}") from None
     if first_line(terms) != line + b"\n":
@@ -323,7 +304,7 @@ def _terms_of(line: bytes) -> LedgerTerms:
 
 
 def _entry_of(line: bytes, number: int, head: str) -> LedgerEntry:
-    """The entry in a line; what stands before a tab was torn, and settled by the entry behind it."""
+    """The entry in a line; the part before a tab was torn, and settled by the entry after it."""
     prefix, tab, text = line.rpartition(_TAB)
     fields = _fields_of(text, number, _ENTRY)
     if type(fields["sequence"]) is not int or fields["sequence"] != number - 1:
@@ -339,8 +320,8 @@ def _entry_of(line: bytes, number: int, head: str) -> LedgerEntry:
         exact = require_cost(Fraction(cost))
     except BudgetError as error:
         raise FileFormatError(f"line {number}: {error}") from None
-    told = {name: value for name, value in fields.items() if name != "sha256"}
-    entry = LedgerEntry(number - 1, exact, plan, label, _chained(head, prefix + tab, told))
+    stated = {name: value for name, value in fields.items() if name != "sha256"}
+    entry = LedgerEntry(number - 1, exact, plan, label, _chained(head, prefix + tab, stated))
     if _entry_line(entry) != text + b"\n":
         raise FileFormatError(f"line {number} was edited, or one before it was: it does not fit its hash")
     return entry

@@ -1,10 +1,15 @@
-"""The gate between records and releases: counts, noise, and the files that hold what was measured."""
+"""The gate between records and releases: counts, noise, and the files that hold the noisy answers.
+
+Reads: a plan, confidential records, perhaps a ledger.  Gives: `Measurement`, all that ever leaves.
+Protocol: everything that can be decided without a record is checked, the exact cost is charged, then records are read;
+`require_measurable` stops before the charge.  Whatever is raised after it leads to no record and says what was charged.
+Equations: spec (34) to (36) and (44) for discrete noise, (7) and (26) for continuous; paper Algorithms 1 and 3.
+"""
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.measurement.files import load_measurement, noise_from_json, noise_to_json
 from residualplanner.measurement.measure import BATCH_CELLS, measure, require_measurable
-from residualplanner.measurement.measurement import Measurement
-from residualplanner.measurement.noise_record import NoiseRecord
+from residualplanner.measurement.measurement import Measurement, load_measurement
+from residualplanner.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
 from residualplanner.sources import CsvFile, Progress
 
 __all__ = [

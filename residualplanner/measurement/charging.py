@@ -1,39 +1,34 @@
-"""What a plan's measurement charges to a ledger.
+"""Charging a plan's measurement to a ledger.
 
 Reads: a ledger, a plan, the exact cost of measuring it.  Gives: LedgerEntry.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TypedDict
+from typing import TypeVar
 
 from residualplanner.errors import BudgetError
-from residualplanner.ledger import Ledger, LedgerEntry, Notion
+from residualplanner.ledger import TEXT_LIMIT, Ledger, LedgerEntry
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.privacy import claim_of_budget
 
-
-class _Words(TypedDict):
-    """What a charge is for."""
-
-    neighbors: Notion
-    records_per_person: int
-    label: str
+T = TypeVar("T")
 
 
 def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction) -> LedgerEntry:
     """Charge the exact cost of measuring a plan.
 
     Raises:
-        BudgetError: ``ledger`` is no ledger, is for other neighbors, or has less than that left.
-        FileFormatError: the ledger's file is not as this library writes it, or its last line is torn.
+        BudgetError: ``ledger`` is not a ledger, is for other neighbors, or has less than that left.
+        FileFormatError: the ledger's file was not written by this library, or its last line is torn.
         OSError: the ledger's file cannot be locked or written.
     """
-    return _require_ledger(ledger).charge(cost, plan_hash(plan), **_words_of(plan))
+    return _of_plan(_require_ledger(ledger).charge, plan, cost)
 
 
 def require_room_for_plan(ledger: Ledger, plan: Plan, cost: Fraction) -> None:
     """Raise what `charge_plan` would raise now, and charge nothing."""
-    _require_ledger(ledger).require_room(cost, plan_hash(plan), **_words_of(plan))
+    _of_plan(_require_ledger(ledger).require_room, plan, cost)
 
 
 def _require_ledger(ledger: Ledger) -> Ledger:
@@ -42,13 +37,16 @@ def _require_ledger(ledger: Ledger) -> Ledger:
     return ledger
 
 
-def _words_of(plan: Plan) -> _Words:
-    """What an entry says of a plan besides its cost and its hash."""
+def _of_plan(charge: Callable[..., T], plan: Plan, cost: Fraction) -> T:
+    """Call a ledger's method with the cost of measuring a plan and the words for the entry."""
     count = len(plan.workload)
     statement = claim_of_budget(plan.budget, plan.neighbors, noise="discrete").statement
     label = f"{count:,} {'table' if count == 1 else 'tables'}, planned for {statement}"
-    return {
-        "neighbors": plan.neighbors.notion,
-        "records_per_person": plan.neighbors.records_per_person,
-        "label": label[:200],
-    }
+    neighbors = plan.neighbors
+    return charge(
+        cost,
+        plan_hash(plan),
+        neighbors=neighbors.notion,
+        records_per_person=neighbors.records_per_person,
+        label=label[:TEXT_LIMIT],
+    )

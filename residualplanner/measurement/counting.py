@@ -1,8 +1,8 @@
-"""Exact counts of every set of attributes, from as few tables as the records must be read for.
+"""Exact counts of every set of attributes, of which as few as possible are counted from the records.
 
 Reads: confidential counts, through a source.  Gives: one array of counts per group of sets, for this layer alone.
 
-Only sets that are part of no other set are counted.  Every other table is the sum of a larger one over one attribute.
+Only sets that are contained in no other are counted.  Every other table is the sum of a larger one over one attribute.
 """
 
 import math
@@ -21,17 +21,17 @@ from residualplanner.workload import AttributeSets, Closure
 CELL_LIMIT = 2**31
 #: How many cells of larger tables are summed at a time.
 _CHUNK = 2**20
-#: Stands where counts are not there yet, or no longer needed.
+#: In the place of counts that are not known yet, or no longer needed.
 NOTHING: IntArray = frozen(np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Parents:
-    """For every set of a closure one that is larger by one attribute.
+    """For every set of a closure another that is larger by one attribute.
 
     Attributes:
         parent (m,): the number of the larger set; -1 where there is none, and the set is maximal.
-        axis (m,): which attribute of the larger set is the one more.
+        axis (m,): the index of the additional attribute in the larger set.
     """
 
     parent: NDArray[np.int64]
@@ -39,7 +39,7 @@ class Parents:
 
     @property
     def is_maximal(self) -> NDArray[np.bool_]:
-        """Which sets are part of no other, (m,)."""
+        """Which sets are contained in no other, (m,)."""
         return self.parent < 0
 
 
@@ -75,16 +75,16 @@ def count_tables(
         closure: the sets of attributes.
         groups: the same sets by the bases of their attributes.
         family: from `parents`; the maximal sets are counted.
-        progress: called with the number of tables counted and their total.
+        progress: called with the number of tables counted so far and their total.
 
     Raises:
         DataError: the records do not fit the schema.
     """
     counted = [members[family.is_maximal[members]] for members in groups.members]
-    asked = [number for number, members in enumerate(counted) if len(members)]
-    found = source.count([rows_of(closure, counted[number]) for number in asked], progress=progress)
+    wanted = [number for number, members in enumerate(counted) if len(members)]
+    found = source.count([rows_of(closure, counted[number]) for number in wanted], progress=progress)
     tables = [NOTHING] * len(counted)
-    for number, table in zip(asked, found, strict=True):
+    for number, table in zip(wanted, found, strict=True):
         tables[number] = table
     found = []  # so that a table that is copied below is not held twice
     for number, members in enumerate(groups.members):
@@ -110,7 +110,7 @@ def require_cells(groups: BasisGroups) -> None:
     if cells > CELL_LIMIT:
         raise WorkloadError(
             f"too large: the tables to measure have {cells:,} cells, the limit is {CELL_LIMIT:,}; "
-            "ask for a lower order, or only for small tables with max_cells="
+            "choose a lower order, or only small tables with max_cells="
         )
 
 
@@ -123,17 +123,17 @@ def _sum_down(tables: list[IntArray], groups: BasisGroups, family: Parents) -> N
     starts = np.flatnonzero(np.diff(keys[by_key], prepend=-1))
     for same in reversed(np.split(children[by_key], starts[1:]) if len(children) else []):
         larger = family.parent[same]
-        place = tables[groups.group[same[0]]]
+        target = tables[groups.group[same[0]]]
         _sum_over_axis(
-            tables[groups.group[larger[0]]], groups.row[larger], int(family.axis[same[0]]), place, groups.row[same]
+            tables[groups.group[larger[0]]], groups.row[larger], int(family.axis[same[0]]), target, groups.row[same]
         )
 
 
 def _sum_over_axis(
-    larger: IntArray, larger_rows: NDArray[np.int64], axis: int, place: IntArray, rows: NDArray[np.int64]
+    larger: IntArray, larger_rows: NDArray[np.int64], axis: int, target: IntArray, rows: NDArray[np.int64]
 ) -> None:
-    """Sum some tables of ``larger`` (g, n_1, .., n_k) over one axis, and put them into the ``rows`` of ``place``."""
+    """Sum some tables of ``larger`` (g, n_1, .., n_k) over one axis, and store them in the ``rows`` of ``target``."""
     step = max(1, _CHUNK // math.prod(larger.shape[1:]))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        place[rows[part]] = larger[larger_rows[part]].sum(axis=1 + axis)
+        target[rows[part]] = larger[larger_rows[part]].sum(axis=1 + axis)

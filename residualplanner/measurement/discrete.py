@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.discrete_gaussian import ByteSource, Scales, draw_arrays, draw_flat
 from residualplanner.kron import Scratch
-from residualplanner.measurement.answers import IntegerResiduals, residual_count
+from residualplanner.measurement.answers import AnswerLayout, IntegerResiduals
 from residualplanner.measurement.counting import NOTHING
 from residualplanner.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
 from residualplanner.measurement.precision import gamma2_ratio
@@ -48,15 +48,15 @@ def integer_answers(
     *,
     progress: Progress | None = None,
 ) -> IntegerResiduals:
-    """What the base mechanisms answer for all sets.
+    """The answers of the base mechanisms for all sets.
 
     Args:
-        tables: the counts of each group, which are let go on the way, since they are large.
+        tables: the counts of each group, which are released on the way, since they are large.
         groups: the sets by the bases of their attributes.
         precision (m,): of every set's noise.
         divisors: of each group, from `lattice_divisors`.
         source: of random bytes.
-        progress: called with the number of tables done and their total.
+        progress: called with the number of tables done so far and their total.
 
     Raises:
         NoiseError: the random bytes or the machine's arithmetic failed a check.
@@ -79,7 +79,7 @@ def integer_answers(
                 records=most,
                 width=width[number],
                 scratch=scratch,
-                out=store.place(piece),
+                out=store.output(piece),
             )
             store.put(piece, answers)
             if piece.last == len(groups.members[piece.group]):
@@ -91,24 +91,24 @@ def integer_answers(
 
 
 class _Store:
-    """Where answers are put together: int64 for all that fit, Python integers for groups that do not."""
+    """Where answers are collected: int64 for all that fit, Python integers for groups that do not."""
 
     def __init__(self, groups: BasisGroups, divisors: tuple[int, ...], width: list[Width]) -> None:
-        self._groups, self._divisors, self._width = groups, divisors, width
-        self._flat: IntArray = np.zeros(residual_count(groups), dtype=np.int64)
+        self._layout, self._divisors, self._width = AnswerLayout(groups), divisors, width
+        self._flat: IntArray = np.zeros(self._layout.count, dtype=np.int64)
         self._wide: dict[int, NDArray[Any]] = {}
-        self._start, self._block = 0, NOTHING
+        self._block: NDArray[Any] = NOTHING
 
-    def place(self, piece: Piece) -> NDArray[Any]:
-        """Where the answers of a piece go; pieces come in order."""
+    def output(self, piece: Piece) -> NDArray[Any]:
+        """The array for the answers of a piece; pieces come in order."""
         if piece.first == 0:
-            self._block = self._int64_block(piece.group)
+            self._block = self._layout.part(self._flat, piece.group)
             if self._width[piece.group] is Width.PYTHON:
                 self._block = np.zeros(self._block.shape, dtype=object)
         return self._block[piece.first : piece.last]
 
     def put(self, piece: Piece, answers: NDArray[Any]) -> None:
-        """Take the answers of a piece, which may be in their place already."""
+        """Store the answers of a piece, which may be the array that `output` gave."""
         if answers.dtype != self._block.dtype:
             self._block = self._block.astype(object)
         self._block[piece.first : piece.last] = answers
@@ -116,27 +116,22 @@ class _Store:
             self._finish(piece.group)
 
     def answers(self) -> IntegerResiduals:
-        return IntegerResiduals(self._groups, self._divisors, frozen(self._flat), self._wide)
+        return IntegerResiduals(self._layout.groups, self._divisors, frozen(self._flat), self._wide)
 
     def _finish(self, group: int) -> None:
-        """Store Python integers as int64 where all of a group fit, so that the type tells nothing but the answers."""
-        place = self._int64_block(group)
-        if self._block.dtype != place.dtype:
+        """Store Python integers as int64 where all of a group fit, so that the type depends on the answers only."""
+        narrow = self._layout.part(self._flat, group)
+        if self._block.dtype != narrow.dtype:
             try:
-                place[...] = self._block
+                narrow[...] = self._block
             except OverflowError:
-                place[...] = 0
+                narrow[...] = 0
                 self._wide[group] = frozen(self._block)
-        self._start += place.size
         self._block = NOTHING
-
-    def _int64_block(self, group: int) -> IntArray:
-        shape = (len(self._groups.members[group]), *self._groups.answer_shapes[group])
-        return self._flat[self._start : self._start + math.prod(shape)].reshape(shape)
 
 
 def _batches(groups: BasisGroups, width: list[Width]) -> Iterator[list[Piece]]:
-    """All tables in order, cut into pieces, the pieces collected until there is enough to draw noise for."""
+    """All tables in order, in batches of pieces with enough cells to draw noise for."""
     batch: list[Piece] = []
     cells = 0
     for group, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
@@ -161,7 +156,7 @@ def _drawn_ahead(
 ) -> Iterator[tuple[list[Piece], list[NDArray[Any]]]]:
     """All batches in order with their noise, which threads draw ahead, as it does not depend on the counts.
 
-    Bits of a test are given out in order, so no two threads may ask for them.
+    Test bits are a sequence, so only one thread may read them.
     """
 
     def draw(batch: list[Piece]) -> list[NDArray[Any]]:
@@ -198,7 +193,7 @@ def _noise(
     sizes: list[int] = []
     for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
         wanted = precision[groups.members[group][first:last]]
-        starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones that follow one another are drawn as one
+        starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones in succession are drawn together
         ratios += [gamma2_ratio(divisors[group], w) for w in wanted[starts].tolist()]
         sizes += (size * np.diff(starts, append=last - first)).tolist()
     scales = Scales.of_ratios(*zip(*ratios, strict=True))

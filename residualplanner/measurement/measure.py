@@ -1,4 +1,4 @@
-"""The gate: the only function that sees records, and the noise that lets what it returns be seen.
+"""The gate: the only function that sees records, and adds the noise with which its answers may be published.
 
 Reads: a plan, confidential records.  Gives: Measurement.
 """
@@ -17,7 +17,7 @@ from residualplanner._words import suggestion
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError
 from residualplanner.ledger import Ledger, charged_text
-from residualplanner.measurement.answers import FloatResiduals, residual_count
+from residualplanner.measurement.answers import AnswerLayout, FloatResiduals
 from residualplanner.measurement.charging import charge_plan, require_room_for_plan
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
 from residualplanner.measurement.discrete import integer_answers
@@ -49,35 +49,34 @@ def measure(
     """Count the records and add the plan's noise: every call spends the plan's privacy budget once more.
 
     Args:
-        plan: what to measure.
+        plan: the sets of attributes to measure, and their noise.
         data: the records: code array, data frame (of Dask, Ibis and PySpark too), path to a CSV or Parquet file or to a
             folder of Parquet files, `CsvFile`, or ready counts.
         noise: "discrete": discrete Gaussian noise, exact in distribution, from the operating system's random bits;
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.
-        ledger: what the cost is charged to, before the first record is counted; a failure after that keeps the charge.
-        progress: called with the number of steps done and their total, which the plan alone decides: one for each table
-            that is counted, one for each that gets noise.
+        ledger: it is charged the cost before the first record is counted; a failure after that keeps the charge.
+        progress: called with the number of steps done and their total, which depend on the plan alone: one for each
+            table that is counted, and one for each that gets noise.
 
     Returns:
-        The noisy answers.  They hold neither the number of records nor where these came from.
+        The noisy answers.  They contain neither the number of records nor their origin.
 
     Raises:
-        ArgumentError: ``plan`` is no plan.
-        BudgetError: ``noise`` or ``seed`` is not what it can be; the plan's budget was stated for continuous noise and
-            does not hold for discrete noise; the exact cost of the noise exceeds the budget, or the ledger has not
-            enough left.
+        ArgumentError: ``plan`` is not a plan.
+        BudgetError: ``noise`` or ``seed`` is invalid; the plan's budget was stated for continuous noise and does not
+            hold for discrete noise; the exact cost of the noise exceeds the budget, or what the ledger has left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         WorkloadError: the tables are too large to hold.
-        ResourceError: there is less memory than measuring needs, or Spark sends less than it may have to: told before
-            the charge; or memory ran out all the same.
-        DataError: the records do not fit the schema; no noise has been drawn.  Columns that are missing or of a type
-            that holds no value of theirs, and lines of a CSV file that are no records, are told before the charge.
+        ResourceError: there is less memory than measuring needs, or Spark's limit on results is too low, both found
+            before the charge; or memory ran out all the same.
+        DataError: the records do not fit the schema; no noise has been drawn.  Columns that are missing or of an
+            impossible type, and lines of a CSV file that are not records, are found before the charge.
         NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
         UnexpectedError: a defect.
 
-    What is raised after the charge, interrupts and errors of ``progress`` included, has a note that says what was
-    charged, and leads to no record: it has no traceback but that of this function.
+    Whatever is raised after the charge, interrupts and errors of ``progress`` included, has a note that says what was
+    charged, and leads to no record: its traceback is that of this function alone.
 
     Guarantees: zCDP at half the exact cost that the result states, which is at most the plan's rho, for neighbors as
         the plan says.
@@ -98,15 +97,15 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
     """Check what `measure` checks before it opens the records and charges the ledger; nothing is charged or read.
 
     Args:
-        plan: what is to be measured, with discrete noise.
-        ledger: what the cost is to be charged to.
+        plan: to be measured with discrete noise.
+        ledger: to be charged the cost.
 
     Returns:
         The exact pcost that measuring will have.
 
     Raises:
-        BudgetError: the budget does not hold for discrete noise; the exact cost exceeds it, or the ledger has less
-            than that left.
+        BudgetError: the budget does not hold for discrete noise; the exact cost exceeds it, or what the ledger has
+            left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or read.
         WorkloadError: the tables are too large to hold.
         ResourceError: there is less memory than measuring needs.
@@ -147,36 +146,34 @@ def residual_values(
     *,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """What ``mechanism`` answers for all sets, in the order of `FloatResiduals`.
+    """The answers of ``mechanism`` for all sets, in the order of `FloatResiduals`.
 
     Args:
         mechanism: answers for a stack of tables.
-        tables: the counts of each group, which are let go on the way, since they are large.
+        tables: the counts of each group, which are released on the way, since they are large.
         groups: the sets by the bases of their attributes.
         noise_variance (m,): of every set, in counts squared.
-        progress: called with the number of tables done and their total.
+        progress: called with the number of tables done so far and their total.
     """
-    values = np.empty(residual_count(groups))
-    done, start = 0, 0
+    layout, done = AnswerLayout(groups), 0
+    values = np.empty(layout.count)
     for number, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
         counts, tables[number] = tables[number], NOTHING
-        answer_shape = groups.answer_shapes[number]
-        stop = start + math.prod(answer_shape) * len(members)
-        answers = values[start:stop].reshape(len(members), *answer_shape)
+        answers = layout.part(values, number)
         step = max(1, BATCH_CELLS // math.prod(shape))
         for first, last in pairwise([*range(0, len(members), step), len(members)]):
             part = slice(first, last)
             mechanism(groups.bases[number], counts[part], noise_variance[members[part]], answers[part])
             if progress is not None:
                 progress(done + last, len(groups.group))
-        done, start = done + len(members), stop
+        done += len(members)
     return values
 
 
 def _measured(
     plan: Plan, data: object, noise: str, seed: int | None, ledger: Ledger | None, progress: WatchedProgress
 ) -> Measurement | BaseException:
-    """What `measure` gives, or the error that it raises, which is raised here where the plan is refused."""
+    """The result of `measure`, or the error for it to raise; an error that refuses the plan is raised here."""
     wrong = type_refusal("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
     if wrong is not None:
         return wrong
@@ -203,7 +200,7 @@ def _measured(
             return without_history(error)  # the ledger's own, which says whether it was charged
         outcome = shielded(error, progress)
         if entry is not None:
-            outcome.add_note(f"{charged_text(entry)}  That a run fails may itself tell something of the records.")
+            outcome.add_note(f"{charged_text(entry)}  That a run fails may itself reveal something of the records.")
         return outcome
 
 
@@ -224,7 +221,7 @@ class _Job(NamedTuple):
         return sum(math.prod(shape) * int(self.family.is_maximal[members].sum()) for shape, members in pairs)
 
     def require_room(self, ledger: Ledger | None) -> None:
-        """Raise what charging would raise now: records that cannot be paid for are not opened."""
+        """Raise what charging would raise now, so that records are not opened where the ledger refuses the cost."""
         if ledger is not None:
             require_room_for_plan(ledger, self.plan, self.cost)
 
@@ -239,7 +236,7 @@ class _Job(NamedTuple):
         return int(self.family.is_maximal.sum())
 
     def _progress(self, before: int) -> Progress | None:
-        """Report the steps of one part of the work among all."""
+        """Report the steps of one part of the work as steps of all of it."""
         report, total = self.progress, self._counted + len(self.plan.closure)
         return None if report is None else lambda done, _: report(before + done, total)
 
@@ -275,7 +272,7 @@ def _continuous_job(plan: Plan, seed: int | None, progress: Progress | None) -> 
 
 
 def _groups(plan: Plan) -> tuple[BasisGroups, Parents]:
-    """What is to be measured, if it can be held."""
+    """The groups to measure, and their sets' parents; WorkloadError or ResourceError where they cannot be held."""
     groups = groups_of_plan(plan)
     require_cells(groups)
     require_memory(groups)

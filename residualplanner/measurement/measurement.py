@@ -1,15 +1,29 @@
-"""What leaves the gate: noisy answers, the plan they were made by, and how the noise was drawn.
+"""All that leaves the gate: noisy answers, their plan, and how the noise was drawn; and the file of these.
 
-Nothing here knows how many records there were, where they came from, or when.
+Reads: the noisy answers of `measure`, or a file from anyone, of which everything is checked.  Gives: Measurement.
+Nothing here contains the number of records, their origin, or a time.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from residualplanner._archive import content_hash, read_archive, write_archive
 from residualplanner._atomic import PathLike
+from residualplanner.errors import FileFormatError, memory_for
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.measurement.noise_record import NoiseRecord
-from residualplanner.plan import Plan
+from residualplanner.measurement.lattice import lattice_divisors
+from residualplanner.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
+from residualplanner.measurement.precision import precision_of
+from residualplanner.measurement.wide_integers import wide_from_words
+from residualplanner.plan import Plan, plan_from_archive, plan_to_archive
 from residualplanner.strategy import BasisGroups, basis_groups
+
+FORMAT_VERSION = 5
+
+_FIELDS = {"plan", "plan_sha256", "noise"}
+_PLAN = "plan/"
+_ANSWERS = {"discrete": {"integers", "wide_groups", "wide_integers"}, "gaussian": {"residuals"}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +31,7 @@ class Measurement:
     """The noisy answers of all base mechanisms of a plan.  Everything computed from it is free of cost.
 
     Attributes:
-        plan: what was measured, with how much noise.
+        plan: which sets of attributes were measured, with how much noise.
         residuals: the answers: `IntegerResiduals` where the noise is discrete, `FloatResiduals` where it is continuous.
         noise: how the noise was drawn.
     """
@@ -35,11 +49,49 @@ class Measurement:
         Raises:
             OSError: the file cannot be written.
         """
-        from residualplanner.measurement.files import save_measurement
-
-        save_measurement(self, path)
+        plan, plan_arrays = plan_to_archive(self.plan)
+        header = {
+            "plan": plan,
+            "plan_sha256": content_hash(plan, plan_arrays),
+            "noise": noise_to_json(self.noise, self.plan),
+        }
+        arrays = {_PLAN + name: array for name, array in plan_arrays.items()} | self.residuals.to_arrays()
+        write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
 
 
 def groups_of_plan(plan: Plan) -> BasisGroups:
-    """The sets of a plan's closure by the bases that their attributes are measured with in them."""
+    """The sets of a plan's closure, grouped by the bases of their attributes."""
     return basis_groups(plan.strategy)
+
+
+@memory_for("to read this measurement; use a machine with more memory")
+def load_measurement(path: PathLike) -> Measurement:
+    """Read a measurement that `Measurement.save` wrote, and check it.
+
+    Raises:
+        FileFormatError: the file is not a measurement, truncated, altered, of another version, or does not fit.
+        BudgetError: the noise of its plan costs more than its budget, or another amount than the file states.
+        OSError: the file cannot be opened.
+
+    Guarantees: the exact cost is computed anew from the plan.
+    """
+    header, arrays = read_archive(path, kind="measurement", version=FORMAT_VERSION)
+    if set(header) != _FIELDS or not isinstance(header["plan"], dict):
+        raise FileFormatError(f"a measurement must have the fields {sorted(_FIELDS)}")
+    plan_arrays = {name.removeprefix(_PLAN): array for name, array in arrays.items() if name.startswith(_PLAN)}
+    if content_hash(header["plan"], plan_arrays) != header["plan_sha256"]:
+        raise FileFormatError("the plan in this measurement is not the one that was measured; measure again")
+    plan = plan_from_archive(header["plan"], plan_arrays)
+    noise = noise_from_json(header["noise"], plan)
+    if set(arrays) != _ANSWERS[noise.kind] | {_PLAN + name for name in plan_arrays}:
+        raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
+    return Measurement(plan, _answers(plan, arrays, noise), noise)
+
+
+def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord) -> IntegerResiduals | FloatResiduals:
+    groups = groups_of_plan(plan)
+    if noise.kind == "gaussian":
+        return FloatResiduals(groups, arrays["residuals"])
+    wide = wide_from_words(groups, arrays["wide_groups"], arrays["wide_integers"])
+    divisors = lattice_divisors(groups, precision_of(plan.noise_variances), plan.neighbors)
+    return IntegerResiduals(groups, divisors, arrays["integers"], wide)

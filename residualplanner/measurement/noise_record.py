@@ -1,25 +1,44 @@
 """How noise was drawn, and the sentence that may be signed for it.
 
-Reads: what `measure` did.  Gives: NoiseRecord.
+Reads: how `measure` drew the noise, or JSON values from anyone.  Gives: NoiseRecord, and the same as JSON values.
 """
 
 import platform
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy
 
 from residualplanner._version import __version__
+from residualplanner._words import fraction_text
 from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
+from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.ledger import TEXT_LIMIT
+from residualplanner.measurement.precision import (
+    measured_cost,
+    precision_of,
+    precision_rule,
+    require_affordable,
+    require_drawable,
+)
+from residualplanner.plan import Plan
 from residualplanner.privacy import PrivacyClaim
 
 Kind = Literal["discrete", "gaussian"]
 
+#: The generator of continuous noise.
+_GENERATOR = "numpy.random.SFC64"
+_BITS = (OperatingSystemBits.mark, InsecureTestBits.mark)
+_VERSION = re.compile(r"[0-9]+(\.[0-9A-Za-z+]+)+", re.ASCII)
+_CONTRADICTION = "what a measurement says about its noise contradicts itself; measure again"
+
 
 def package_versions() -> tuple[tuple[str, str], ...]:
-    """What computes here: names and versions."""
+    """Names and versions of the packages that compute here."""
     return (
         ("residualplanner", __version__),
         ("python", platform.python_version()),
@@ -30,21 +49,21 @@ def package_versions() -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class NoiseRecord:
-    """How the noise was drawn, and what that is worth.
+    """How the noise was drawn, and what may be claimed for it.
 
     Attributes:
         kind: "discrete": discrete Gaussian noise, exact in distribution; "gaussian": continuous, in floating point.
-        seed: of the generator of continuous noise, where the user gave one; None for the operating system's randomness.
-        source: of discrete noise: the mark of the source of its random bytes.
+        seed: of the generator of continuous noise, where the user gave one; None for a seed from the operating system.
+        bits: of discrete noise: the mark of the source of its random bytes.
         pcost: of discrete noise: the exact privacy cost.
-        neighbors: what a person may change, in words.
+        neighbors: the change that the privacy statement is about, in words.
         versions: of the packages that drew the noise.
-        unlimited_because: where the cost was charged to a ledger without a budget: the reason that the ledger gives.
+        unlimited_because: the reason of the ledger that was charged for having no budget; empty where it has one.
     """
 
     kind: Kind = "gaussian"
     seed: int | None = None
-    source: str = OperatingSystemBits.mark
+    bits: str = OperatingSystemBits.mark
     pcost: Fraction | None = None
     neighbors: str = "adding or removing one record"
     versions: tuple[tuple[str, str], ...] = field(default_factory=package_versions)
@@ -53,20 +72,27 @@ class NoiseRecord:
     @property
     def is_private(self) -> bool:
         """Whether nobody could foresee the noise."""
-        return self.seed is None and self.source == OperatingSystemBits.mark
+        return self.seed is None and self.bits == OperatingSystemBits.mark
+
+    @property
+    def source(self) -> str:
+        """What the noise was made from: the source of random bytes, or the generator and where its seed came from."""
+        if self.kind == "discrete":
+            return self.bits
+        return f"{_GENERATOR} with a seed from " + (OperatingSystemBits.mark if self.seed is None else "the caller")
 
     @property
     def randomness(self) -> str:
         """Where the noise came from, in words."""
         if self.is_private:
             return "operating system"
-        return self.source if self.kind == "discrete" else "seeded, not private"
+        return self.bits if self.kind == "discrete" else "seeded, not private"
 
     @property
     def guarantee(self) -> str:
-        """What may be claimed for it, in words."""
-        if self.source == InsecureTestBits.mark:
-            return "none: the noise is made of bits that anyone can foresee"
+        """The sentence that may be signed for it; starts with "none: " if there is no guarantee."""
+        if self.bits == InsecureTestBits.mark:
+            return "none: anyone can foresee the bits that the noise was made from"
         if self.seed is not None:
             return "none: whoever knows the seed can take the noise away"
         if self.pcost is None:
@@ -75,3 +101,68 @@ class NoiseRecord:
         return claim.released + (
             f"  Its ledger limits no total: {self.unlimited_because}" if self.unlimited_because else ""
         )
+
+
+def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
+    """All that files say of the noise that a plan was measured with, as JSON values."""
+    cost = None if noise.pcost is None else fraction_text(noise.pcost)
+    return {
+        "kind": noise.kind,
+        "randomness": noise.randomness,
+        "source": noise.source,
+        "seed": noise.seed,
+        "pcost": cost,
+        "precision": None if cost is None else precision_rule(plan),
+        "neighbors": noise.neighbors,
+        "unlimited_because": noise.unlimited_because,
+        "guarantee": noise.guarantee,
+        "package_versions": dict(noise.versions),
+    }
+
+
+def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
+    """Undo `noise_to_json`, if every word is true of the plan: the exact cost and all sentences are derived anew.
+
+    Raises:
+        FileFormatError: a field is missing, superfluous, of another type, or contradicts the others or the plan.
+        BudgetError: the exact cost is another than the stated one, or more than the plan's budget.
+    """
+    if not isinstance(stated, Mapping) or set(stated) != set(noise_to_json(NoiseRecord(), plan)):
+        raise FileFormatError("a measurement must say which kind of noise it has, and where it came from")
+    kind, seed, source = stated["kind"], stated["seed"], stated["source"]
+    if seed is not None and (type(seed) is not int or seed < 0):
+        raise FileFormatError("a seed must be an integer, at least 0, or absent")
+    if kind not in ("discrete", "gaussian"):
+        raise FileFormatError(_CONTRADICTION)
+    bits, cost = OperatingSystemBits.mark, None
+    if kind == "discrete":
+        if source not in _BITS or seed is not None:
+            raise FileFormatError(_CONTRADICTION)
+        bits = source
+        precision = precision_of(plan.noise_variances)
+        require_drawable(precision)
+        cost = measured_cost(plan, precision)
+        require_affordable(plan, cost)
+        if stated["pcost"] != fraction_text(cost):
+            raise BudgetError(
+                f"the measurement states the exact cost {str(stated['pcost'])[:80]!r}, but its plan's noise costs "
+                f"{fraction_text(cost)[:80]!r}; measure again"
+            )
+    reason = stated["unlimited_because"]
+    if not isinstance(reason, str) or len(reason) > TEXT_LIMIT or not reason.isprintable():
+        raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
+    record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, _versions(stated["package_versions"]), reason)
+    if dict(stated) != noise_to_json(record, plan):
+        raise FileFormatError(_CONTRADICTION)
+    return record
+
+
+def _versions(stated: object) -> tuple[tuple[str, str], ...]:
+    names = [name for name, _ in package_versions()]
+    if not isinstance(stated, Mapping) or set(stated) != set(names):
+        raise FileFormatError(f"a measurement must give the versions of {names}")
+    if not all(
+        isinstance(stated[name], str) and len(stated[name]) <= 50 and _VERSION.fullmatch(stated[name]) for name in names
+    ):
+        raise FileFormatError("the versions of packages must be strings such as '1.26.4'")
+    return tuple((name, stated[name]) for name in names)

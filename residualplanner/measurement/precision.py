@@ -1,6 +1,6 @@
-"""How much noise each set of attributes gets exactly, and what that costs exactly: from the plan alone.
+"""The exact noise of each set of attributes and its exact cost, which follow from the plan alone.
 
-Reads: noise variances in floating point.  Gives: fractions.  No rounding decides anything here.
+Reads: noise variances in floating point.  Gives: fractions.  Nothing here depends on rounding.
 """
 
 from fractions import Fraction
@@ -17,12 +17,12 @@ _NOISE_RULE = (
     "gamma**2 = (f * product of n)**2 / w over attributes with the subtraction basis, where f is the least power of 2 "
     "for which no set of attributes with the same bases has gamma below 2**22 (1 for a public total with w >= 2**10); "
 )
-#: How the exact noise follows from a plan, for those who want to compute its cost themselves.
+#: How the exact noise follows from a plan, so that anyone can compute its cost.
 PRECISION_RULE = _NOISE_RULE + (
     "pcost = sum of w * product of p; "
     "p = (n - 1) / n for the subtraction basis, else the largest squared length of a column of the basis matrix"
 )
-#: The same for plans whose attributes vary, where what is computed is a bound of the cost.
+#: The same for plans with varying attributes, where a bound of the cost is computed.
 PRECISION_RULE_VARYING = _NOISE_RULE + (
     "pcost = records_per_person**2 times a bound, the sum of three parts: w of the set of no attributes; "
     "for each set of one attribute, the maximum over its values of c + all messages of that value in larger sets; "
@@ -32,7 +32,7 @@ PRECISION_RULE_VARYING = _NOISE_RULE + (
     "messages are the plan's own, float64 read as exact fractions, one for each value of each attribute with a matrix "
     "in each set of two attributes or more; any messages give a bound, as they cancel for every record"
 )
-#: By policy no noise has more; integers are then divided by less than 2**53, and that exactly.
+#: The largest precision by policy; integers are then divided by less than 2**53, exactly.
 LARGEST_PRECISION = 2.0**60
 
 
@@ -59,8 +59,7 @@ def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
     """The variance parameter of the integer noise of a table, as a ratio of integers.
 
     Args:
-        divisor: what the integers are to be divided by: f times the product of the n_i of the attributes that have the
-            subtraction basis.
+        divisor: of the integers: f times the product of the n_i of the attributes that have the subtraction basis.
         precision: from `precision_of`.
 
     Source: spec eqs. (34) and (36).
@@ -74,7 +73,7 @@ def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
 
 
 def precision_rule(plan: Plan) -> str:
-    """How the exact noise of a plan and its cost are computed, in words: what `precision_of` and `measured_cost` do."""
+    """The rule by which `precision_of` and `measured_cost` compute the exact noise of a plan and its cost, in words."""
     return PRECISION_RULE_VARYING if plan.strategy.varying.any() else PRECISION_RULE
 
 
@@ -82,12 +81,12 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
     """The exact privacy cost of measuring every set of a plan's closure with noise of this precision.
 
     Args:
-        plan: which sets, with what bases, and who the neighbors are.
+        plan: the sets, their bases and the neighbors.
         precision (m,): of every set of the closure, in its order.
 
     Returns:
-        The exact cost, or where attributes vary the exact value of its bound; where records are replaced the plan's
-        own, rounded up: it is that of ``1 / noise_variance``, which no precision exceeds, and costs grow with every
+        The exact cost, or the exact value of its bound where attributes vary.  Where records are replaced, the plan's
+        own cost, rounded up: that of ``1 / noise_variance``, which no precision exceeds, and costs grow with every
         precision.
 
     Source: spec eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, and eq. (37); spec eq. (41);
@@ -105,7 +104,7 @@ def require_affordable(plan: Plan, cost: Fraction) -> None:
 
 
 def require_drawable(precision: FloatArray) -> None:
-    """Raise BudgetError where so little noise is wanted that none could be told from none."""
+    """Raise BudgetError where the noise is so small that it could not be distinguished from none."""
     if not precision.max() <= LARGEST_PRECISION:
         raise BudgetError(
             "a set of attributes has noise of standard deviation below 1e-9; no such noise is drawn, as it would "

@@ -1,7 +1,7 @@
-"""Memory that measuring needs and memory that is there: compared before anything is charged or read.
+"""The memory that measuring needs, compared with the memory available before anything is charged or read.
 
-Reads: the sizes of what a plan measures, and what the system says of itself.  Gives: ResourceError, or nothing.  No
-record plays a part: the same plan on the same machine is refused whatever the records are.
+Reads: the sizes of a plan's tables and answers, and the system's account of its memory.  Gives: ResourceError, or
+nothing.  No record is involved: the same plan on the same machine is refused whatever the records are.
 """
 
 import math
@@ -16,16 +16,16 @@ from residualplanner.strategy import BasisGroups
 
 #: Bytes for a count, and for an answer.
 _NUMBER = 8
-#: Bytes for each cell of the largest table besides: noise, products, a block of counts that is added.
+#: Further bytes for each cell of the largest table: noise, products, a block of counts that is added.
 _WORKING = 24
-#: From here on a number in a control group's file says that there is no limit.
+#: A number in a control group's file from which on there is no limit.
 _NO_LIMIT = 2**60
 
 
 def measuring_bytes(groups: BasisGroups) -> int:
-    """At least how many bytes measuring holds at once: counts until they have noise, answers, work on one table.
+    """A lower bound of the bytes that measuring holds at once: counts without noise yet, answers, work on one table.
 
-    Counts are let go group by group as answers are made, so that both are there in full at no time.
+    Counts are released group by group as answers are computed, so that the two are never held in full together.
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -49,8 +49,8 @@ def require_memory(groups: BasisGroups, *, system: Path = Path("/")) -> None:
     """Raise ResourceError where measuring certainly needs more memory than this process can get.
 
     Args:
-        groups: what is to be measured.
-        system: where ``proc`` and ``sys`` are; on systems without them nothing is checked but the process's limit.
+        groups: the sets to measure.
+        system: where ``proc`` and ``sys`` are; on systems without them only the process's own limit is checked.
     """
     needed = measuring_bytes(groups)
     room, where = min(_rooms(system), default=(needed, ""))
@@ -63,7 +63,7 @@ def require_memory(groups: BasisGroups, *, system: Path = Path("/")) -> None:
 
 
 def _rooms(system: Path) -> Iterator[tuple[int, str]]:
-    """How many bytes may still be had under each limit that can be read, and whose limit it is."""
+    """How many bytes are left under each limit that can be read, and whose limit it is."""
     with suppress(OSError, ValueError, KeyError):
         facts = _facts(system / "proc/meminfo")
         yield 1024 * (facts["MemAvailable"] + facts.get("SwapFree", 0)), "the machine"
@@ -87,7 +87,7 @@ def _rooms(system: Path) -> Iterator[tuple[int, str]]:
 
 
 def _control_groups(system: Path) -> Iterator[Path]:
-    """The folders of the control groups of this process, and of those around them, whose limits hold as well."""
+    """The folders of this process's control groups and of the groups that contain them, whose limits hold as well."""
     with suppress(OSError):
         for line in (system / "proc/self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
@@ -99,7 +99,7 @@ def _control_groups(system: Path) -> Iterator[Path]:
 
 
 def _reclaimable(folder: Path) -> int:
-    """Bytes of files that a control group holds in memory, and gives up when it needs more."""
+    """Bytes of file cache that a control group gives up when it needs more memory."""
     with suppress(OSError, ValueError):
         facts = _facts(folder / "memory.stat")
         return facts.get("total_inactive_file", facts.get("inactive_file", 0))

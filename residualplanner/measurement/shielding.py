@@ -1,9 +1,9 @@
-"""What leaves the gate when something fails there: an error, and nothing that leads to the records.
+"""Errors that leave the gate and do not lead to the records.
 
 Reads: whatever was raised while records or counts were in memory.  Gives: an error to raise where neither are.
 
-Error reporters print the variables of every frame along a traceback, and other libraries quote values.  So no traceback
-passes, nor what an error was raised in the course of, nor the text of an error that is not this library's own.
+Error reporters print the variables of every frame along a traceback, and other libraries quote values.  So an error
+loses its traceback, its cause and its context, and one that is not this library's own its text, too.
 """
 
 from residualplanner.errors import DataError, ResidualPlannerError, ResourceError, UnexpectedError, place_of
@@ -11,7 +11,7 @@ from residualplanner.sources import Progress
 
 
 class WatchedProgress:
-    """A report of progress, and what it raised: its errors are its caller's own, and pass."""
+    """A report of progress, and the error it raised: that is the caller's own, and passes."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
@@ -19,11 +19,11 @@ class WatchedProgress:
 
     @property
     def report(self) -> Progress | None:
-        """What to call; None where nobody wants to know."""
+        """The function to call; None where no progress is reported."""
         return None if self._progress is None else self._call
 
     def has_raised(self, error: BaseException) -> bool:
-        """Whether the error came out of the report."""
+        """Whether the error was raised by the report."""
         return error is self._raised
 
     def _call(self, done: int, total: int) -> None:
@@ -36,14 +36,14 @@ class WatchedProgress:
 
 
 def shielded(error: BaseException, progress: WatchedProgress) -> BaseException:
-    """What to raise in the place of an error that was raised where records are, itself if it is harmless.
+    """The error to raise instead of one that was raised where records are; itself if it is harmless.
 
     Args:
-        error: this is emptied of its history.
-        progress: its errors pass, and so do interrupts.
+        error: its history is removed.
+        progress: its errors pass, as interrupts do.
     """
     is_callers = progress.has_raised(error)
-    place = place_of(error)
+    location = place_of(error)
     without_history(error)
     if is_callers:
         error.add_note("It was raised by progress, whose traceback leads to the records and is left out.")
@@ -58,7 +58,7 @@ def shielded(error: BaseException, progress: WatchedProgress) -> BaseException:
             "max_cells, or measure on a machine with more memory"
         )
     return UnexpectedError(
-        f"unexpected {type(error).__name__} at {place}.  What it said is withheld, because it may quote a record; "
+        f"unexpected {type(error).__name__} at {location}.  What it said is withheld, because it may quote a record; "
         "unless a signal handler of yours raised it, this is a defect, please report it"
     )
 

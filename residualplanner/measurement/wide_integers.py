@@ -25,7 +25,7 @@ def wide_to_words(wide: Mapping[int, NDArray[Any]]) -> tuple[IntArray, IntArray]
 
     Returns:
         The groups, ascending, (w,), and all their numbers (r, words), group after group in C order: each in two's
-        complement, low word first, in as few words as the largest needs.
+        complement, low word first, in as few words as the longest needs.
 
     Example:
         >>> wide_to_words({5: np.array([2**64 + 3, -1], dtype=object)})
@@ -49,7 +49,7 @@ def wide_from_words(groups: BasisGroups, wide_groups: IntArray, words: IntArray)
         words (r, words): their numbers.
 
     Raises:
-        FileFormatError: the arrays do not have these shapes, or are not written as `wide_to_words` does.
+        FileFormatError: the arrays do not have these shapes, or were not written by `wide_to_words`.
     """
     numbers = wide_groups.tolist()
     if wide_groups.dtype != np.int64 or wide_groups.ndim != 1 or words.dtype != np.int64 or words.ndim != 2:
@@ -63,8 +63,8 @@ def wide_from_words(groups: BasisGroups, wide_groups: IntArray, words: IntArray)
     width = words.shape[1] * _WORD // 8
     data = np.ascontiguousarray(words).astype("<i8", copy=False).tobytes()
     values = np.empty(len(words), dtype=object)
-    for place in range(len(words)):
-        values[place] = int.from_bytes(data[place * width : (place + 1) * width], "little", signed=True)
+    for row in range(len(words)):
+        values[row] = int.from_bytes(data[row * width : (row + 1) * width], "little", signed=True)
     parts = np.split(values, ends[:-1]) if numbers else []
     wide = {number: frozen(part.reshape(shape)) for number, part, shape in zip(numbers, parts, shapes, strict=True)}
     if wide_to_words(wide)[1].shape != words.shape:

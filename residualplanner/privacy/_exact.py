@@ -1,6 +1,6 @@
 """Numbers read exactly, and conversions whose rounding goes one way.
 
-Reads: numbers as callers write them.  Gives: fractions, 80-digit decimals and floats, each on the side asked for.
+Reads: numbers as callers write them.  Gives: fractions, 80-digit decimals and floats, each rounded to a given side.
 """
 
 import math
@@ -33,7 +33,7 @@ _EXPONENT = re.compile(r"[eE]([+-]?[0-9_]+)")
 
 # Python's decimal rounds + - * / sqrt exp ln correctly, so with 80 digits each step errs by at most 1e-79 relative.
 _CONTEXT = Context(prec=80, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, DivisionByZero, Overflow])
-SLACK = Decimal("1e-74")  # more than the rounding of a few hundred steps of such arithmetic
+SLACK = Decimal("1e-74")  # exceeds the rounding of a few hundred steps of such arithmetic
 _CLOSE = 1 + Decimal("1e-18")
 
 
@@ -55,18 +55,6 @@ def read_allowance(name: str, value: Number) -> Fraction:
     exact = require_fraction(name, value)
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MAX_BITS:
         raise BudgetError(f"{name} has too many digits; write it with at most {_MAX_TEXT}")
-    return exact
-
-
-def read_loss(name: str, value: Number) -> Fraction:
-    """Return a positive loss exactly; a float means the larger of its binary value and its decimal spelling.
-
-    Raises:
-        BudgetError: as ``read_allowance``.
-    """
-    exact = read_allowance(name, value)
-    if isinstance(value, float | np.floating):
-        return max(Fraction(float(value)), Fraction(repr(float(value))))
     return exact
 
 
@@ -111,16 +99,10 @@ def float_up(exact: Fraction | Decimal) -> float:
     return nearest if type(exact)(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
-def float_down(exact: Fraction | Decimal) -> float:
-    """Return the largest float that is at most ``exact``."""
-    nearest = float(exact)
-    return nearest if type(exact)(nearest) <= exact else math.nextafter(nearest, -math.inf)
-
-
 def crossing(is_past: Callable[[Decimal], bool], low: Decimal, high: Decimal) -> tuple[Decimal, Decimal]:
     """Narrow ``[low, high]`` to 1e-18 relative around the point where a monotone yes-no question turns to yes.
 
-    A returned end is either the one given or has been asked: the lower answered no, the upper yes.
+    A returned end is either the given one or was tried: the answer is no at the lower end, yes at the upper.
     """
     while high > low * _CLOSE:
         middle = (low * high).sqrt()

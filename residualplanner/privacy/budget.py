@@ -1,4 +1,4 @@
-"""A privacy budget: an exact upper limit on the privacy cost of a release, and what it promises.
+"""A privacy budget: an exact upper limit on the privacy cost of a release, and its promises.
 
 Reads: numbers only.  Gives: Budget.
 Source: spec eq. (2), (3), (4).
@@ -28,12 +28,12 @@ _SHORT = 40
 class Budget:
     """An exact upper limit on the privacy cost; made by ``zcdp``, ``gdp``, ``approx_dp`` or ``pcost``.
 
-    Two budgets are equal if their limits and the way they were stated are.
+    Two budgets are equal if they have the same limit and were stated in the same way.
 
     Attributes:
         pcost_exact: the largest privacy cost allowed, > 0: 2 * rho for rho-zCDP, mu ** 2 for mu-GDP.
         notion: how the budget was stated: "pcost", "zcdp", "gdp" or "approx_dp".
-        given: the numbers it was stated with, as text.
+        given: the numbers it was stated with, as strings.
         noise: for "approx_dp", the noise its (epsilon, delta) is for, "discrete" or "gaussian"; otherwise None.
     """
 
@@ -48,7 +48,7 @@ class Budget:
             raise BudgetError(f"notion must be one of {list(_STATEMENTS)}, got {self.notion!r}")
         count = _STATEMENTS[self.notion].count("{}")
         if len(self.given) != count or not all(isinstance(text, str) for text in self.given):
-            raise BudgetError(f"a budget stated as {self.notion!r} is given by {count} numbers as text")
+            raise BudgetError(f"a budget stated as {self.notion!r} is given by {count} numbers as strings")
         if (self.notion == "approx_dp") != (self.noise is not None):
             raise BudgetError("noise belongs to a budget stated as 'approx_dp' and to no other")
         if self.noise is not None:
@@ -60,7 +60,7 @@ class Budget:
 
     @property
     def statement(self) -> str:
-        """What the user asked for, in words, and for which noise where that is not every kind."""
+        """The budget as the user stated it, in words, and its noise where that is not every kind."""
         words = _STATEMENTS[self.notion].format(*self.given)
         return words if "discrete" in self.proved_for else f"{words} for continuous noise"
 
@@ -68,7 +68,7 @@ class Budget:
     def proved_for(self) -> tuple[Noise, ...]:
         """The kinds of noise for which the statement holds when the cost is within the limit.
 
-        GDP and the curve of continuous noise are proved for continuous noise alone.
+        GDP and the curve of continuous noise are proved for continuous noise only.
 
         Example:
             >>> zcdp(1).proved_for, gdp(1).proved_for, approx_dp(1, 1e-6, noise="gaussian").proved_for
@@ -104,7 +104,7 @@ class Budget:
             An upper bound on epsilon, at least 0.
 
         Raises:
-            BudgetError: ``delta`` or ``noise`` is not one of these.
+            BudgetError: ``delta`` is out of range, or ``noise`` is unknown.
 
         Guarantees: never below the exact value, and at most 1e-9 above it relative.
         Cost: about two milliseconds for discrete noise, a few tens for continuous.
@@ -115,7 +115,7 @@ class Budget:
             >>> round(budget.epsilon(1e-6), 3), round(budget.epsilon(1e-6, noise="gaussian"), 3)
             (5.222, 4.887)
         """
-        return law_of(noise).epsilon(self.pcost_exact, delta)
+        return law_of(noise).curve.epsilon(self.pcost_exact, delta)
 
     def delta(self, epsilon: Number, *, noise: Noise = "discrete") -> float:
         """Return the delta this budget promises at ``epsilon``, rounded up.
@@ -138,7 +138,7 @@ class Budget:
             >>> f"{zcdp(0.5).delta(5):.3e}"
             '2.896e-06'
         """
-        return law_of(noise).delta(self.pcost_exact, epsilon)
+        return law_of(noise).curve.delta(self.pcost_exact, epsilon)
 
     def to_json(self) -> dict[str, object]:
         """Return a plain dict with the exact limit as "num/den".
@@ -169,13 +169,13 @@ class Budget:
         if not isinstance(limit, str) or not _RATIONAL.fullmatch(limit):
             raise FileFormatError("a budget's pcost must be a positive rational written as 'num/den'")
         if not isinstance(notion, str) or not isinstance(given, list):
-            raise FileFormatError("a budget's notion must be a text and what it was given by a list of texts")
+            raise FileFormatError("a budget's notion must be a string, and its given numbers a list of strings")
         try:
             budget = cls(Fraction(limit), notion, tuple(given), noise)
             allowed = _restated(budget).pcost_exact
         except BudgetError as error:
             raise FileFormatError(f"a budget in the file is not valid: {error}") from error
-        # A float means the smaller of its two readings, its text the decimal one: up to a rounding below is right.
+        # A float means the smaller of its two readings, its string the decimal one: a rounding below is right.
         if not allowed * (1 - Fraction(1, 10**9)) <= budget.pcost_exact <= allowed:
             raise FileFormatError(f"a budget's pcost is not what its statement, {budget.statement}, allows")
         return budget
@@ -185,11 +185,11 @@ def pcost(c: Number) -> Budget:
     """Return the budget of privacy cost ``c``, the largest diagonal entry of the privacy cost matrix.
 
     Args:
-        c: > 0; int, Fraction, Decimal and text are exact, a float is read as the smaller of its binary value and its
+        c: > 0; int, Fraction, Decimal and str are exact, a float is read as the smaller of its binary value and its
             decimal spelling.
 
     Raises:
-        BudgetError: ``c`` is out of range or no number.
+        BudgetError: ``c`` is out of range or not a number.
 
     Source: spec eq. (2).
 
@@ -208,7 +208,7 @@ def zcdp(rho: Number) -> Budget:
         rho: > 0, read as in ``pcost``.
 
     Raises:
-        BudgetError: ``rho`` is out of range or no number.
+        BudgetError: ``rho`` is out of range or not a number.
 
     Source: spec eq. (2).
 
@@ -221,16 +221,16 @@ def zcdp(rho: Number) -> Budget:
 
 
 def gdp(mu: Number) -> Budget:
-    """Return the budget of mu-GDP, ``pcost = mu ** 2``: for continuous noise alone.
+    """Return the budget of mu-GDP, ``pcost = mu ** 2``, for continuous noise only.
 
-    Discrete noise is not mu-GDP.  A plan with this budget can be looked at, and measured with ``noise="gaussian"`` for
+    Discrete noise is not mu-GDP.  A plan with this budget can be studied, and measured with ``noise="gaussian"`` for
     research; `measure` refuses it for discrete noise.  ``zcdp(mu ** 2 / 2)`` allows the same noise of either kind.
 
     Args:
         mu: > 0, read as in ``pcost``.
 
     Raises:
-        BudgetError: ``mu`` is out of range or no number.
+        BudgetError: ``mu`` is out of range or not a number.
 
     Source: spec eq. (2).
 
@@ -253,7 +253,7 @@ def approx_dp(epsilon: Number, delta: Number, *, noise: Noise = "discrete") -> B
             `measure` refuses such a budget for it.
 
     Raises:
-        BudgetError: an argument is out of range or no number, or both are too small for any budget to be found.
+        BudgetError: an argument is out of range or not a number, or both are too small for any budget to be found.
 
     Guarantees: the budget's privacy cost is rounded down, by at most 1e-14 relative.
     Cost: about two milliseconds for discrete noise, a few tens for continuous.
@@ -264,13 +264,13 @@ def approx_dp(epsilon: Number, delta: Number, *, noise: Noise = "discrete") -> B
         >>> budget, round(budget.rho, 6), budget.epsilon(1e-6)
         (approx_dp(1, 1e-06), 0.024356, 0.9999999999999996)
     """
-    limit = law_of(noise).largest_cost(epsilon, delta)
+    limit = law_of(noise).curve.largest_cost(epsilon, delta)
     given = _text(epsilon, read_allowance("epsilon", epsilon)), _text(delta, read_delta(delta))
     return Budget(limit, "approx_dp", given, noise)
 
 
 def _restated(budget: Budget) -> Budget:
-    """Make the budget anew from what it was stated with."""
+    """Make the budget anew from its statement."""
     if budget.noise is not None:
         return approx_dp(*budget.given, noise=budget.noise)
     return {"pcost": pcost, "zcdp": zcdp, "gdp": gdp}[budget.notion](*budget.given)
@@ -284,7 +284,7 @@ def _require_limit(limit: object) -> None:
 
 
 def _text(value: Number, exact: Fraction) -> str:
-    """Return a number as the user wrote it, or exactly where that is long, or a float with few digits left."""
+    """Return a number as the user wrote it; exactly where that is long, or a float with few digits left."""
     if isinstance(value, float | np.floating):
         text, is_coarse = repr(float(value)), value < sys.float_info.min
     else:

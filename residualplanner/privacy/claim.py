@@ -1,6 +1,6 @@
-"""What may be said of privacy: every sentence on it, in messages, files and reports, is made here.
+"""Claims of privacy: every sentence on it in messages, files and reports is made here.
 
-Reads: exact privacy costs, budgets, neighbors.  Gives: PrivacyClaim, and BudgetError where a budget says too much.
+Reads: exact privacy costs, budgets, neighbors.  Gives: PrivacyClaim; BudgetError where a budget claims too much.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,17 +15,17 @@ from residualplanner.privacy.budget import Budget, approx_dp, zcdp
 from residualplanner.privacy.neighbors import Neighbors
 from residualplanner.privacy.noise_laws import Holding, Noise, NoiseLaw, law_of
 
-#: The delta that epsilon is told for, where the budget does not name one.
+#: The delta at which epsilon is given where the budget does not name one.
 DELTA = "1e-6"
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyClaim:
-    """What may be said of the privacy of Gaussian noise that costs so much.
+    """What may be claimed of Gaussian noise with a given privacy cost.
 
     Attributes:
         pcost: the exact privacy cost, spent or allowed.
-        change: how neighbors differ, in words.
+        change: the difference between neighbors, in words.
         noise: "discrete", or "gaussian" for continuous noise in real numbers.
         stated: the budget that the cost is within, if there is one.
 
@@ -46,18 +46,18 @@ class PrivacyClaim:
 
     @property
     def delta(self) -> str:
-        """The delta that the sentences name, exactly as text."""
+        """The delta that the sentences name, as an exact string."""
         return next(iter(self._stated_deltas), DELTA)
 
     @property
     def holdings(self) -> tuple[Holding, ...]:
-        """The notions of privacy that hold for this noise, but for (epsilon, delta)."""
+        """The notions of privacy that hold for this noise, apart from (epsilon, delta)."""
         return self._law.holdings(self.pcost)
 
     @property
     def curve(self) -> str:
-        """Where epsilon comes from, in words."""
-        return self._law.curve
+        """The origin of epsilon, in words."""
+        return self._law.curve.words
 
     @property
     def statement(self) -> str:
@@ -68,13 +68,13 @@ class PrivacyClaim:
 
     @property
     def summary(self) -> str:
-        """The limit as it was stated, in the other notions that hold, rounded up, and what it is about."""
+        """The limit as it was stated and in the other notions that hold, rounded up, with the neighbors it is about."""
         held = ", ".join(f"{holding.parameter} {rounded_up(holding.value)}" for holding in self.holdings)
         return f"{self.statement}: {held}, epsilon {self._epsilon_text} at delta {self.delta}, under {self.change}"
 
     @property
     def promise(self) -> str:
-        """What that means, in a sentence.
+        """The meaning of the limit, in a sentence.
 
         Example:
             >>> claim_of_budget(approx_dp("1", "1e-9"), Neighbors("replace")).promise
@@ -85,12 +85,12 @@ class PrivacyClaim:
 
     @property
     def planned(self) -> str:
-        """What a plan of this cost promises, in a sentence."""
+        """The promise of a plan of this cost, in a sentence."""
         return self._law.planned(self.pcost, self.change)
 
     @property
     def released(self) -> str:
-        """What may be signed for a release whose noise cost this much; starts with "none: " if that is nothing."""
+        """The sentence that may be signed for a release of this cost; starts with "none: " if there is none."""
         return self._law.released(self.pcost, self.change)
 
     @property
@@ -112,7 +112,7 @@ class PrivacyClaim:
 
         Source: spec eq. (4), and (3) for continuous noise.
         """
-        return self._law.epsilon(self.pcost, delta)
+        return self._law.curve.epsilon(self.pcost, delta)
 
     def epsilons(self, deltas: Iterable[str]) -> tuple[tuple[str, float], ...]:
         """Epsilon at the stated delta and at others, the largest delta first."""
@@ -135,12 +135,12 @@ class PrivacyClaim:
 
 
 def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None = None) -> PrivacyClaim:
-    """What may be said of all that a budget allows.
+    """What may be claimed of all that a budget allows.
 
     Args:
         budget: of a plan or a ledger.
-        neighbors: whom it protects.
-        noise: that is or will be drawn; if not given, discrete noise where the budget holds for that, else continuous.
+        neighbors: the data sets that it must not let anyone distinguish.
+        noise: the noise that is or will be drawn; by default discrete where the budget holds for that, else continuous.
 
     Example:
         >>> from residualplanner.privacy.budget import gdp
@@ -151,7 +151,7 @@ def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None
 
 
 def python_text(budget: Budget) -> str:
-    """How a budget is written in Python, its numbers exact.
+    """A budget as it is written in Python, its numbers exact.
 
     Example:
         >>> python_text(zcdp("1/2"))
@@ -162,11 +162,11 @@ def python_text(budget: Budget) -> str:
 
 
 def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = python_text) -> None:
-    """Raise BudgetError unless what a budget states holds for discrete noise; say which budgets to write instead.
+    """Raise BudgetError unless a budget's statement holds for discrete noise; say which budgets to write instead.
 
     Args:
         budget: of a plan or a ledger.
-        spelled: how a budget is written where this one was.
+        spelled: gives a budget as it is written where this one was.
 
     Example:
         >>> from residualplanner.privacy.budget import gdp
@@ -178,9 +178,9 @@ def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = pytho
     if "discrete" in budget.proved_for:
         return
     same = _same_noise(budget)
-    told = PrivacyClaim(same.pcost_exact, "", stated=budget)
+    claim = PrivacyClaim(same.pcost_exact, "", stated=budget)
     options = (
-        f"{spelled(same)} for the same noise (epsilon {rounded_up(told.epsilon(told.delta))} at delta {told.delta})"
+        f"{spelled(same)} for the same noise (epsilon {rounded_up(claim.epsilon(claim.delta))} at delta {claim.delta})"
     )
     if budget.given[1:]:
         promise = approx_dp(*budget.given)

@@ -1,6 +1,6 @@
-"""What mu-GDP promises as (epsilon, delta): the exact curve of continuous Gaussian noise.
+"""The (epsilon, delta) that mu-GDP implies: the exact curve of continuous Gaussian noise.
 
-Reads: numbers only.  Gives: the curve of the Gaussian mechanism and its two inverses, each rounded to the safe side.
+Reads: numbers only.  Gives: GDP, the curve with its two inverses, each rounded to the safe side.
 Source: spec eq. (3).
 
 With R the Mills ratio, R(x) = (1 - Phi(x)) / phi(x), x1 = epsilon/mu - mu/2 and x2 = x1 + mu, (3) reads
@@ -9,25 +9,13 @@ With R the Mills ratio, R(x) = (1 - Phi(x)) / phi(x), x1 = epsilon/mu - mu/2 and
 
 because e^epsilon phi(x2) = phi(x1).  R is enclosed between two 80-digit decimals: by its power series near zero, by two
 truncations of Laplace's continued fraction elsewhere.  R falls and is convex, so R(x1) - R(x2) <= mu (1 - x1 R(x1)):
-this takes over where mu is so small that the difference has no digits left.
+this bound is used where mu is so small that the difference has no digits left.
 """
 
 from decimal import Decimal
 
-from residualplanner._checks import Number
-from residualplanner.privacy._exact import (
-    SLACK,
-    crossing,
-    decimal_down,
-    decimal_up,
-    float_down,
-    float_up,
-    read_allowance,
-    read_delta,
-    read_epsilon,
-    read_loss,
-    working_digits,
-)
+from residualplanner.privacy._exact import SLACK, crossing, root_up
+from residualplanner.privacy.curve import PrivacyCurve
 from residualplanner.privacy.zcdp_curve import zcdp_delta, zcdp_epsilon, zcdp_rho
 
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
@@ -40,87 +28,9 @@ _LEAST_EPSILON = Decimal("1e-60")
 _ROUNDING = Decimal("1e-50")  # x1 errs by 1e-79 (mu + 1e8), which moves log(delta) by at most 2e8 times that
 
 
-def delta_of_gdp(mu: Number, epsilon: Number) -> float:
-    """Return the delta of mu-GDP at ``epsilon``, rounded up.
-
-    Args:
-        mu: the GDP parameter, > 0; a float is read as the larger of its binary value and its decimal spelling.
-        epsilon: at least 0; a float is read as the smaller of the two.
-
-    Returns:
-        An upper bound on delta, at most 1.
-
-    Raises:
-        BudgetError: an argument is out of range or no number.
-
-    Guarantees: never below the exact value of (3), and at most 1e-9 above it relative.  Discrete noise is not GDP.
-    Cost: below a millisecond.
-    Source: spec eq. (3).
-
-    Example:
-        >>> round(delta_of_gdp(1.0, 1.0), 9)
-        0.126936738
-    """
-    exact_mu, exact_epsilon = read_loss("mu", mu), read_epsilon(epsilon)
-    with working_digits():
-        return float_up(gaussian_delta(decimal_up(exact_mu), decimal_down(exact_epsilon)))
-
-
-def epsilon_of_gdp(mu: Number, delta: Number) -> float:
-    """Return the epsilon of mu-GDP at ``delta``, rounded up.
-
-    Args:
-        mu: the GDP parameter, > 0; a float is read as the larger of its binary value and its decimal spelling.
-        delta: strictly between 0 and 1; a float is read as the smaller of the two.
-
-    Returns:
-        An upper bound on epsilon, at least 0.
-
-    Raises:
-        BudgetError: an argument is out of range or no number.
-
-    Guarantees: never below the inverse of (3), and at most 1e-9 above it relative.  Discrete noise is not GDP.
-    Cost: a few tens of milliseconds.
-    Source: spec eq. (3).
-
-    Example:
-        >>> round(epsilon_of_gdp(1.0, 1e-5), 6)
-        4.377178
-    """
-    exact_mu, exact_delta = read_loss("mu", mu), read_delta(delta)
-    with working_digits():
-        return float_up(gaussian_epsilon(decimal_up(exact_mu), decimal_down(exact_delta)))
-
-
-def mu_of_approx_dp(epsilon: Number, delta: Number) -> float:
-    """Return the largest mu whose GDP implies (epsilon, delta)-DP, rounded down.
-
-    Args:
-        epsilon: > 0; a float is read as the smaller of its binary value and its decimal spelling.
-        delta: strictly between 0 and 1; a float is read likewise.
-
-    Returns:
-        A lower bound on that mu.
-
-    Raises:
-        BudgetError: an argument is out of range or no number, or both are too small for any mu to be found.
-
-    Guarantees: mu-GDP with the returned mu implies (epsilon, delta)-DP by (3).
-    Cost: a few tens of milliseconds.
-    Source: spec eq. (3).
-
-    Example:
-        >>> round(mu_of_approx_dp(1.0, 1e-6), 9)
-        0.236704381
-    """
-    exact_epsilon, exact_delta = read_allowance("epsilon", epsilon), read_delta(delta)
-    with working_digits():
-        return float_down(gaussian_mu(decimal_down(exact_epsilon), decimal_down(exact_delta)))
-
-
 def gaussian_delta(mu: Decimal, epsilon: Decimal) -> Decimal:
     """Return an upper bound, at most 1, on the delta of (3), in the working digits."""
-    if mu > _MOST_MU:  # zCDP's curve holds for GDP too, and minds its own rounding
+    if mu > _MOST_MU:  # the curve of zCDP holds for GDP too, and bounds its own rounding
         return zcdp_delta(_rho_above(mu), epsilon)
     x1 = min(epsilon / mu - mu / 2, _MOST_X)  # delta falls in x1
     if x1 < _LEAST_X:
@@ -172,7 +82,7 @@ def _mills_by_series(x: Decimal) -> tuple[Decimal, Decimal]:
 
 
 def _mills_by_fraction(x: Decimal) -> tuple[Decimal, Decimal]:
-    """R(x) = 1/(x + 1/(x + 2/(x + 3/(x + ...)))), for x >= 6: what follows a cut lies between 0 and its first term."""
+    """R(x) = 1/(x + 1/(x + 2/(x + 3/(x + ...)))), for x >= 6: the tail after a cut is between 0 and its first term."""
     length = 32 + int(7700 / (x * x))  # the enclosure narrows as exp(-2 x sqrt(length))
     short, long = Decimal(0), (length + 1) / x
     for k in range(length, 0, -1):
@@ -183,3 +93,14 @@ def _mills_by_fraction(x: Decimal) -> tuple[Decimal, Decimal]:
 
 def _rho_above(mu: Decimal) -> Decimal:
     return mu * mu / 2 * (1 + SLACK)
+
+
+#: Continuous Gaussian noise, with ``pcost = mu ** 2``; discrete noise is not GDP.
+GDP = PrivacyCurve(
+    words="of continuous Gaussian noise in real numbers",
+    parameter_up=root_up,
+    cost=lambda mu: mu**2,
+    delta_up=gaussian_delta,
+    epsilon_up=gaussian_epsilon,
+    parameter_down=gaussian_mu,
+)

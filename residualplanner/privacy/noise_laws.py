@@ -1,38 +1,26 @@
-"""What is proved of each kind of noise once its exact privacy cost is known.
+"""The guarantees proved for each kind of noise at a given exact privacy cost.
 
-Reads: exact costs, epsilons, deltas.  Gives: NoiseLaw; every number is rounded to the safe side.
+Reads: exact costs.  Gives: NoiseLaw; every number is rounded to the safe side.
 Source: spec eqs. (2), (3), (4).
 
-Both kinds have zCDP by (2).  GDP, and with it the curve (3), holds for continuous noise alone; for discrete noise
-nothing beyond (4), which follows from zCDP, is proved.
+Both kinds have zCDP by (2).  GDP, and with it the curve (3), holds for continuous noise only; for discrete noise
+nothing is proved beyond (4), which follows from zCDP.
 """
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from typing import Literal, Protocol
 
-from residualplanner._checks import Number, value_text
+from residualplanner._checks import value_text
 from residualplanner._words import decimal_text_up, fraction_text, suggestion
 from residualplanner.errors import BudgetError
-from residualplanner.privacy._exact import (
-    decimal_down,
-    decimal_up,
-    float_up,
-    read_allowance,
-    read_delta,
-    read_epsilon,
-    root_up,
-    working_digits,
-)
-from residualplanner.privacy.gaussian_curve import gaussian_delta, gaussian_epsilon, gaussian_mu
-from residualplanner.privacy.zcdp_curve import zcdp_delta, zcdp_epsilon, zcdp_rho
+from residualplanner.privacy._exact import float_up, root_up, working_digits
+from residualplanner.privacy.curve import PrivacyCurve
+from residualplanner.privacy.gaussian_curve import GDP
+from residualplanner.privacy.zcdp_curve import ZCDP
 
 Noise = Literal["discrete", "gaussian"]
-
-# Room for the curves' own rounding, so that a budget made from (epsilon, delta) gives no more than epsilon at delta.
-_BELOW = 1 - Decimal("1e-15")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +29,9 @@ class Holding:
 
     Attributes:
         notion: its name.
-        parameter: what its parameter is called.
-        value: of the parameter, at least the exact one.
-        remark: what it holds for.
+        parameter: the name of its parameter.
+        value: of the parameter, not below the exact one.
+        remark: the noise it holds for.
     """
 
     notion: str
@@ -53,66 +41,37 @@ class Holding:
 
 
 class NoiseLaw(Protocol):
-    """What is proved of one kind of noise, at a privacy cost that is known exactly."""
+    """The guarantees proved for one kind of noise, at an exact privacy cost.
 
-    @property
-    def curve(self) -> str:
-        """Where its epsilon comes from, in words."""
-        ...
+    Attributes:
+        curve: the pairs (epsilon, delta) that hold.
+        condition: the beginning of a sentence on it, where it holds on a condition; else empty.
+    """
 
-    @property
-    def condition(self) -> str:
-        """What a sentence on it begins with, where it holds only on a condition."""
-        ...
+    curve: PrivacyCurve
+    condition: str
 
     def holdings(self, cost: Fraction) -> tuple[Holding, ...]:
-        """The notions of privacy that hold, but for (epsilon, delta)."""
-        ...
-
-    def epsilon(self, cost: Fraction, delta: Number) -> float:
-        """An upper bound on epsilon at ``delta``; BudgetError if that is not between 0 and 1."""
-        ...
-
-    def delta(self, cost: Fraction, epsilon: Number) -> float:
-        """An upper bound on delta at ``epsilon``; BudgetError if that is no number of at least 0."""
-        ...
-
-    def largest_cost(self, epsilon: Number, delta: Number) -> Fraction:
-        """A cost with which (epsilon, delta)-DP holds, below the largest by less than 1e-14 relative."""
+        """The notions of privacy that hold, apart from (epsilon, delta)."""
         ...
 
     def planned(self, cost: Fraction, change: str) -> str:
-        """What a plan of this cost promises, in a sentence."""
+        """The promise of a plan of this cost, in a sentence."""
         ...
 
     def released(self, cost: Fraction, change: str) -> str:
-        """What may be signed for a release whose noise cost this much; starts with "none: " if that is nothing."""
+        """The sentence that may be signed for a release of this cost; starts with "none: " if there is none."""
         ...
 
 
 class _Discrete:
-    """Exact discrete Gaussian noise of any scale: zCDP, and what follows from it."""
+    """Exact discrete Gaussian noise of any scale: zCDP and its consequences."""
 
-    curve = "that follows from rho-zCDP"
+    curve = ZCDP
     condition = ""
 
     def holdings(self, cost: Fraction) -> tuple[Holding, ...]:
         return (Holding("rho-zCDP", "rho", float_up(cost / 2), "proved for the noise that is drawn"),)
-
-    def epsilon(self, cost: Fraction, delta: Number) -> float:
-        exact_delta = read_delta(delta)
-        with working_digits():
-            return float_up(zcdp_epsilon(decimal_up(cost / 2), decimal_down(exact_delta)))
-
-    def delta(self, cost: Fraction, epsilon: Number) -> float:
-        exact_epsilon = read_epsilon(epsilon)
-        with working_digits():
-            return float_up(zcdp_delta(decimal_up(cost / 2), decimal_down(exact_epsilon)))
-
-    def largest_cost(self, epsilon: Number, delta: Number) -> Fraction:
-        exact_epsilon, exact_delta = read_allowance("epsilon", epsilon), read_delta(delta)
-        with working_digits():
-            return 2 * _short_fraction_below(zcdp_rho(decimal_down(exact_epsilon), decimal_down(exact_delta)))
 
     def planned(self, cost: Fraction, change: str) -> str:
         return (
@@ -131,7 +90,7 @@ class _Discrete:
 class _Continuous:
     """Continuous Gaussian noise in real numbers, which a computer only simulates: zCDP and GDP."""
 
-    curve = "of continuous Gaussian noise in real numbers"
+    curve = GDP
     condition = "with continuous noise, "
     _remark = "for continuous Gaussian noise in real numbers"
 
@@ -140,21 +99,6 @@ class _Continuous:
             Holding("rho-zCDP", "rho", float_up(cost / 2), self._remark),
             Holding("mu-GDP", "mu", mu_of_cost(cost), self._remark),
         )
-
-    def epsilon(self, cost: Fraction, delta: Number) -> float:
-        exact_delta = read_delta(delta)
-        with working_digits():
-            return float_up(gaussian_epsilon(root_up(cost), decimal_down(exact_delta)))
-
-    def delta(self, cost: Fraction, epsilon: Number) -> float:
-        exact_epsilon = read_epsilon(epsilon)
-        with working_digits():
-            return float_up(gaussian_delta(root_up(cost), decimal_down(exact_epsilon)))
-
-    def largest_cost(self, epsilon: Number, delta: Number) -> Fraction:
-        exact_epsilon, exact_delta = read_allowance("epsilon", epsilon), read_delta(delta)
-        with working_digits():
-            return _short_fraction_below(gaussian_mu(decimal_down(exact_epsilon), decimal_down(exact_delta))) ** 2
 
     def planned(self, cost: Fraction, change: str) -> str:
         return (
@@ -199,9 +143,3 @@ def mu_of_cost(cost: Fraction) -> float:
         root = float_up(root_up(cost))
     below = math.nextafter(root, 0.0)
     return below if Fraction(below) ** 2 >= cost else root
-
-
-def _short_fraction_below(value: Decimal) -> Fraction:
-    with localcontext() as context:
-        context.prec, context.rounding = 25, ROUND_FLOOR
-        return Fraction(value * _BELOW)

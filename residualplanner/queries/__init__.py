@@ -1,10 +1,16 @@
-"""Kinds of query on one attribute: the basic matrices of generalized marginals."""
+"""Kinds of query on one attribute: the basic matrices of generalized marginals.
+
+Reads: levels, a matrix, or nothing.  Gives: `Identity`, `Prefix`, `Range`, `Hierarchy` and `Custom`, and their JSON.
+Protocol: a `Kind` gives the products with its matrix W (q, n) that plans need, and labels for its answers; a kind that
+is written in labels is tied to an attribute's values first (`tied_kind`).
+Equation: an answer of a query is w_r applied along each axis of its table; the row of ones is in the row space of W.
+"""
 
 from residualplanner.queries.custom import Custom
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity
 from residualplanner.queries.json import kind_from_json, kind_to_json
-from residualplanner.queries.kind import Kind, LabeledKind, asked_of
+from residualplanner.queries.kind import Kind, LabeledKind, Rows, tied_kind
 from residualplanner.queries.prefix import Prefix
 from residualplanner.queries.ranges import Range
 
@@ -16,7 +22,8 @@ __all__ = [
     "LabeledKind",
     "Prefix",
     "Range",
-    "asked_of",
+    "Rows",
     "kind_from_json",
     "kind_to_json",
+    "tied_kind",
 ]

@@ -1,4 +1,4 @@
-"""A basic matrix of one's own.
+"""A basic matrix that the user gives.
 
 Reads: a matrix, dense or sparse.  Gives: Custom.
 """
@@ -26,25 +26,27 @@ LARGEST_ENTRY = 1e15
 class Custom(SparseKind):
     """One answer for each row of a matrix: the values' counts, each times its entry, summed.
 
-    Some combination of the rows must be the row of ones, because the total is always measured.  That is checked where
-    the matrix is asked of an attribute.
+    Some combination of the rows must be the row of ones, because the total is always measured.  That is checked when
+    the matrix is used for an attribute.
 
     Args:
         matrix (q, n): for an attribute of n values; an array or a SciPy sparse matrix, which is copied.
-        labels: a text for each row, all different; "row 1" and so on when omitted.
+        labels: a different string for each row; "row 1" and so on when omitted.
 
     Attributes:
         weights (q, n): the matrix, sparse and read-only.
-        row_labels: one text for each row.
+        row_labels: one string for each row.
 
     Raises:
-        WorkloadError: it is not a matrix of finite numbers, has too many or too large ones, a row is all zeros or
-            nearly so, or the labels do not fit.
+        WorkloadError: it is not a matrix of finite numbers, has too many or too large entries, a row is zero or nearly
+            so, or the labels do not fit.
 
     Example:
         >>> Custom([[1, 1, 1, 1], [0, 1, 2, 3]], labels=["children", "sum of ages"])
         Custom(2 rows of 4 values)
     """
+
+    name = "custom"
 
     weights: sparse.csr_array
     row_labels: tuple[str, ...]
@@ -54,11 +56,6 @@ class Custom(SparseKind):
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "row_labels", _checked_labels(labels, weights.shape[0]))
 
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        return "custom"
-
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The matrix, (q, size).
 
@@ -66,7 +63,7 @@ class Custom(SparseKind):
             WorkloadError: it has another number of columns.
         """
         if size != self.weights.shape[1]:
-            raise WorkloadError(f"the matrix has {self.weights.shape[1]} columns, but {size} values are asked for")
+            raise WorkloadError(f"the matrix has {self.weights.shape[1]} columns, but the attribute has {size} values")
         return self.weights
 
     def require_fit(self, attribute: Attribute) -> None:
@@ -74,7 +71,7 @@ class Custom(SparseKind):
         require_size(attribute)
         if attribute.size != self.weights.shape[1]:
             raise WorkloadError(
-                f"the matrix asked of {attribute.name!r} must have a column for each of its {attribute.size} values, "
+                f"the matrix for {attribute.name!r} must have a column for each of its {attribute.size} values, "
                 f"it has {self.weights.shape[1]}"
             )
         require_more_than_total(self.weights, attribute, "the matrix")
@@ -107,7 +104,7 @@ class Custom(SparseKind):
 
     @cached_property
     def _gives_the_total(self) -> bool:
-        """Whether the check of the rows passes, which does not depend on the attribute but for its message."""
+        """Whether the rows give the total, which the attribute does not affect but for the message."""
         try:
             require_total(self.weights, Attribute("values", self.weights.shape[1]), "the matrix")
         except WorkloadError:
@@ -154,7 +151,7 @@ def _checked_labels(labels: Iterable[str] | None, count: int) -> tuple[str, ...]
         return tuple(f"row {number + 1}" for number in range(count))
     given = () if isinstance(labels, str) or not isinstance(labels, Iterable) else tuple(labels)
     if not all(is_text(label) for label in given) or len(given) != count:
-        raise WorkloadError(f"labels of a custom query must be a list of {count} texts, one for each row")
+        raise WorkloadError(f"labels of a custom query must be a list of {count} strings, one for each row")
     if len(set(given)) < count:
         raise WorkloadError("labels of a custom query must differ from one another")
     return tuple(map(str, given))

@@ -16,7 +16,7 @@ from residualplanner.queries.kind import require_size
 from residualplanner.queries.levels import GivenLevel, Level, Row, checked_levels, named_levels, rows_of_levels
 from residualplanner.queries.sparse_kind import SparseKind, is_text, require_more_than_total
 
-#: What the row for all values is called.
+#: The label of the row for all values.
 TOTAL = "(total)"
 
 
@@ -28,21 +28,21 @@ class Hierarchy(SparseKind):
         levels: from coarse to fine; each of them either a mapping from the name of a group to its members, or an
             integer k: bands of k consecutive values, the last of which may be shorter.  Members are names of groups of
             the next level, or else values of the attribute: labels, codes, names of bins.
-        total: a row for all values; a text is its label.
-        leaves: a row for each value.
+        total: whether there is a row for all values, or its label.
+        leaves: whether there is a row for each value.
 
     The groups of a level must hold every value exactly once, and each of them must lie inside one group of the level
-    above it.  A row that stands twice under one label (a band of one value, say) is asked once.
+    above it.  A row that occurs twice under one label (a band of one value, say) is kept once.
 
     Attributes:
-        levels: the same, from coarse to fine: numbers, or pairs of a name and members.
+        levels: from coarse to fine: integers, or pairs of a name and members.
         total: the label of the row for all values, or None.
         leaves: as given.
-        values (n,): the values of the attribute that it is asked of; None as long as there is none.
+        values (n,): the values of the attribute that it is tied to; None as long as there is none.
 
     Raises:
-        WorkloadError: the levels cannot be, or nothing is asked.  Whether they fit an attribute is checked where they
-            are asked of it.
+        WorkloadError: the levels are invalid, or there are no rows.  Whether they fit an attribute is checked when they
+            are tied to it.
 
     Example:
         >>> regions = Hierarchy([{"West": ["CA", "WA"], "South": ["TX"]}])
@@ -51,6 +51,8 @@ class Hierarchy(SparseKind):
         >>> Hierarchy([2], total=False).matrix(3).astype(int).tolist()
         [[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0]]
     """
+
+    name = "hierarchy"
 
     levels: tuple[Level, ...]
     total: str | None
@@ -73,13 +75,8 @@ class Hierarchy(SparseKind):
         for name, value in (("levels", levels), ("total", total), ("leaves", leaves), ("values", values)):
             object.__setattr__(self, name, value)
 
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        return "hierarchy"
-
     def on(self, attribute: Attribute) -> "Hierarchy":
-        """The hierarchy of the values of one attribute, bands under names of their own.
+        """The hierarchy tied to the values of one attribute, its bands written out as named groups.
 
         Raises:
             WorkloadError: a member is neither group nor value, the groups of a level do not hold every value exactly
@@ -97,23 +94,23 @@ class Hierarchy(SparseKind):
         return tied
 
     def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError unless it is a hierarchy of this attribute's values, and more than their total."""
+        """Raise WorkloadError unless it is a hierarchy of this attribute's values with more rows than their total."""
         require_size(attribute)
         if self.values is not None and not self._is_of(attribute):
-            raise WorkloadError(f"the hierarchy on {attribute.name!r} is one of other values than that attribute has")
-        # The total itself is no question: every level holds each value once, so its groups add up to it.
+            raise WorkloadError(f"the hierarchy on {attribute.name!r} is tied to other values than that attribute has")
+        # The rows always give the total: every level holds each value once, so its groups add up to it.
         require_more_than_total(self.on(attribute).sparse_rows(attribute.size), attribute, "the hierarchy")
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
-        """The basic matrix, (q, size); values are taken to be the codes 0 .. size-1 as long as there is no attribute.
+        """The basic matrix, (q, size); values are the codes 0 .. size-1 as long as there is no attribute.
 
         Raises:
-            WorkloadError: the hierarchy is not one of so many values.
+            WorkloadError: the hierarchy has another number of values.
         """
         if self.values is None:
             return self.on(Attribute("values", size)).sparse_rows(size)
         if size != len(self.values):
-            raise WorkloadError(f"the hierarchy is one of {len(self.values)} values, not of {size}")
+            raise WorkloadError(f"the hierarchy has {len(self.values)} values, not {size}")
         return self._matrix
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
@@ -132,7 +129,7 @@ class Hierarchy(SparseKind):
         return f"Hierarchy([{levels}]{total}{'' if self.leaves else ', leaves=False'})"
 
     def _is_of(self, attribute: Attribute) -> bool:
-        """Whether it has been tied to just these values; True is not 1."""
+        """Whether it is tied to exactly these values; True is not 1."""
         if self.values is None or self.values != attribute.value_labels:
             return False
         return isinstance(self.values[0], bool) == (attribute.matching == "truth")
@@ -153,7 +150,7 @@ class Hierarchy(SparseKind):
 
     @cached_property
     def _content(self) -> str:
-        # The text of plain values: it tells True from 1, which tuples do not.
+        # As a string, which distinguishes True from 1; tuples do not.
         return repr((self.levels, self.total, self.leaves, self.values))
 
     @cached_property

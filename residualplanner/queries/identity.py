@@ -1,4 +1,4 @@
-"""The identity: one count per value of an attribute, which makes a query a marginal."""
+"""The identity: one count per value of an attribute, as in marginals."""
 
 from dataclasses import dataclass
 
@@ -21,14 +21,7 @@ class Identity(PlainRows):
                [0., 1.]])
     """
 
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        return "identity"
-
-    def rows(self, size: int) -> int:
-        """How many answers an attribute of ``size`` values gets: as many as it has values."""
-        return size
+    name = "identity"
 
     def matrix(self, size: int) -> NDArray[np.float64]:
         """The identity matrix, (size, size)."""
@@ -39,7 +32,7 @@ class Identity(PlainRows):
         return np.eye(size)
 
     def require_fit(self, attribute: Attribute) -> None:
-        """Every attribute has values that can be counted."""
+        """Accept every attribute, whatever its size."""
 
     def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
         """The diagonal matrix of the weights, (size, size)."""

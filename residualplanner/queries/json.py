@@ -1,6 +1,6 @@
 """Kinds of query as plain JSON values, for plan files.
 
-Reads: kinds, or JSON values that may come from anyone.  Gives: the other of the two.
+Reads: kinds, or JSON values that may come from anyone.  Gives: the other of these.
 """
 
 import reprlib
@@ -55,7 +55,7 @@ def kind_from_json(value: object) -> Kind:
     """Undo `kind_to_json`.
 
     Raises:
-        FileFormatError: it is no kind of query that this version knows, or one that cannot be.
+        FileFormatError: it is not a kind of query that this version knows, or an invalid one.
     """
     word = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(word, str) or word not in _FIELDS:
@@ -70,14 +70,14 @@ def kind_from_json(value: object) -> Kind:
         if word == "custom":
             return _custom(value)
     except (DomainError, WorkloadError) as error:
-        raise FileFormatError(f"a kind {word!r} cannot be: {error}") from None
+        raise FileFormatError(f"an invalid kind {word!r}: {error}") from None
     return _PLAIN[word]
 
 
 def _hierarchy(value: dict[str, Any]) -> Hierarchy:
     levels, total, leaves, values = (value[word] for word in ("levels", "total", "leaves", "values"))
     if not isinstance(levels, list) or not (total is None or isinstance(total, str)):
-        raise FileFormatError("a kind 'hierarchy' must have a list of levels, and null or a text for its total")
+        raise FileFormatError("a kind 'hierarchy' must have a list of levels, and null or a string for its total")
     kind = Hierarchy([_level(level) for level in levels], total=False if total is None else total, leaves=leaves)
     if values is None:
         return kind

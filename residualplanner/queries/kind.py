@@ -1,6 +1,6 @@
-"""What every kind of query on one attribute can do.
+"""The protocol of kinds of query on one attribute.
 
-Reads: nothing.  Gives: Kind, a protocol; a kind as it is asked of an attribute.
+Reads: nothing.  Gives: Rows and Kind; a kind tied to an attribute.
 """
 
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -12,26 +12,12 @@ from residualplanner._checks import FloatArray
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 
-#: The most values an attribute may have to be asked anything but one count per value: n x n matrices are formed.
+#: The most values of an attribute with any kind but the identity: n x n matrices are formed.
 SIZE_LIMIT = 10_000
 
 
-class Kind(Protocol):
-    """What is asked of one attribute of n values: a basic matrix W (q, n), the row of ones in its row space.
-
-    Kinds are immutable and hashable; equal kinds ask the same.  No method but ``matrix`` forms W densely.
-
-    A kind that is written in the labels of an attribute has one more method, ``on``: see `LabeledKind`.
-    """
-
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        ...
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError, naming the attribute, unless the kind can be asked of it."""
-        ...
+class Rows(Protocol):
+    """A matrix W (q, n) over the values of one attribute.  No method but ``matrix`` forms it densely."""
 
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: q."""
@@ -54,7 +40,7 @@ class Kind(Protocol):
         ...
 
     def centered(self, size: int) -> "Centered":
-        """``W = c 1^T + D``: the constant parts of its rows, and what is left without them."""
+        """``W = c 1^T + D``: the constant parts of its rows, and the rest."""
         ...
 
     def equal_columns(self, size: int) -> NDArray[np.int64]:
@@ -69,23 +55,41 @@ class Kind(Protocol):
         """``w_r^T form w_r`` for every row of W and a symmetric matrix (n, n), (q,)."""
         ...
 
+
+class Kind(Rows, Protocol):
+    """A kind of query on one attribute of n values: a basic matrix W (q, n), the row of ones in its row space.
+
+    Kinds are immutable and hashable; equal kinds have the same rows.
+
+    A kind that is written in the labels of an attribute has one more method, ``on``: see `LabeledKind`.
+    """
+
+    @property
+    def name(self) -> str:
+        """The word for this kind in error tables and files."""
+        ...
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError, naming the attribute, unless the kind fits it."""
+        ...
+
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
-        """What each answer is about, in the words of the attribute, (q,); no two are equal."""
+        """The labels of the answers, in terms of the attribute's values, (q,); no two are equal."""
         ...
 
 
 class Centered(NamedTuple):
     """A basic matrix as ``W = c 1^T + D``.
 
-    What is measured apart from the total does not see c.  Rows such as the days 20,240,101 to 20,240,105 would lose
-    all digits in which their entries differ if products were taken of W.
+    Residuals other than the total do not depend on c.  Rows such as the days 20,240,101 to 20,240,105 would lose all
+    digits in which their entries differ in products with W.
 
     Attributes:
-        rows: D (q, n), as a kind.
+        rows: D (q, n).
         constant (q,): c, or one 0 that stands for all.
     """
 
-    rows: Kind
+    rows: Rows
     constant: FloatArray
 
 
@@ -101,9 +105,17 @@ def bordered(gram: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class PlainRows(Kind, Protocol):
-    """What kinds have in common whose rows hold no large constant, and whose columns all differ."""
+    """Kinds whose rows contain no large constant, and whose columns all differ."""
 
     __slots__ = ()
+
+    def rows(self, size: int) -> int:
+        """How many answers an attribute of ``size`` values gets: as many as it has values."""
+        return size
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError where the attribute has too many values."""
+        require_size(attribute)
 
     def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""
@@ -115,26 +127,26 @@ class PlainRows(Kind, Protocol):
         return Centered(self, np.zeros(1))
 
     def equal_columns(self, size: int) -> NDArray[np.int64]:
-        """None but each itself, (size,)."""
+        """Each value itself, (size,)."""
         return np.arange(size)
 
 
 @runtime_checkable
 class LabeledKind(Protocol):
-    """A kind that is written in labels, and has a matrix only once it is known whose labels they are."""
+    """A kind that is written in labels, and has a matrix only once it is tied to an attribute."""
 
     def on(self, attribute: Attribute) -> Kind:
         """The same kind, tied to the values of one attribute; WorkloadError, naming it, where they do not fit."""
         ...
 
 
-def asked_of(kind: Kind, attribute: Attribute) -> Kind:
-    """The kind as it is asked of an attribute: checked, and tied to its values if it is written in labels.
+def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
+    """The kind, checked for an attribute, and tied to its values if it is written in labels.
 
     A workload holds kinds in this form only.
 
     Raises:
-        WorkloadError: it cannot be asked of the attribute.
+        WorkloadError: it does not fit the attribute.
     """
     if isinstance(kind, LabeledKind):
         kind = kind.on(attribute)
@@ -146,6 +158,6 @@ def require_size(attribute: Attribute) -> None:
     """Raise WorkloadError where an attribute has too many values for matrices of n x n."""
     if attribute.size > SIZE_LIMIT:
         raise WorkloadError(
-            f"{attribute.name!r} has {attribute.size:,} values; only one count per value can be asked of more "
-            f"than {SIZE_LIMIT:,}: use coarser values, or leave its kind of query out"
+            f"{attribute.name!r} has {attribute.size:,} values; attributes with more than "
+            f"{SIZE_LIMIT:,} allow only one count per value: use coarser values, or leave its kind of query out"
         )

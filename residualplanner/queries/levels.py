@@ -1,23 +1,22 @@
 """The levels of a hierarchy: groups of values, each inside one group of the level above.
 
-Reads: levels as users write them, the values of an attribute.  Gives: the same, checked; the rows they ask.
+Reads: levels as users write them, the values of an attribute.  Gives: checked levels, and their rows.
 """
 
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import index
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import value_text
-from residualplanner.domain import Attribute, Label
+from residualplanner.domain import Attribute, Label, plain_label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.spans import span_texts
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, is_text
 
-#: A level as users write it: names of groups and their members, or how many values a band has.
+#: A level as users write it: names of groups and their members, or the number of values in a band.
 GivenLevel = Mapping[str, Iterable[Label]] | int
 #: The same, immutable: pairs of a name and members.
 NamedLevel = tuple[tuple[str, tuple[Label, ...]], ...]
@@ -30,7 +29,7 @@ class Row:
     """One row of a hierarchy.
 
     Attributes:
-        label: what it is called.
+        label: its name.
         codes (m,): the values that are summed, ascending.
     """
 
@@ -64,7 +63,7 @@ def named_levels(levels: Sequence[Level], attribute: Attribute) -> tuple[NamedLe
 def rows_of_levels(
     levels: Sequence[Level], values: Sequence[Label], *, total: str | None, leaves: bool
 ) -> tuple[Row, ...]:
-    """The rows that are asked: the total, the groups from coarse to fine, the values.
+    """The rows of a hierarchy: the total, the groups from coarse to fine, the values.
 
     Args:
         levels: from coarse to fine, bands written out.
@@ -90,14 +89,11 @@ def rows_of_levels(
 
 def _checked_level(number: int, level: GivenLevel) -> Level:
     if not isinstance(level, Mapping):
-        try:
-            width = 0 if isinstance(level, bool) else index(level)
-        except TypeError:
-            width = 0
-        if width < 1:
+        width = plain_label(level)
+        if isinstance(width, str | bool | None) or width < 1:
             raise WorkloadError(
                 f"level {number} of the hierarchy must be a mapping from names of groups to lists of members, or an "
-                f"integer, how many values a band has; got {value_text(level)}"
+                f"integer, the number of values in a band; got {value_text(level)}"
             )
         return width
     if not level:
@@ -107,7 +103,9 @@ def _checked_level(number: int, level: GivenLevel) -> Level:
 
 def _checked_name(number: int, name: object) -> str:
     if not is_text(name):
-        raise WorkloadError(f"level {number} of the hierarchy: a group's name must be a text, got {reprlib.repr(name)}")
+        raise WorkloadError(
+            f"level {number} of the hierarchy: a group's name must be a string, got {reprlib.repr(name)}"
+        )
     return str(name)
 
 
@@ -121,19 +119,15 @@ def _checked_members(name: str, members: object) -> tuple[Label, ...]:
 
 
 def _checked_member(name: str, member: object) -> Label:
-    if isinstance(member, str):
-        return str(member)
-    if isinstance(member, bool | np.bool_):
-        return bool(member)
-    try:
-        return index(member)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
-    except TypeError:
+    plain = plain_label(member)
+    if plain is None:
         message = f"the group {name!r} has the member {reprlib.repr(member)}; members are values or names of groups"
-        raise WorkloadError(message) from None
+        raise WorkloadError(message)
+    return plain
 
 
 def _bands(width: int, attribute: Attribute) -> NamedLevel:
-    """Bands of ``width`` consecutive values, called as ranges are."""
+    """Bands of ``width`` consecutive values, with the labels of ranges."""
     values = attribute.value_labels
     spans = [(first, min(first + width, len(values)) - 1) for first in range(0, len(values), width)]
     names = span_texts(attribute, spans)
@@ -157,8 +151,8 @@ def _groups(
         again = codes[(group_of[codes] >= 0) | _are_repeated(codes)]
         if len(again):
             other = group_of[again[0]]
-            places = f"twice in {name!r}" if other < 0 else f"in {level[other][0]!r} and again in {name!r}"
-            raise WorkloadError(f"{where}: the value {values[again[0]]!r} is {places}; write it once")
+            where_twice = f"twice in {name!r}" if other < 0 else f"in {level[other][0]!r} and again in {name!r}"
+            raise WorkloadError(f"{where}: the value {values[again[0]]!r} is {where_twice}; write it once")
         group_of[codes] = number
         rows.append(Row(name, np.sort(codes)))
     absent = [values[code] for code in np.flatnonzero(group_of < 0)[:5]]
@@ -169,7 +163,7 @@ def _groups(
 
 
 def _are_repeated(codes: _Codes) -> NDArray[np.bool_]:
-    """Which of these codes (m,) stand there more than once, (m,)."""
+    """Which of these codes (m,) occur more than once, (m,)."""
     if len(codes) == 1:
         return np.zeros(1, dtype=np.bool_)
     number, counts = np.unique(codes, return_inverse=True, return_counts=True)[1:]
@@ -183,7 +177,7 @@ def _codes_of(
         return group_codes[member]
     if _key(member) not in code_of:
         also = " nor a group of the next level" if group_codes else ""
-        raise WorkloadError(f"{member!r}, a member of {name!r}, is no value of the attribute{also}")
+        raise WorkloadError(f"{member!r}, a member of {name!r}, is not a value of the attribute{also}")
     return np.array([code_of[_key(member)]], dtype=np.int32)
 
 
@@ -207,7 +201,7 @@ def _require_nested(coarser: Sequence[Row], finer: Sequence[Row], size: int) -> 
 
 
 def _without_repetitions(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows, each once; rows of one label must be the same row."""
+    """The rows without repetitions; rows with one label must be the same row."""
     found: dict[str, Row] = {}
     for row in rows:
         same = found.setdefault(row.label, row)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
-from residualplanner.queries.kind import PlainRows, require_size
+from residualplanner.queries.kind import PlainRows
 from residualplanner.queries.spans import span_texts, value_texts
 
 
@@ -23,18 +23,7 @@ class Prefix(PlainRows):
         ('≤ a', '≤ b', '≤ c')
     """
 
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        return "prefix"
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError where the attribute has too many values."""
-        require_size(attribute)
-
-    def rows(self, size: int) -> int:
-        """How many answers an attribute of ``size`` values gets: as many as it has values."""
-        return size
+    name = "prefix"
 
     def matrix(self, size: int) -> NDArray[np.float64]:
         """Ones on and below the diagonal, (size, size)."""

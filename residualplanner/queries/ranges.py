@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
-from residualplanner.queries.kind import PlainRows, require_size
+from residualplanner.queries.kind import PlainRows
 from residualplanner.queries.spans import span_texts
 
 
@@ -21,14 +21,7 @@ class Range(PlainRows):
         ('a', 'a – b', 'a – c', 'b', 'b – c', 'c')
     """
 
-    @property
-    def name(self) -> str:
-        """The word for this kind in error tables and files."""
-        return "range"
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError where the attribute has too many values."""
-        require_size(attribute)
+    name = "range"
 
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: one for each pair a <= b."""
@@ -66,7 +59,7 @@ class Range(PlainRows):
         sums = np.empty((*values.shape[:-1], self.rows(size)), dtype=values.dtype)
         start = 0
         for first in range(size):
-            # Sums are made anew from each first value: differences of cumulative sums would lose digits.
+            # Sums start anew at each first value: differences of cumulative sums would lose digits.
             np.cumsum(values[..., first:], axis=-1, out=sums[..., start : start + size - first])
             start += size - first
         return np.moveaxis(sums, -1, axis)

@@ -1,6 +1,6 @@
-"""What kinds have in common whose basic matrix is given by its entries, not by a formula.
+"""Kinds whose basic matrix is given by its entries, not by a formula.
 
-Reads: a sparse matrix.  Gives: the methods of Kind, and the check that the matrix can be asked of an attribute.
+Reads: a sparse matrix.  Gives: the methods of Rows, and the check that the matrix fits an attribute.
 """
 
 import math
@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from residualplanner._checks import is_unicode
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.kind import Centered
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20
-#: How far the nearest combination of the rows may be from the row of ones.
+#: The largest distance of the nearest combination of the rows from the row of ones.
 _TOLERANCE = 1e-8
 #: Rows whose entries differ by no more than this, relative, are multiples of the row of ones, but for rounding.
 _EVEN = 1e-13
@@ -62,7 +63,7 @@ class SparseKind(ABC):
         return product
 
     def centered(self, size: int) -> Centered:
-        """Rows without an entry 0 less the middle between their least and largest entry; all others as they are."""
+        """Rows without an entry 0 minus the mean of their least and largest entries; all others unchanged."""
         rows, constant = _without_constants(self.sparse_rows(size))
         return Centered(_Deviations(rows), constant)
 
@@ -95,28 +96,13 @@ class SparseKind(ABC):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Deviations(SparseKind):
-    """The rows (q, n) of a kind without their constant parts, for products only: they need not give the total.
+    """The rows (q, n) of a kind without their constant parts: they need not give the total.
 
     Attributes:
         held (q, n): the rows.
     """
 
     held: sparse.csr_array
-
-    @property
-    def name(self) -> str:
-        """The word for it; it is asked of no attribute."""
-        return "deviations"
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError unless there is a column for each value."""
-        if self.held.shape[1] != attribute.size:
-            raise WorkloadError(f"{attribute.name!r} has {attribute.size} values, the rows {self.held.shape[1]}")
-
-    def labels(self, attribute: Attribute) -> tuple[object, ...]:
-        """The numbers of the rows, (q,)."""
-        del attribute
-        return tuple(range(self.held.shape[0]))
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The rows, (q, size)."""
@@ -128,7 +114,7 @@ def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: st
     """Raise WorkloadError where all rows (q, n) are multiples of the row of ones and there is more than one value."""
     if attribute.size > 1 and _constant_rows(W).all():
         raise WorkloadError(
-            f"{words} asks nothing of {attribute.name!r} but the total; leave the attribute out of the query instead"
+            f"{words} gives nothing but the total of {attribute.name!r}; leave the attribute out of the query instead"
         )
 
 
@@ -138,7 +124,7 @@ def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None
     Args:
         W (q, n): no row without an entry other than 0.
         attribute: of n values; the message names it and them.
-        words: what the rows are, such as "the matrix".
+        words: the name of the rows in the message, such as "the matrix".
 
     Cost: O(n^3) where no row is constant.
     """
@@ -162,8 +148,8 @@ def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None
 
 
 def is_text(label: object) -> bool:
-    """Whether a label is a text that files can hold: not empty, and valid Unicode."""
-    return isinstance(label, str) and bool(label) and not any("\ud800" <= letter <= "\udfff" for letter in label)
+    """Whether a label is a string that files can hold: not empty, and valid Unicode."""
+    return isinstance(label, str) and bool(label) and is_unicode(label)
 
 
 def _constant_rows(W: sparse.csr_array) -> NDArray[np.bool_]:
@@ -176,9 +162,9 @@ def _constant_rows(W: sparse.csr_array) -> NDArray[np.bool_]:
 
 
 def _without_constants(W: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.float64]]:
-    """The rows (q, n) less the middle of those that have no entry 0, and these middles (q,), 0 for the others.
+    """The rows (q, n) minus the midrange of those that have no entry 0, and these midranges (q,), 0 for the others.
 
-    The middle of equal entries is these, so nothing is left of a multiple of the row of ones.
+    The midrange of equal entries is their value, so a multiple of the row of ones becomes zero.
     """
     constant, counts = np.zeros(W.shape[0]), np.diff(W.indptr)
     full = np.flatnonzero(counts == W.shape[1])

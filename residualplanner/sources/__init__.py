@@ -1,12 +1,15 @@
-"""Private counts behind one protocol: how many records fall in each cell of the tables asked for.
+"""Counts of confidential records, wherever the records are.
 
-Everything here holds confidential data; only the measurement layer may import it.
+Reads: data frames of many libraries, engines such as Spark, CSV and Parquet files, matrices of codes, ready counts.
+Gives: `Source`, whose ``count`` tells how many records fall in each cell of each table (spec eq. (1)).
+`open_source` refuses what can be refused before a charge, such as missing columns; ``count`` reads the records.
+Everything here holds confidential data: only `measurement` may import it, and no error carries a value away.
 """
 
 from residualplanner.sources.counting import count_groups
 from residualplanner.sources.csv_files import CsvFile
+from residualplanner.sources.engines import require_result_room
 from residualplanner.sources.opening import open_source
-from residualplanner.sources.protocol import Progress, Source
-from residualplanner.sources.result_limits import require_result_room
+from residualplanner.sources.source import Progress, Source
 
 __all__ = ["CsvFile", "Progress", "Source", "count_groups", "open_source", "require_result_room"]

@@ -1,6 +1,6 @@
-"""Types of columns that hold no value of an attribute, whatever the records are: told before anything is counted.
+"""Column types that can hold no value of an attribute: refused before anything is counted, whatever the records are.
 
-Reads: Arrow types, of which pandas' and Spark's are made.  Gives: nothing, or DataError.
+Reads: Arrow types, and those of pandas and Spark.  Gives: nothing, or DataError.
 """
 
 import re
@@ -11,7 +11,7 @@ import numpy as np
 
 from residualplanner.domain import Attribute, Domain, first_rounded_integer, integer_range
 from residualplanner.errors import DataError
-from residualplanner.sources.columns import arrow_of_series, is_text
+from residualplanner.sources.columns import arrow_of_series, is_string
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,11 +26,11 @@ _VALUES = {
 
 
 def require_types(domain: Domain, types: Iterable[Any]) -> None:
-    """DataError where a column's type rules out every value of its attribute, or cannot tell integers apart.
+    """DataError where a column's type rules out every value of its attribute, or rounds some of them.
 
     Args:
         domain: the schema.
-        types (d,): the Arrow type of each attribute's column; None for a column that can hold anything.
+        types (d,): the Arrow type of each attribute's column; None for a column that may hold anything.
     """
     for attribute, kind in zip(domain.attributes, types, strict=True):
         if kind is not None:
@@ -38,7 +38,7 @@ def require_types(domain: Domain, types: Iterable[Any]) -> None:
 
 
 def type_of_series(column: "pd.Series[Any]") -> Any:
-    """The Arrow type of a pandas column, None if it holds Python objects; its entries play no part."""
+    """The Arrow type of a pandas column, None if it holds Python objects; its entries are not read."""
     import pandas as pd
     import pyarrow as pa
 
@@ -51,7 +51,7 @@ def type_of_series(column: "pd.Series[Any]") -> Any:
 
 
 def type_of_values(column: "pd.Series[Any]") -> Any:
-    """The same; a column of floats none of which is there has no type, as pandas makes floats of nothing."""
+    """The same, but None for floats that are all missing, which is how pandas reads a column without entries."""
     is_empty = getattr(column.dtype, "kind", "") == "f" and bool(column.isna().all())
     return None if is_empty else type_of_series(column)
 
@@ -75,7 +75,11 @@ def _require_type(attribute: Attribute, kind: Any) -> None:
     types = pa.types
     if types.is_dictionary(kind):
         kind = kind.value_type
-    if types.is_null(kind) or is_text(kind) or (isinstance(kind, pa.BaseExtensionType) and is_text(kind.storage_type)):
+    if (
+        types.is_null(kind)
+        or is_string(kind)
+        or (isinstance(kind, pa.BaseExtensionType) and is_string(kind.storage_type))
+    ):
         return
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     if types.is_boolean(kind):
@@ -84,7 +88,7 @@ def _require_type(attribute: Attribute, kind: Any) -> None:
         numbers = integer_range(attribute)
         _require(attribute.matching == "bin" or numbers is not None, attribute, "numbers")
         if types.is_floating(kind) and numbers is not None:
-            _require_told_apart(attribute, numbers, first_rounded_integer(np.dtype(kind.to_pandas_dtype())))
+            _require_distinct(attribute, numbers, first_rounded_integer(np.dtype(kind.to_pandas_dtype())))
     else:
         _require(False, attribute, "dates, bytes, lists or other entries")
 
@@ -98,11 +102,11 @@ def _require(is_possible: bool, attribute: Attribute, found: str) -> None:
         )
 
 
-def _require_told_apart(attribute: Attribute, numbers: tuple[int, int], limit: int) -> None:
+def _require_distinct(attribute: Attribute, numbers: tuple[int, int], limit: int) -> None:
     if max(-numbers[0], numbers[1]) >= limit:
         raise DataError(
-            f"column {attribute.name!r} is of floats, which cannot tell integers apart from "
-            f"2**{limit.bit_length() - 1} on, and the attribute has such values; read it as 64-bit integers "
+            f"column {attribute.name!r} holds floats, in which integers cannot be told apart "
+            f"from 2**{limit.bit_length() - 1} on, and the attribute has such values; read it as 64-bit integers "
             '(in pandas, where a null turns integers into floats: dtype "Int64")',
             column=attribute.name,
         )

@@ -1,7 +1,7 @@
-"""Codes of whole columns: few Python steps, however many records.
+"""Codes of whole columns, in few Python steps however many records there are.
 
 Reads: an attribute, and a column of Arrow or pandas.  Gives: raw codes, UNKNOWN and MISSING among them.
-pyarrow and pandas are imported when the first column comes.
+pyarrow and pandas are imported with the first column.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ArrowColumn:
-    """Codes of one column that comes in Arrow arrays; remembers the last dictionary, which seldom changes.
+    """Codes of one column that comes in Arrow arrays; it remembers the last dictionary, which seldom changes.
 
     Attributes:
         name: the column's name.
@@ -39,14 +39,14 @@ class ArrowColumn:
         types = pa.types
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
-        if isinstance(array, pa.ExtensionArray) and is_text(array.type.storage_type):
+        if isinstance(array, pa.ExtensionArray) and is_string(array.type.storage_type):
             array = array.storage
         if types.is_dictionary(array.type):
             return self._codes_of_dictionary(array)
         is_number = types.is_integer(array.type) or types.is_floating(array.type)
         if is_number and self._attribute.matching in ("code", "integer", "bin"):
             codes = codes_of_numbers(self._attribute, array.fill_null(0).to_numpy(zero_copy_only=False))
-        elif is_number or types.is_decimal(array.type) or types.is_boolean(array.type) or is_text(array.type):
+        elif is_number or types.is_decimal(array.type) or types.is_boolean(array.type) or is_string(array.type):
             return _codes_of_distinct(self._attribute, array)
         else:
             codes = np.full(len(array), UNKNOWN, dtype=np.int64)
@@ -65,7 +65,7 @@ def pandas_column(attribute: Attribute, column: "pd.Series[Any]") -> Callable[[s
 
     Args:
         attribute: the column's description.
-        column: its entries; the index plays no part.
+        column: its entries; the index does not matter.
 
     Returns:
         A function from a slice of rows to their codes, by the rules of ``codes_of_values``.
@@ -92,12 +92,12 @@ def arrow_of_series(column: "pd.Series[Any]") -> Any:
 
 
 def _codes_of_objects(attribute: Attribute, values: NDArray[np.object_]) -> IntArray:
-    """Codes of Python objects: fast where all are text, else one by one, 1 and True and 1.0 kept apart."""
+    """Codes of Python objects: fast where all are strings, else one by one, with 1, True and 1.0 kept apart."""
     import pandas as pd
     import pyarrow as pa
 
     if pd.api.types.infer_dtype(values, skipna=True) == "string":
-        with suppress(pa.ArrowException, UnicodeEncodeError):  # a NaN that is no Python float; half a surrogate pair
+        with suppress(pa.ArrowException, UnicodeEncodeError):  # a NaN that is not a Python float; half a surrogate pair
             return ArrowColumn(attribute).raw_codes(pa.array(values, type=pa.large_string(), from_pandas=True))
     code_of = partial(_code_of_object, attribute)
     code_of_hashable = lru_cache(maxsize=None, typed=True)(code_of)
@@ -125,16 +125,16 @@ def _codes_of_distinct(attribute: Attribute, array: Any) -> IntArray:
 
 
 def _entries(values: Any) -> list[Any]:
-    """Python's values; text that is not valid UTF-8 as its bytes, which match nothing."""
+    """The values in Python; strings that are not valid UTF-8 as bytes, which match nothing."""
     import pyarrow as pa
 
     try:
         return list(values.to_pylist())
     except UnicodeDecodeError:
-        return [_text_or_bytes(entry) for entry in values.cast(pa.large_binary()).to_pylist()]
+        return [_string_or_bytes(entry) for entry in values.cast(pa.large_binary()).to_pylist()]
 
 
-def _text_or_bytes(entry: bytes | None) -> str | bytes | None:
+def _string_or_bytes(entry: bytes | None) -> str | bytes | None:
     try:
         return None if entry is None else entry.decode()
     except UnicodeDecodeError:
@@ -145,16 +145,16 @@ def _look_up(codes: IntArray, indices: Any) -> IntArray:
     """The codes at the indices; the last code where an index is null."""
     import pyarrow as pa
 
-    places = indices.cast(pa.int64()).fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)
-    return np.asarray(codes[places])
+    slots = indices.cast(pa.int64()).fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)
+    return np.asarray(codes[slots])
 
 
 def _nulls(array: Any) -> NDArray[np.bool_]:
     return np.asarray(array.is_null().to_numpy(zero_copy_only=False))
 
 
-def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is one of text."""
+def is_string(kind: Any) -> bool:
+    """Whether an Arrow type is one of strings."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

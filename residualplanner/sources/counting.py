@@ -1,7 +1,7 @@
 """Counts of coded records, table by table.
 
-Reads: codes and sets of attribute positions.  Gives: integer tables, stacked by shape.  Memory is the tables' own and a
-little; the work is one step per record and table.
+Reads: codes and sets of attribute positions.  Gives: integer tables, stacked by shape.  Memory is little more than the
+tables' own; the work is one step per record and table.
 """
 
 import math
@@ -15,7 +15,7 @@ from residualplanner._checks import IntArray
 
 Codes = NDArray[np.integer[Any]]
 
-#: How many records are counted at a time, so that what is read again and again stays in the processor's cache.
+#: How many records are counted at a time, so that they stay in the processor's cache.
 BLOCK = 2**16
 
 
@@ -33,8 +33,8 @@ def count_groups(codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray])
     Raises:
         ValueError: a group's sets differ in shape.
 
-    Cost: one addition and one count per record and table where neighboring rows of a group share all positions but the
-    last; memory is that of the tables.
+    Cost: one addition and one count per record and table where neighboring rows of a group differ in their last
+        position only; memory is that of the tables.
     Source: spec eq. (1).
 
     Example:
@@ -83,7 +83,7 @@ def add_counts(
         codes (d, records): one row per attribute, checked.
         groups: each (g, k): attribute positions.
         tables: one array (g, n1, .., nk) per group, changed in place.
-        report: told after each group how many tables have been done so far.
+        report: called after each group with the number of tables done so far.
     """
     done = 0
     for rows, stack in zip(groups, tables, strict=True):
@@ -106,7 +106,7 @@ def _add_group(codes: Codes, rows: IntArray, stack: IntArray) -> None:
     leading: list[Codes] = []  # leading[j]: flat codes of the first j+1 attributes, times the size of the next
     previous: list[int] = []
     for row, table in zip(rows.tolist(), flat, strict=True):
-        del leading[_shared(row[:-1], previous) :]
+        del leading[_common_length(row[:-1], previous) :]
         for j in range(len(leading), order - 1):
             column = codes[row[j]].astype(np.int64)
             leading.append((column if j == 0 else leading[-1] + column) * shape[j + 1])
@@ -118,9 +118,9 @@ def _add_group(codes: Codes, rows: IntArray, stack: IntArray) -> None:
         previous = row[:-1]
 
 
-def _shared(row: list[int], previous: list[int]) -> int:
-    """How many leading entries two rows share."""
-    shared = 0
-    while shared < min(len(row), len(previous)) and row[shared] == previous[shared]:
-        shared += 1
-    return shared
+def _common_length(row: list[int], previous: list[int]) -> int:
+    """How many leading entries two rows have in common."""
+    length = 0
+    while length < min(len(row), len(previous)) and row[length] == previous[length]:
+        length += 1
+    return length

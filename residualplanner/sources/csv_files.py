@@ -1,9 +1,9 @@
-"""CSV files: what is checked of them before anything is counted, and their records as codes.
+"""CSV files: the checks made before anything is counted, and their records as codes.
 
-Reads: text in UTF-8 with commas, double quotes and a header line, maybe gzipped.  Gives: RecordSource.
+Reads: files in UTF-8 with commas, double quotes and a header line, possibly gzipped.  Gives: Source.
 
-PyArrow parses what has the form of a record; nothing is guessed.  A line that has not is a record, too, with a value in
-every column that no schema knows, so the schema's rules decide what becomes of it.
+PyArrow parses the lines that have the form of a record; nothing is guessed.  Any other line is a record with an unknown
+value in every column, so that the schema's rules decide what becomes of it.
 """
 
 import csv
@@ -24,8 +24,9 @@ from residualplanner.errors import DataError
 from residualplanner.sources.coding import require_columns
 from residualplanner.sources.columns import ArrowColumn
 from residualplanner.sources.csv_records import LONGEST, forms_of_records, pieces_of_records, unclosed_error
-from residualplanner.sources.records import RecordSource
+from residualplanner.sources.records import source_of_blocks
 from residualplanner.sources.rules import Block, block_of_raw_codes
+from residualplanner.sources.source import Source
 
 _MARK = b"\xef\xbb\xbf"
 _HEADER = "the first line of {name!r} is not a line of column names"
@@ -37,8 +38,10 @@ _UNSOUND = {
     ),
     True: "quotes or carriage returns inside fields without quotes, or records of more than 16 MiB",
 }
-_UNEQUAL = "lines with more or fewer fields than its first line (an empty line is one, too)"
-_REMEDY = "repair the file, or declare unknown= for every attribute, and a line that is no record follows these rules"
+_UNEQUAL = "lines with more or fewer fields than its first line (an empty line counts as one)"
+_REMEDY = (
+    "repair the file, or declare unknown= for every attribute, so that lines that are not records follow these rules"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,9 @@ class CsvFile:
     """A CSV file whose quoted values may contain newlines, which a path alone does not allow.
 
     Attributes:
-        path: of a file in UTF-8 with commas, double quotes and a header line; a name in .gz is gzipped.
-        newlines_in_values: whether a newline between quotes belongs to the value.  Then one quote too many could take
-            many records into one, so a file with quotes out of place is refused, whatever the schema's rules are.
+        path: of a file in UTF-8 with commas, double quotes and a header line; gzipped if its name ends in .gz.
+        newlines_in_values: whether a newline between quotes belongs to the value.  Then one quote too many could join
+            many records into one, so a file with misplaced quotes is refused, whatever the schema's rules are.
 
     Example:
         >>> CsvFile("people.csv", newlines_in_values=True)
@@ -59,19 +62,19 @@ class CsvFile:
     newlines_in_values: bool = False
 
 
-def source_of_csv(file: CsvFile, domain: Domain) -> RecordSource:
-    """The records of a CSV file whose header, and where the rules demand it whose every line, has been checked.
+def source_of_csv(file: CsvFile, domain: Domain) -> Source:
+    """The records of a CSV file whose header has been checked, and where the rules demand it every line.
 
     Raises:
-        DataError: there is no such file; no header, or one without the domain's columns; lines that are not records,
-            if an attribute's rule for unknown values is "error", or newlines in values are wanted.
+        DataError: there is no such file; it has no header, or one without the domain's columns; it has lines that are
+            not records, and an attribute's rule for unknown values is "error", or newlines in values are allowed.
     """
     table = _Table.opened(file)
     table.require_columns(domain)
     is_strict = any(attribute.unknown == "error" for attribute in domain.attributes)
     if is_strict or file.newlines_in_values or _is_zipped(Path(file.path)):  # a file may have been cut off
         table.require_records(is_strict=is_strict)
-    return RecordSource(domain, lambda: table.blocks(domain))
+    return source_of_blocks(domain, lambda: table.blocks(domain))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -95,12 +98,12 @@ class _Table:
         if used is not None and not set(domain.names) <= set(self.names):
             raise DataError(
                 f"the first line of {Path(self.file.path).name!r} is separated by {used}, not by commas; write the "
-                "file with commas, or read it with another library, all columns as text, and give the frame"
+                "file with commas, or read it with another library, all columns as strings, and give the frame"
             )
         require_columns(domain.names, self.names)
 
     def require_records(self, *, is_strict: bool) -> None:
-        """DataError if the file cannot be read to its end or, if that is an error, some line is no record.
+        """DataError if the file cannot be read to its end, or if some line is not a record where that is an error.
 
         Which line it is is as secret as the records.
         """
@@ -114,19 +117,19 @@ class _Table:
         if not (is_strict or self.file.newlines_in_values):
             return
         if problems:
-            remedy = _REMEDY if is_sound or not self.file.newlines_in_values else "write it anew"
+            remedy = _REMEDY if is_sound or not self.file.newlines_in_values else "write it again"
             raise DataError(f"the file {Path(self.file.path).name!r} has {', and '.join(problems)}; {remedy}")
 
     def blocks(self, domain: Domain) -> Iterator[Block]:
-        """The records, piece by piece: a line that is no record has an unknown value in each column."""
+        """The records, piece by piece: a line that is not a record has an unknown value in each column."""
         columns = [ArrowColumn(attribute) for attribute in domain.attributes]
-        places = [self.names.index(name) for name in domain.names]
+        indices = [self.names.index(name) for name in domain.names]
         for text in self._pieces():
             forms = forms_of_records(text, newlines_in_values=self.file.newlines_in_values)
             if self.file.newlines_in_values and not forms.is_sound.all():
                 raise unclosed_error()
             fits = forms.fitting(len(self.names))
-            arrays = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), places)
+            arrays = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), indices)
             others = np.full(int((~fits).sum()), UNKNOWN, dtype=np.int64)
             raw = [np.append(column.raw_codes(array), others) for column, array in zip(columns, arrays, strict=True)]
             yield block_of_raw_codes(domain, raw, len(fits))
@@ -178,12 +181,12 @@ def _kept(text: bytes, ends: IntArray, fits: Any) -> bytes:
     return bytes(np.frombuffer(text, dtype=np.uint8)[np.repeat(fits, lengths)].data)
 
 
-def _parsed(text: bytes, records: int, columns: int, places: list[int]) -> list[Any]:
-    """The columns in these places, as text that need not be Unicode."""
+def _parsed(text: bytes, records: int, columns: int, indices: list[int]) -> list[Any]:
+    """The columns with these indices, as strings that need not be valid Unicode."""
     import pyarrow as pa
     from pyarrow import csv as reader
 
-    names, kind = [str(place) for place in places], pa.dictionary(pa.int32(), pa.string())
+    names, kind = list(map(str, indices)), pa.dictionary(pa.int32(), pa.string())
     if not names or records == 0:
         return [pa.array([], kind) for _ in names]
     table = reader.read_csv(

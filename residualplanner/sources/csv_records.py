@@ -2,8 +2,8 @@
 
 Reads: the bytes of a file after its header.  Gives: pieces of whole records, and the form of each record.
 
-A record is a line, whatever is in it, so that one record can take no other with it: a quote that is not closed spoils
-its own line.  Only where newlines in values are wanted do quotes decide where a record ends.
+A record is a line, whatever it holds, so that no record can spoil another: a quote that is not closed spoils its own
+line.  Only where newlines in values are allowed do quotes decide where a record ends.
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ from residualplanner.errors import DataError
 
 #: How many bytes are read at a time.
 PIECE = 2**20
-#: How many bytes a record may have, its newline counted in.
+#: How many bytes a record may have, its newline included.
 LONGEST = 2**24
 _QUOTE, _COMMA, _RETURN, _NEWLINE = b'",\r\n'
-#: What is put for the rest of a record that is too long: a quote out of place, whatever follows.
+#: What replaces the rest of a record that is too long: a misplaced quote, whatever follows.
 _TOO_LONG = b'x"'
 
 Flags = NDArray[np.bool_]
@@ -48,10 +48,10 @@ class Forms:
 
 
 def pieces_of_records(file: IO[bytes], *, newlines_in_values: bool) -> Iterator[bytes]:
-    """The bytes of a file in pieces of whole records, each ended by a newline, be there one at the end or not.
+    """The bytes of a file in pieces of whole records, each ended by a newline, even if the file does not end with one.
 
     Raises:
-        DataError: ``newlines_in_values``, and quotes that do not close: that record has no end.
+        DataError: ``newlines_in_values``, and a quote does not close: that record has no end.
     """
     rest = b""
     while block := file.read(PIECE):
@@ -76,7 +76,7 @@ def forms_of_records(text: bytes, *, newlines_in_values: bool) -> Forms:
 
     Args:
         text: whole records, at least one, each ended by a newline.
-        newlines_in_values: newlines between quotes end no record.
+        newlines_in_values: whether newlines between quotes belong to values.
 
     Cost: some ten passes over the bytes, without a Python step per record.
 
@@ -92,11 +92,11 @@ def forms_of_records(text: bytes, *, newlines_in_values: bool) -> Forms:
     was_open = np.append(np.uint8(0), is_open[ends[:-1]])  # by quotes of earlier lines that do not close
     is_sound = (is_open[ends] == was_open) & (ends - starts < LONGEST)
 
-    commas, record = _places(letters, _COMMA, ends)
+    commas, record = _occurrences(letters, _COMMA, ends)
     outside = record[is_open[commas] == was_open[record]]
     fields = np.bincount(outside, minlength=len(ends)) + 1
 
-    quotes, record = _places(letters, _QUOTE, ends)
+    quotes, record = _occurrences(letters, _QUOTE, ends)
     opens = is_open[quotes] != was_open[record]
     before, after = letters[quotes - 1], letters[quotes + 1]
     after_that = letters[np.minimum(quotes + 2, len(letters) - 1)]
@@ -105,15 +105,15 @@ def forms_of_records(text: bytes, *, newlines_in_values: bool) -> Forms:
     closes_well = ends_line | (after == _COMMA) | (after == _QUOTE)
     is_sound[record[~np.where(opens, opens_well, closes_well)]] = False
 
-    returns, record = _places(letters, _RETURN, ends)
+    returns, record = _occurrences(letters, _RETURN, ends)
     is_bare = (is_open[returns] == was_open[record]) & (letters[returns + 1] != _NEWLINE)
     is_sound[record[is_bare]] = False
     return Forms(ends, fields, is_sound)
 
 
 def unclosed_error() -> DataError:
-    """The error of quotes that are never closed, where newlines in values are wanted."""
-    return DataError("the file has a quote that does not close, or a record of more than 16 MiB; write it anew")
+    """The error for quotes that are never closed, where newlines in values are allowed."""
+    return DataError("the file has a quote that does not close, or a record of more than 16 MiB; write it again")
 
 
 def _is_open(letters: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -135,8 +135,8 @@ def _after_last_record(text: bytes, *, newlines_in_values: bool) -> int:
     return int(ends[-1]) + 1 if ends.size else 0
 
 
-def _places(letters: NDArray[np.uint8], letter: int, ends: IntArray) -> tuple[IntArray, NDArray[Any]]:
-    """Where a letter stands, and in which record each time."""
-    places = np.flatnonzero(letters == letter)
-    each = np.diff(np.searchsorted(places, ends), prepend=0)
-    return places, np.repeat(np.arange(len(ends)), each)
+def _occurrences(letters: NDArray[np.uint8], letter: int, ends: IntArray) -> tuple[IntArray, NDArray[Any]]:
+    """The positions of a letter, and the record that each is in."""
+    positions = np.flatnonzero(letters == letter)
+    each = np.diff(np.searchsorted(positions, ends), prepend=0)
+    return positions, np.repeat(np.arange(len(ends)), each)

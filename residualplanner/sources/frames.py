@@ -1,7 +1,7 @@
 """Frames of every library, as one stream of Arrow record batches.
 
-Reads: Arrow tables and streams, Polars frames, DuckDB relations, Ibis tables.  Gives: record batches with the needed
-columns only.
+Reads: Arrow tables and streams, Polars frames, DuckDB relations, Ibis tables.  Gives: record batches of the
+columns needed.
 No library is imported here that the caller has not imported already.
 """
 
@@ -19,8 +19,8 @@ class Frame:
 
     Attributes:
         columns: the names of its columns.
-        batches: starts a stream of Arrow record batches that hold the named columns, at least one, and maybe others.
-        types: the Arrow types of the named columns, once for each part of the table whose types may be others.
+        batches: starts a stream of Arrow record batches that hold the named columns, at least one, and possibly others.
+        types: the Arrow types of the named columns, once for each part of the table that may have types of its own.
     """
 
     columns: tuple[object, ...]
@@ -83,8 +83,8 @@ def frame_of_ibis(table: Any) -> Frame:
     def batches(names: Sequence[str]) -> Iterator[Any]:
         chosen = table.select(list(names))
         backend = chosen.get_backend()
-        if backend.name == "duckdb":  # Ibis 12 asks for batches by a name that DuckDB 2 has given up
-            chosen.limit(0).to_pyarrow()  # tells DuckDB of tables that are in memory only
+        if backend.name == "duckdb":  # Ibis 12 calls a method that DuckDB 2 has dropped
+            chosen.limit(0).to_pyarrow()  # registers tables that are in memory only with DuckDB
             return frame_of_duckdb(backend.con.sql(backend.compile(chosen))).batches(names)
         return iter(chosen.to_pyarrow_batches(chunk_size=BLOCK))
 

@@ -1,4 +1,4 @@
-"""From what people have to a source of counts.
+"""From the data that people have to a source of counts.
 
 Reads: frames, files, code matrices, counts.  Gives: Source.
 """
@@ -12,12 +12,10 @@ import numpy as np
 from residualplanner._checks import value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.code_matrix import blocks_of_matrix
-from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas, require_columns
+from residualplanner.sources.coding import blocks_of_batches, blocks_of_matrix, blocks_of_pandas, require_columns
 from residualplanner.sources.column_types import require_types, type_of_values
 from residualplanner.sources.csv_files import CsvFile, source_of_csv
 from residualplanner.sources.engines import source_of_dask, source_of_spark
-from residualplanner.sources.files import frame_of_path
 from residualplanner.sources.frames import (
     Frame,
     frame_of_arrow_reader,
@@ -27,15 +25,15 @@ from residualplanner.sources.frames import (
     frame_of_lazy_polars,
     frame_of_polars,
 )
-from residualplanner.sources.guarding import guarded
-from residualplanner.sources.protocol import Source
-from residualplanner.sources.ready_counts import CountSource
-from residualplanner.sources.records import RecordSource
+from residualplanner.sources.parquet import frame_of_path
+from residualplanner.sources.ready_counts import source_of_counts
+from residualplanner.sources.records import source_of_blocks
+from residualplanner.sources.source import Source, guarded
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Library and class of each frame that comes as Arrow batches; by name, so that no library need be imported to ask.
+#: Library and class of each frame that is read as Arrow batches; by name, so that no library need be imported.
 _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
     ("pyarrow", "Table"): frame_of_arrow_table,
     ("pyarrow", "RecordBatch"): frame_of_arrow_table,
@@ -53,25 +51,25 @@ _ACCEPTED = (
 
 
 def open_source(data: object, domain: Domain) -> Source:
-    """Make confidential data ready to be counted: whatever must be told before that is told here.
+    """Open confidential data for counting, and refuse what can be refused before that.
 
-    Names and types of columns are read, and nothing of the records, with two exceptions: lines of a CSV file that are
-    no records are looked for where they would be an error, and ready counts are compared with each other.
+    Names and types of columns are read, and nothing of the records, with two exceptions: a CSV file is searched for
+    lines that are not records where those are an error, and ready counts are compared with each other.
 
-    Columns are matched by name; other columns and the order of columns play no part.  All the domain's columns are
-    read and checked, whatever tables are asked for, so a table is the same in every workload.
+    Columns are matched by name; other columns and the order of columns do not matter.  All the domain's columns are
+    read and checked, whatever the tables, so a table is the same in every workload.
 
     Args:
-        data: a frame, a path, a matrix of codes (records, d), or counts; the message of the error lists them all.
+        data: a frame, a path, a matrix of codes (records, d), or counts; the error's message lists them all.
         domain: the schema the data must fit.
 
     Returns:
         A source that counts.
 
     Raises:
-        DataError: a kind of data that is not known, a column that is missing, there twice or of a type that holds no
-            value of its attribute, a file that is not there, lines of a CSV file that are no records, counts that
-            cannot be right.
+        DataError: data of an unknown kind; a column that is missing, occurs twice, or is of a type that holds no value
+            of its attribute; a missing file; lines of a CSV file that are not records; counts that are not counts, or
+            contradict each other.
 
     Example:
         >>> records = np.array([[0, 1], [1, 1], [1, 0]])
@@ -88,13 +86,13 @@ def open_source(data: object, domain: Domain) -> Source:
 
 def _open(data: object, domain: Domain) -> Source:
     if isinstance(data, np.ndarray):
-        return RecordSource(domain, blocks_of_matrix(data, domain))
+        return source_of_blocks(domain, blocks_of_matrix(data, domain))
     if isinstance(data, CsvFile):
         return source_of_csv(data, domain)
     if type(data).__module__.startswith("residualplanner."):
         raise DataError(f"{value_text(data)} of this library holds no records; give {_ACCEPTED}")
     if isinstance(data, Mapping):
-        return CountSource(data, domain)
+        return source_of_counts(data, domain)
     if isinstance(data, str | Path):
         return _file_source(data, domain)
     for library, word in _names_of_classes(data):
@@ -109,10 +107,10 @@ def _open(data: object, domain: Domain) -> Source:
 
 
 def _engine_source(data: object, domain: Domain) -> Source | None:
-    """A source for a frame that narwhals knows to be an engine's; None for anything else."""
+    """A source for a frame that narwhals recognizes as an engine's; None for anything else."""
     import narwhals as nw
 
-    known = nw.dependencies  # what is there is asked of the libraries that are imported already
+    known = nw.dependencies  # looks at no library that is not imported already
     if known.is_ibis_table(data):
         return _frame_source(frame_of_ibis(data), domain)
     if known.is_dask_dataframe(data):
@@ -128,21 +126,21 @@ def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
         yield cls.__module__.partition(".")[0], cls.__name__
 
 
-def _file_source(path: str | Path, domain: Domain) -> RecordSource:
+def _file_source(path: str | Path, domain: Domain) -> Source:
     is_csv = Path(path).name.lower().endswith((".csv", ".csv.gz")) and not Path(path).is_dir()
     return source_of_csv(CsvFile(path), domain) if is_csv else _frame_source(frame_of_path(path), domain)
 
 
-def _frame_source(frame: Frame, domain: Domain) -> RecordSource:
+def _frame_source(frame: Frame, domain: Domain) -> Source:
     require_columns(domain.names, frame.columns)
     if domain.names:
         for types in frame.types(domain.names):
             require_types(domain, types)
     names = domain.names or tuple(map(str, frame.columns[:1]))  # some column must say how many records there are
-    return RecordSource(domain, lambda: blocks_of_batches(domain, frame.batches(names)))
+    return source_of_blocks(domain, lambda: blocks_of_batches(domain, frame.batches(names)))
 
 
-def _pandas_source(frame: "pd.DataFrame", domain: Domain) -> RecordSource:
+def _pandas_source(frame: "pd.DataFrame", domain: Domain) -> Source:
     require_columns(domain.names, tuple(frame.columns))
     require_types(domain, (type_of_values(frame[name]) for name in domain.names))
-    return RecordSource(domain, lambda: blocks_of_pandas(domain, frame))
+    return source_of_blocks(domain, lambda: blocks_of_pandas(domain, frame))

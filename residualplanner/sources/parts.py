@@ -2,8 +2,8 @@
 
 Reads: a part's coded blocks.  Gives: numbers of cells with counts, which the engine adds up over all parts.
 
-A worker raises nothing on account of records, because engines write their workers' errors into logs: what a part breaks
-is a number of a cell too, below zero.
+No record makes a worker raise anything, because engines write their workers' errors into logs: a broken rule is
+reported as a cell with a number below zero.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,32 +19,32 @@ from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas
 from residualplanner.sources.counting import Codes, add_counts, shape_of_group, zero_tables
-from residualplanner.sources.guarding import guarded
 from residualplanner.sources.records import regrouped
 from residualplanner.sources.rules import Block, Breach, data_error_of_breaches
+from residualplanner.sources.source import guarded
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How many cells a worker counts in tables of its own, 32 MiB of them; larger tables leave it block by block.
+#: How many cells a worker counts in tables of its own, 32 MiB in all; counts of larger tables are sent block by block.
 WORKER_CELLS = 2**22
 _UNREADABLE, _OTHER_VERSION, _FIRST_BREACH = -1, -2, -3
 _RULES = ("unknown", "missing")
 
-#: Numbers of cells, (m,), and as many counts; a cell may come more than once.
+#: Numbers of cells, (m,), and as many counts; a cell may occur more than once.
 Pairs = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """What is asked of every worker; it is sent to them, and holds no record.
+    """The work of every worker; it is sent to them, and holds no record.
 
     Cells are numbered through all tables: table after table, group after group, each table in C order.
 
     Attributes:
         domain: the schema.
         groups: each (g, k): attribute positions, all of the same shape.
-        version: of the library that asks; that of the worker must be the same.
+        version: of the library in this process; the workers must have the same.
     """
 
     domain: Domain
@@ -59,8 +59,8 @@ class Task:
 
 
 def count_batches(task: Task, batches: Iterable[Any]) -> Iterator[Pairs]:
-    """The pairs of a part that comes as Arrow record batches, its columns in the order of the attributes."""
-    return _count(task, lambda: blocks_of_batches(task.domain, batches, by_place=True))
+    """The pairs of a part that consists of Arrow record batches, its columns in the order of the attributes."""
+    return _count(task, lambda: blocks_of_batches(task.domain, batches, by_index=True))
 
 
 def count_pandas(task: Task, frame: "pd.DataFrame") -> Iterator[Pairs]:
@@ -69,11 +69,11 @@ def count_pandas(task: Task, frame: "pd.DataFrame") -> Iterator[Pairs]:
 
 
 def tables_of_pairs(task: Task, pairs: Pairs) -> list[IntArray] | DataError:
-    """The tables that the parts' pairs, added up, amount to; or the error that the parts found.
+    """The tables that the sums of the parts' pairs make up, or the error that the parts found.
 
     Args:
-        task: as the workers had it.
-        pairs: each cell at most once; cells that are not there hold no record.
+        task: as it was sent to the workers.
+        pairs: each cell at most once; cells that are absent hold no record.
 
     Returns:
         One int64 array (g, n1, .., nk) per group.
@@ -108,7 +108,7 @@ def _problem(domain: Domain, marks: Sequence[int]) -> DataError | None:
             "quote a record; look at the same columns in the engine to see it"
         )
     broken = [divmod(_FIRST_BREACH - mark, len(_RULES)) for mark in marks]
-    return data_error_of_breaches(domain, [(place, _RULES[rule]) for place, rule in broken]) if broken else None
+    return data_error_of_breaches(domain, [(position, _RULES[rule]) for position, rule in broken]) if broken else None
 
 
 def _count(task: Task, blocks: Callable[[], Iterator[Block]]) -> Iterator[Pairs]:
@@ -120,17 +120,15 @@ def _count(task: Task, blocks: Callable[[], Iterator[Block]]) -> Iterator[Pairs]
     tables = zero_tables(task.domain.sizes, groups)
     breaches: set[Breach] = set()
     stream = regrouped(task.domain, blocks)
-    block = guarded(next, stream, None)
-    while isinstance(block, Block):
+    while isinstance(block := guarded(next, stream, None), Block):
         breaches |= block.breaches
         if not breaches:
             add_counts(block.codes, groups, tables)
             yield from _sparse(task, large, block.codes)
-        block = guarded(next, stream, None)
     if breaches or isinstance(block, DataError):
         unreadable = [_UNREADABLE] if isinstance(block, DataError) else []
         yield _marks(
-            [*unreadable, *(_FIRST_BREACH - len(_RULES) * place - _RULES.index(rule) for place, rule in breaches)]
+            [*unreadable, *(_FIRST_BREACH - len(_RULES) * position - _RULES.index(rule) for position, rule in breaches)]
         )
         return
     offsets = task.offsets
@@ -153,12 +151,12 @@ def _sparse(task: Task, numbers: Sequence[int], codes: Codes) -> Iterator[Pairs]
     for number in numbers:
         rows = task.groups[number]
         shape, size = shape_of_group(task.domain.sizes, rows), _table_cells(task.domain, rows)
-        for place, row in enumerate(rows.tolist()):
+        for number_in_group, row in enumerate(rows.tolist()):
             found = np.zeros(codes.shape[1], dtype=np.int64)
             for position, length in zip(row, shape, strict=True):
                 found = found * length + codes[position]
             cells, counts = np.unique(found, return_counts=True)
-            yield cells + (offsets[number] + place * size), counts
+            yield cells + (offsets[number] + number_in_group * size), counts
 
 
 def _table_cells(domain: Domain, rows: IntArray) -> int:

@@ -1,9 +1,10 @@
-"""Records, one by one: read once, coded block by block, counted.
+"""Records that are read once and counted block by block.
 
-Reads: a stream of coded blocks.  Gives: RecordSource.
+Reads: a stream of coded blocks.  Gives: Source.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -11,36 +12,13 @@ from residualplanner._checks import IntArray
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.counting import BLOCK, add_counts, zero_tables
-from residualplanner.sources.guarding import guarded
-from residualplanner.sources.protocol import Progress
 from residualplanner.sources.rules import Block, Breach, code_type, data_error_of_breaches
+from residualplanner.sources.source import Progress, Source, guarded
 
 
-class RecordSource:
-    """Counts of records that come as a stream of coded blocks."""
-
-    def __init__(self, domain: Domain, blocks: Callable[[], Iterator[Block]]) -> None:
-        self._domain = domain
-        self._blocks = blocks
-
-    def count(self, groups: Sequence[IntArray], *, progress: Progress | None = None) -> list[IntArray]:
-        """Count the records of each cell of each table in one pass; see Source.
-
-        Args:
-            groups: each (g, k): attribute positions, all of the same shape.
-            progress: told how many tables are done.
-
-        Returns:
-            One int64 array (g, n1, .., nk) per group.
-
-        Raises:
-            DataError: the records do not fit the domain, or cannot be read.
-        """
-        outcome = _count(self._domain, self._blocks, groups, progress)
-        del self  # the traceback must not lead to the records
-        if isinstance(outcome, DataError):
-            raise outcome
-        return outcome
+def source_of_blocks(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Source:
+    """Counts of records that come as a stream of coded blocks, in one pass; ``blocks`` starts the stream."""
+    return Source(partial(_count, domain, blocks))
 
 
 def _count(
@@ -48,7 +26,7 @@ def _count(
 ) -> list[IntArray] | DataError:
     """The tables, or the error that says which columns break which rules: all of them, whatever the records' order."""
     tables = zero_tables(domain.sizes, groups)
-    asked = sum(map(len, groups))
+    total = sum(map(len, groups))
     breaches: set[Breach] = set()
     stream = regrouped(domain, blocks)
     block = guarded(next, stream, None)
@@ -57,7 +35,7 @@ def _count(
         breaches |= block.breaches
         if not breaches:
             is_last = progress is not None and following is None
-            report = (lambda done: progress(done, asked)) if progress is not None and is_last else None
+            report = (lambda done: progress(done, total)) if progress is not None and is_last else None
             add_counts(block.codes, groups, tables, report=report)
         block = following
     if isinstance(block, DataError):
@@ -68,7 +46,7 @@ def _count(
 def regrouped(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
     """The same records in blocks of at least BLOCK, but for the last, so that tables are passed over less often.
 
-    There is one block at least: no records at all take the same steps as some.
+    There is at least one block, so that no records take the same steps as some.
     """
     waiting: list[Block] = []
     records, is_first = 0, True
@@ -76,13 +54,13 @@ def regrouped(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Iterator
         waiting.append(block)
         records += block.codes.shape[1]
         if records >= BLOCK:
-            yield _joined(waiting)
+            yield _concatenated(waiting)
             waiting, records, is_first = [], 0, False
     if waiting or is_first:
-        yield _joined(waiting or [Block(np.empty((len(domain), 0), dtype=code_type(domain)), frozenset())])
+        yield _concatenated(waiting or [Block(np.empty((len(domain), 0), dtype=code_type(domain)), frozenset())])
 
 
-def _joined(blocks: list[Block]) -> Block:
+def _concatenated(blocks: list[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
     breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))

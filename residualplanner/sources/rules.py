@@ -1,4 +1,4 @@
-"""What becomes of records whose values an attribute does not know: the domain's rules, applied.
+"""The domain's rules for unknown and missing values, applied to records.
 
 Reads: raw codes with UNKNOWN and MISSING among them.  Gives: a block of valid codes, or the columns that break a rule.
 """

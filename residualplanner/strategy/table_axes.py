@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from residualplanner.bases import Basis
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Identity, Kind, Rows
 
 #: How many entries a covariance, or an array of cells that differ, may have.
 _ENTRY_LIMIT = 2**28
@@ -40,7 +40,7 @@ class Axis:
         return self.kind.rows(self.basis.size)
 
 
-def weights_by_value(kind: Kind, size: int, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+def weights_by_value(kind: Rows, size: int, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
     """Weights on values that amount to weights on answers: the basic matrix's transpose along one axis.
 
     Args:

@@ -1,9 +1,15 @@
-"""Queries over a domain, families of them, and the downward closure whose residuals answer them."""
+"""The queries to publish, and the downward closure whose residuals answer them.
 
-from residualplanner.workload.asked import QueryLike, WrittenQuery, query_of, read_query, written_query
+Reads: a domain, queries as users write them, weights.  Gives: `Workload`, its `Closure`, and `Orbits` of equal queries.
+Protocol: queries are held by order as arrays of positions; `Workload.runs` gives them in runs; the closure numbers all
+subsets of their attributes (paper section 4), and its arrays have an entry for each.
+Nothing here ever sees a record.
+"""
+
 from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
+from residualplanner.workload.query import QueryLike, WrittenQuery, query_of, read_query, written_query
 from residualplanner.workload.symmetry import Orbits, workload_orbits
 from residualplanner.workload.workload import QueryBlock, QueryRun, Workload, require_workload
 

@@ -17,7 +17,7 @@ from residualplanner.errors import WorkloadError
 
 PositionArray = NDArray[np.int32]
 
-#: How many attribute sets a workload or its downward closure may hold; asked before memory is.
+#: The most attribute sets of a workload or of its downward closure; checked before memory is allocated.
 SET_LIMIT = 20_000_000
 
 
@@ -28,7 +28,7 @@ class AttributeSets:
     Attributes:
         blocks: for each order k = 0, 1, .., the sets of that order, (m_k, k): ascending in each row, rows ascending.
         attribute_count: how many attributes the domain has; every entry is below it.
-        offsets (K+2,): where each block starts in the common numbering of the sets; the last entry is their number.
+        offsets (K+2,): the number of the first set of each block; the last entry is how many sets there are.
 
     Example:
         >>> sets = AttributeSets.of([(1, 0), (2,), (0, 1), ()], attribute_count=3)
@@ -77,7 +77,7 @@ class AttributeSets:
 
     @cached_property
     def factor_starts(self) -> NDArray[np.int64]:
-        """Where the factors of each set start, and where the last ones end, (m + 1,).
+        """The number of the first factor of each set, and at the end how many factors there are, (m + 1,).
 
         A *factor* is an attribute in a set.  Factors are numbered set after set, and in a set by attribute.
 
@@ -184,9 +184,9 @@ def extensions(rows: PositionArray, attribute_count: int) -> PositionArray:
 
 
 def require_set_count(count: int, *, what: str, limit: int = SET_LIMIT) -> None:
-    """Raise WorkloadError if ``count`` sets are more than ``limit``: what this library plans for at once, or less."""
+    """Raise WorkloadError if there are more sets than ``limit``, or than this library plans for at once."""
     if count > min(limit, SET_LIMIT):
         raise WorkloadError(
             f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}; "
-            "ask for a lower order, or only for small tables with max_cells="
+            "choose a lower order, or only small tables with max_cells="
         )

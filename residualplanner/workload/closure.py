@@ -1,7 +1,8 @@
-"""The downward closure of a collection of attribute sets: every subset of a member, each once.
+"""The downward closure of a collection of attribute sets: every subset of a member, once.
 
-A closure is kept as a trie.  A set is the child of what it is without its largest attribute, which is in the closure
-too, so a step down the trie is one search in a sorted array, and all subsets of all queries are found without a loop.
+Reads: sets of attributes.  Gives: Closure, which numbers the sets and finds those of any rows.
+A closure is stored as a trie, in which the parent of a set is the set without its largest attribute.  A step down the
+trie is one search in a sorted array, so all subsets of all queries are found without a loop.
 """
 
 import math
@@ -26,7 +27,7 @@ class Closure(AttributeSets):
     """A downward closed collection of attribute sets.
 
     Attributes:
-        trivial (d,): which attributes have a single value; no set contains one, and leaving one out changes no table.
+        trivial (d,): whether each attribute has a single value; no set contains these, as they do not change a table.
 
     Source: paper section 4, the closure of a workload.
 
@@ -53,7 +54,7 @@ class Closure(AttributeSets):
     def positions_of(self, rows: ArrayLike) -> NDArray[np.int64]:
         """The number of each set among ``rows`` (m, k), ascending in each row; -1 where it is not a member, (m,).
 
-        Attributes with a single value are passed over.
+        Attributes with a single value are ignored.
         """
         members = np.asarray(rows)
         nodes = np.zeros(len(members), dtype=np.int64)
@@ -88,9 +89,9 @@ def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, s
     """All subsets of the members of ``sets``, without the ``trivial`` (d,) attributes.
 
     Args:
-        sets: what is asked.
+        sets: whose subsets are collected.
         trivial (d,): the attributes to leave out.
-        set_limit: how many sets there may be; the work grows with it, not with what the closure would be.
+        set_limit: the most sets there may be; the work is bounded by it, not by the size of the closure.
 
     Raises:
         WorkloadError: the closure is larger than that.
@@ -147,7 +148,7 @@ def _without(blocks: tuple[PositionArray, ...], dropped: NDArray[np.bool_]) -> l
 
 
 def _with_subsets(rows: PositionArray, larger: PositionArray, used: NDArray[np.int64]) -> PositionArray:
-    """``rows`` (m, k) and all sets of that order within one of ``larger`` (m', k+1), which are made of ``used``."""
+    """``rows`` (m, k) and all sets of that order within one of ``larger`` (m', k+1); all attributes are in ``used``."""
     order = rows.shape[1]
     if len(rows) == math.comb(len(used), order):
         return rows

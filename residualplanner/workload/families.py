@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from residualplanner._checks import require_type, value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind, asked_of
-from residualplanner.workload.asked import require_distinct, require_kind
+from residualplanner.queries import Identity, Kind, tied_kind
 from residualplanner.workload.attribute_sets import PositionArray, combinations, extensions
+from residualplanner.workload.query import require_distinct, require_kind
 from residualplanner.workload.workload import QueryBlock, Workload
 
 
@@ -29,15 +29,15 @@ def marginals(
         domain: the schema.
         order: exactly this many attributes.
         up_to: at most this many attributes, from the total (none) upwards.
-        max_cells: leave out tables with more cells than this; alone, tables of any order.
-        kinds: what to ask of some attributes instead of one count per value.
+        max_cells: leave out tables with more cells than this; alone, it gives tables of any order.
+        kinds: kinds of query for some attributes, instead of one count per value.
 
     Returns:
         The workload, each query with weight 1.
 
     Raises:
-        WorkloadError: both ``order`` and ``up_to``, or nothing to choose by; no table qualifies; there are too many; a
-            kind of query cannot be asked of its attribute.
+        WorkloadError: both ``order`` and ``up_to``, or none of the three; no table qualifies, or too many do; a kind of
+            query does not fit its attribute.
         DomainError: ``kinds`` names an attribute that is not in the domain.
 
     Example:
@@ -49,8 +49,10 @@ def marginals(
     """
     require_type("marginals", "domain", domain, Domain, 'write marginals(Domain({"age": 85, ...}), up_to=2)')
     orders = _orders(domain, order, up_to, max_cells)
-    asked, codes = _kinds(domain, {} if kinds is None else kinds)
-    rows = np.array([asked[code].rows(size) for code, size in zip(codes, domain.sizes, strict=True)], dtype=np.float64)
+    distinct, codes = _kinds(domain, {} if kinds is None else kinds)
+    rows = np.array(
+        [distinct[code].rows(size) for code, size in zip(codes, domain.sizes, strict=True)], dtype=np.float64
+    )
     limit = math.inf if max_cells is None else max_cells
     blocks, found = [], np.empty((1, 0), dtype=np.int32)
     for k in range(max(orders, default=0) + 1):
@@ -60,8 +62,8 @@ def marginals(
         if not len(found):
             break
     if not any(map(len, blocks)):
-        raise WorkloadError(f"no table of the asked orders has at most {max_cells} cells; raise max_cells")
-    return Workload.from_blocks(domain, blocks, asked)
+        raise WorkloadError(f"no table of these orders has at most {max_cells} cells; raise max_cells")
+    return Workload.from_blocks(domain, blocks, distinct)
 
 
 def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int | None) -> range:
@@ -81,17 +83,17 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
 
 
 def _kinds(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[tuple[Kind, ...], NDArray[np.int16]]:
-    """The distinct kinds asked, and for each attribute (d,) which of them."""
+    """The distinct kinds, and the number of each attribute's kind among them (d,)."""
     if not isinstance(kinds, Mapping):
         raise WorkloadError(f"kinds must be a mapping from attribute name to kind of query, got {value_text(kinds)}")
     domain.positions(tuple(kinds))
     for name, kind in kinds.items():
         require_kind(name, kind)
-    by_attribute = [asked_of(kinds.get(each.name, Identity()), each) for each in domain.attributes]
-    asked = tuple(dict.fromkeys(by_attribute)) or (Identity(),)
-    require_distinct(asked)
-    number = {kind: code for code, kind in enumerate(asked)}
-    return asked, np.array([number[kind] for kind in by_attribute], dtype=np.int16)
+    by_attribute = [tied_kind(kinds.get(each.name, Identity()), each) for each in domain.attributes]
+    distinct = tuple(dict.fromkeys(by_attribute)) or (Identity(),)
+    require_distinct(distinct)
+    number = {kind: code for code, kind in enumerate(distinct)}
+    return distinct, np.array([number[kind] for kind in by_attribute], dtype=np.int16)
 
 
 def _sets(

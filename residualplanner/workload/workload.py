@@ -1,4 +1,4 @@
-"""What is to be published: queries over a domain, with weights, held as arrays by order.
+"""The queries to publish, with weights, held as arrays by order.
 
 Reads: a domain, kinds of query, weights.  Gives: Workload.  Never sees a record.
 """
@@ -15,9 +15,9 @@ from residualplanner._checks import frozen, is_data, require_type
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind
-from residualplanner.workload.asked import QueryLike, TiedKinds, query_of, read_tied, require_distinct
 from residualplanner.workload.attribute_sets import SET_LIMIT, AttributeSets, PositionArray, unique_rows
 from residualplanner.workload.closure import Closure, downward_closure
+from residualplanner.workload.query import QueryLike, TiedKinds, query_of, read_tied, require_distinct
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -26,10 +26,10 @@ class QueryBlock:
 
     Attributes:
         attributes (m, k): positions in the domain, ascending in each row.
-        kinds (m, k): for each attribute, which of the workload's kinds of query is asked of it.
-        weights (m,): how much each query matters, at least 0.
-        axes (m, k): the order in which each query was written: the columns of its attributes; None, which takes no
-            memory, where that is the domain's for all.
+        kinds (m, k): the number of each attribute's kind among the workload's kinds of query.
+        weights (m,): the importance of each query, at least 0.
+        axes (m, k): the order in which each query was written, as columns of ``attributes``; None, to save memory,
+            where all are in the domain's order.
     """
 
     attributes: PositionArray
@@ -56,7 +56,7 @@ class QueryBlock:
 
     @property
     def every_axes(self) -> PositionArray:
-        """The order in which each query was written, (m, k), the domain's too."""
+        """The order in which each query was written, (m, k), even where it is the domain's."""
         if self.axes is None:
             return np.broadcast_to(np.arange(self.kinds.shape[1], dtype=np.int32), self.kinds.shape)
         return self.axes
@@ -73,7 +73,7 @@ class QueryRun:
 
     Attributes:
         numbers: of the queries in the order of the workload, a slice of m.
-        attributes (m, k), kinds (m, k): as of `QueryBlock`.
+        attributes (m, k), kinds (m, k): as in `QueryBlock`.
     """
 
     numbers: slice
@@ -83,28 +83,28 @@ class QueryRun:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Workload:
-    """The tables to publish and how much each matters.
+    """The tables to publish, and the importance of each.
 
     A query is a tuple of attribute names in any order (a marginal: one count for each combination of their values), or
-    a mapping from attribute name to the kind of query asked of it.  The empty tuple is the number of records.  Asking
-    the same query twice changes nothing; if its weights differ, the larger holds.
+    a mapping from attribute name to kind of query.  The empty tuple is the number of records.  A repeated query counts
+    once; if its weights differ, the larger holds.
 
-    A query comes back in the order in which it was written, and so do the axes, names and columns of its table.  It is
-    the same query in every order.  If it was written in several, the one that sorts last by the attributes' places in
-    the domain holds, so that a written order goes before that of a family, which is the domain's.
+    A query keeps the order in which it was written, and so do the axes, names and columns of its table.  It is the same
+    query in every order.  If it was written in several, the one that sorts last by the attributes' positions in the
+    domain holds, so that a written order prevails over that of a family, which is the domain's.
 
-    A query of weight w counts w times: the loss "sum" adds w times its cell variances, the loss "max" takes the maximum
-    of w times its cell variance.
+    A query of weight w counts w times: the loss "sum" adds w times its cell variances, the loss "max" is the maximum of
+    w times its cell variances.
 
     Attributes:
         domain: the schema.
         blocks: the queries of order 0, 1, .., as arrays.
-        kinds: the kinds of query that occur, tied to the attributes they are asked of; blocks refer to them by number.
+        kinds: the kinds of query that occur, tied to their attributes; blocks refer to them by number.
 
     Raises:
         DomainError: an attribute is not in the domain, or twice in one query.
-        WorkloadError: there are no queries; a kind of query cannot be asked of an attribute; weights are of the wrong
-            number, negative, not finite or all zero.
+        WorkloadError: there are no queries; a kind of query does not fit an attribute; weights are of the wrong number,
+            negative, not finite or all zero.
 
     Example:
         >>> domain = Domain({"age": 85, "sex": ["F", "M"]})
@@ -132,24 +132,24 @@ class Workload:
         for order in range(max(len(query.positions) for query in read) + 1):
             chosen = [number for number, query in enumerate(read) if len(query.positions) == order]
             written = np.array([read[i].positions for i in chosen], dtype=np.int32).reshape(len(chosen), order)
-            asked = np.array([[codes[kind] for kind in read[i].kinds] for i in chosen], dtype=np.int16)
-            blocks.append(_merged(_block_as_written(written, asked.reshape(len(chosen), order), given[chosen])))
+            numbers = np.array([[codes[kind] for kind in read[i].kinds] for i in chosen], dtype=np.int16)
+            blocks.append(_merged(_block_as_written(written, numbers.reshape(len(chosen), order), given[chosen])))
         self._set(domain, tuple(blocks), kinds)
 
     @classmethod
     def from_blocks(
         cls, domain: Domain, blocks: Iterable[QueryBlock], kinds: tuple[Kind, ...], *, set_limit: int = SET_LIMIT
     ) -> "Workload":
-        """Make a workload of arrays: block k holds queries of order k, without repetitions, as in `QueryBlock`.
+        """Make a workload from arrays: block k holds queries of order k, without repetitions, as in `QueryBlock`.
 
         Args:
             domain: the schema.
             blocks: the queries of order 0, 1, ...
             kinds: the kinds of query that blocks number.
-            set_limit: how many sets its closure may have, where that is known: more are refused before they are made.
+            set_limit: how many sets its closure may have, where that is known; a larger closure is refused early.
 
         Raises:
-            WorkloadError: there are no queries, or a kind of query cannot be asked of an attribute it is asked of.
+            WorkloadError: there are no queries, or a kind of query does not fit its attribute.
         """
         workload = cls.__new__(cls)
         workload._set(domain, tuple(blocks), kinds)
@@ -194,7 +194,7 @@ class Workload:
         blocks = []
         for order in range(max(len(self.blocks), len(other.blocks))):
             mine, theirs = _block(self, order), _block(other, order)
-            blocks.append(_merged(_joined(mine, replace(theirs, kinds=recode[theirs.kinds]))))
+            blocks.append(_merged(_concatenated(mine, replace(theirs, kinds=recode[theirs.kinds]))))
         return Workload.from_blocks(self.domain, blocks, kinds)
 
     def take(self, numbers: ArrayLike) -> "Workload":
@@ -206,15 +206,12 @@ class Workload:
         """
         chosen = np.zeros(len(self), dtype=np.bool_)
         chosen[np.asarray(numbers)] = True
-        blocks, start = [], 0
-        for block in self.blocks:
-            part = chosen[start : start + len(block)]
-            start += len(block)
-            blocks.append(block.part(part))
+        parts = np.split(chosen, np.cumsum([len(block) for block in self.blocks])[:-1])
+        blocks = [block.part(part) for block, part in zip(self.blocks, parts, strict=True)]
         return Workload.from_blocks(self.domain, blocks, self.kinds)
 
     def runs(self, most: int) -> Iterator[QueryRun]:
-        """All queries in order, in runs whose queries have together about ``most`` subsets of their attributes."""
+        """All queries in order, in runs whose queries have about ``most`` subsets of attributes in all."""
         start = 0
         for order, block in enumerate(self.blocks):
             step = max(1, most >> order)
@@ -235,7 +232,7 @@ class Workload:
 
     @cached_property
     def asked(self) -> NDArray[np.bool_]:
-        """Whether some query asks the kind of the attribute, (d, kinds): kinds need not fit other attributes."""
+        """Whether some query has the kind on the attribute, (d, kinds); kinds need not fit other attributes."""
         found = np.zeros((len(self.domain), len(self.kinds)), dtype=np.bool_)
         for block in self.blocks:
             found[block.attributes, block.kinds] = True
@@ -253,7 +250,7 @@ class Workload:
     def closure(self) -> Closure:
         """Every subset of a query's attributes, each once: the sets whose residuals are measured.
 
-        Attributes of a single value are left out, since they do not change a table.
+        Attributes of a single value are left out, as they do not change a table.
 
         Raises:
             WorkloadError: the closure is too large.
@@ -305,14 +302,14 @@ def _block_as_written(attributes: PositionArray, kinds: NDArray[np.int16], weigh
     )
 
 
-def _joined(left: QueryBlock, right: QueryBlock) -> QueryBlock:
+def _concatenated(left: QueryBlock, right: QueryBlock) -> QueryBlock:
     """The queries of both, one after the other."""
-    is_as_domain = left.axes is None and right.axes is None
+    is_in_domain_order = left.axes is None and right.axes is None
     return QueryBlock(
         np.concatenate([left.attributes, right.attributes]),
         np.concatenate([left.kinds, right.kinds]),
         np.concatenate([left.weights, right.weights]),
-        None if is_as_domain else np.concatenate([left.every_axes, right.every_axes]),
+        None if is_in_domain_order else np.concatenate([left.every_axes, right.every_axes]),
     )
 
 

@@ -104,7 +104,7 @@ def test_a_ledger_for_other_neighbors_or_with_a_torn_line_is_found(run, ready, c
     assert (told.exit_code, "costs for different neighbors do not add up" in told.stderr) == (2, True)
     (ready / "l").write_bytes((ready / "l").read_bytes() + b'{"cost"')
     told = run(*COMMANDS[command], "--dry-run")
-    assert (told.exit_code, "the last line is not whole" in told.stderr) == (2, True)
+    assert (told.exit_code, "the last line is incomplete" in told.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -53,7 +53,7 @@ def _is_clean(result, *words):
         (("plan", "records.csv"), "records.csv is a CSV file"),
         (("measure", "spec.toml", "records.csv", "-o", "m"), "spec.toml is a spec, which is for plan and release"),
         (("reconstruct", "records.csv", "-o", "out"), "records.csv is a CSV file"),
-        (("reconstruct", "damaged", "-o", "out"), "this is no residualplanner file, or it is damaged"),
+        (("reconstruct", "damaged", "-o", "out"), "this is not a residualplanner file, or it is damaged"),
     ],
 )
 def test_missing_and_wrong_files_are_refused(run, spec, records, folder, command, word):

@@ -97,7 +97,7 @@ def test_a_torn_line_is_shown_and_settled(run, spec, records, ledger):
     assert "nothing more can" in run("ledger", "l").stdout
     refused = run("release", spec, records, "-o", "out2", "--ledger", "l")
     assert refused.exit_code == 2
-    assert "the last line is not whole" in refused.stderr
+    assert "the last line is incomplete" in refused.stderr
     assert "residualplanner ledger FILE --settle COST" in refused.stderr
     settled = run("ledger", "l", "--settle", "0.5")
     assert "settled a torn line" in settled.stdout
@@ -112,7 +112,7 @@ def test_a_torn_line_is_shown_and_settled(run, spec, records, ledger):
             ("absent",),
             "there is no ledger absent; begin one for all releases from these records: residualplanner ledger ",
         ),
-        (("l", "--create", "census", "--budget", "zcdp=1"), "l is there already; open it"),
+        (("l", "--create", "census", "--budget", "zcdp=1"), "l exists already; open it"),
         (("new", "--create", "census"), "needs --budget such as zcdp=1, or --unlimited"),
         (("new", "--create", "census", "--budget", "zcdp=1", "--unlimited", "why"), "needs --budget such as"),
         (("new", "--create", "census", "--budget", "rho=1"), "a budget is written as zcdp=1"),

@@ -169,7 +169,7 @@ def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):
     [
         ('order = 1\nkinds = { z = "prefix" }', DomainError, r"unknown attributes \['z'\]"),
         ('queries = [{ z = "prefix" }]', DomainError, r"unknown attributes \['z'\]"),
-        ('queries = [["age", "age"]]\nkinds = { age = "prefix" }', DomainError, r"attributes \['age'\] come twice"),
+        ('queries = [["age", "age"]]\nkinds = { age = "prefix" }', DomainError, r"attributes \['age'\] occur twice"),
         (
             'queries = [["age"]]\nkinds = { sex = "prefix" }',
             WorkloadError,
@@ -188,7 +188,7 @@ def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):
         (
             'queries = [{ grade = { kind = "custom", matrix = [[1, 1, 1]] } }]',
             WorkloadError,
-            "asks nothing of 'grade' but the total; leave the attribute out",
+            "gives nothing but the total of 'grade'; leave the attribute out",
         ),
         (
             'order = 1\nmax_cells = 4\nkinds = { age = "range", grade = "prefix" }',

@@ -188,7 +188,7 @@ def test_the_advice_on_another_delimiter_works(tmp_path):
     [
         ("a.txt", b"x", r"a schema \(.json or .toml\) or records \(.csv, .csv.gz or .parquet\) are needed"),
         ("a.json", b"[1]", "expected an object from attribute name to size"),
-        ("a.json", b'{"a": 1, "a": 2}', "the name 'a' stands twice"),
+        ("a.json", b'{"a": 1, "a": 2}', "the name 'a' occurs twice"),
         ("a.json", b"{", "not valid JSON"),
         ("a.csv", b"\xff\n", "first line is not a line of column names"),
         ("a.csv.gz", b"x,y\n", "is not gzipped, or damaged or cut off; copy or write it again"),

@@ -145,7 +145,7 @@ def test_a_ledger_that_can_be_read_no_more_counts_as_charged(run, spec, records,
 
     monkeypatch.setattr(ledger_file.LockedFile, "append", gone)
     told = run(*commands(spec, records)["measure"]).stderr
-    assert "Whether pcost 1 was charged cannot be told" in told
+    assert "Whether pcost 1 was charged is unknown" in told
     assert "it counts as charged until the ledger can be read and does not list it" in told
     monkeypatch.undo()
     (folder / "away").rename(ledger)
@@ -174,7 +174,7 @@ def test_what_other_commands_wrote_is_told_when_they_fail_behind_it(run, spec, r
         patch.setattr(os, "fsync", forced)
         failed = run(*arguments)
     assert failed.exit_code == 1
-    assert "is written, whole, but its name could not be forced to the disk (Input/output error)" in failed.stderr
+    assert "is written, complete, but its name could not be forced to the disk (Input/output error)" in failed.stderr
     assert "Written all the same, and whole: out" in failed.stderr
     assert (folder / "out").exists()
     with monkeypatch.context() as patch:

@@ -61,9 +61,9 @@ def test_edges_are_floats_and_the_last_bin_is_closed():
         ({"labels": ["x", "x"]}, "has a label twice"),
         ({"labels": ["x", 1]}, "mixes kinds of labels"),
         ({"labels": [1, True]}, "mixes kinds of labels"),
-        ({"labels": [1.0]}, "labels are text, integers or truth values"),
-        ({"labels": [None]}, "labels are text, integers or truth values"),
-        ({"labels": [b"x"]}, "labels are text, integers or truth values"),
+        ({"labels": [1.0]}, "labels are strings, integers or truth values"),
+        ({"labels": [None]}, "labels are strings, integers or truth values"),
+        ({"labels": [b"x"]}, "labels are strings, integers or truth values"),
         ({"labels": [2**63]}, "needs more than 64 bits"),
         ({"labels": ["\udfff"]}, "not valid Unicode"),
         ({"labels": 7}, "needs a list of labels"),
@@ -95,8 +95,8 @@ def test_bad_attributes_are_refused(arguments, message):
         ([False, True], None, "must be numbers"),
         ([0, 1, 2], ["x"], "3 edges make 2 bins, got 1 labels"),
         ([0, 1, 2], ["x", "x"], "must differ"),
-        ([0, 1, 2], "xy", "must be a list of texts"),
-        ([0, 1, 2], [1, 2], "must be a list of texts"),
+        ([0, 1, 2], "xy", "must be a list of strings"),
+        ([0, 1, 2], [1, 2], "must be a list of strings"),
     ],
 )
 def test_bad_bins_are_refused(edges, labels, message):

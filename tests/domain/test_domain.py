@@ -111,10 +111,10 @@ def test_the_text_of_a_domain_stays_short():
         ({"a": math.nan}, "needs an integer for its size"),
         ({"a": None}, "at least 1 value"),
         ({"a": "FM"}, "needs a list of labels"),
-        ({"": 2}, "must be a text that is not empty"),
-        ({1: 2}, "must be a text that is not empty"),
+        ({"": 2}, "must be a string that is not empty"),
+        ({1: 2}, "must be a string that is not empty"),
         ({"\ud800": 2}, "not valid Unicode"),
-        ({"a": Attribute("b", 2)}, "stands under the name 'a'"),
+        ({"a": Attribute("b", 2)}, "has the key 'a'"),
         ([("a", 2)], "a domain is a mapping"),
     ],
 )
@@ -128,7 +128,7 @@ def test_names_that_are_unknown_repeated_or_one_text_are_refused():
     with pytest.raises(DomainError, match=r"unknown attributes \['race'\]; the domain has \['age', 'sex'\]") as caught:
         domain.positions(["race"])
     assert caught.value.attributes == ("race",)
-    with pytest.raises(DomainError, match=r"attributes \['age'\] come twice"):
+    with pytest.raises(DomainError, match=r"attributes \['age'\] occur twice"):
         domain.cells(["age", "sex", "age"])
     with pytest.raises(DomainError, match=r"write \('age',\)"):
         domain.positions("age")
@@ -149,7 +149,7 @@ def item(**changes):
         ({"attributes": [1]}, r"attributes\[0\]: expected an object"),
         (
             {"attributes": [{"name": "a", "size": 2}]},
-            r"attributes\[0\]: the fields \['missing', 'unknown'\] are absent",
+            r"attributes\[0\]: the fields \['missing', 'unknown'\] are missing",
         ),
         (item(sizes=2), r"attributes\[0\]: unknown fields \['sizes'\]"),
         (item(size=True), r"attributes\[0\]: .* needs an integer"),
@@ -165,13 +165,13 @@ def item(**changes):
             item(size=None, bins={"edges": [0, 1], "labels": "x"}),
             r"attributes\[0\]\.bins: edges and labels must be lists",
         ),
-        (item(size=None, bins={"edges": [0, 1]}), r"attributes\[0\]\.bins: the fields \['labels'\] are absent"),
+        (item(size=None, bins={"edges": [0, 1]}), r"attributes\[0\]\.bins: the fields \['labels'\] are missing"),
         (
             item(size=None, bins={"edges": [0, "1"], "labels": ["x"]}),
             r"attributes\[0\]\.bins: bin edges must be numbers",
         ),
         (item(size=None, bins={"edges": [1, 0], "labels": ["x"]}), "strictly increasing"),
-        ({"attributes": item()["attributes"] * 2}, r"attributes \['a'\] come twice"),
+        ({"attributes": item()["attributes"] * 2}, r"attributes \['a'\] occur twice"),
     ],
 )
 def test_json_that_is_no_domain_is_refused_where_it_is_wrong(value, message):

@@ -18,6 +18,7 @@ from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemB
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError, ResidualPlannerError
 from residualplanner.measurement import load_measurement, measure
+from residualplanner.measurement.gaussian import generator_of_entropy
 from residualplanner.measurement.measure import measure_with_bits
 from residualplanner.measurement.wide_integers import wide_from_words, wide_to_words
 from residualplanner.plan import Plan, load_plan, plan_hash, plan_to_archive, select
@@ -136,6 +137,16 @@ def test_a_file_states_the_exact_cost_and_everything_else_about_the_noise(path):
     }
 
 
+@pytest.mark.parametrize(("seed", "origin"), [(None, "os.urandom"), (3, "the caller")])
+def test_a_file_names_the_generator_of_continuous_noise_and_where_its_seed_came_from(tmp_path, seed, origin):
+    measure(PLAN, CODES, noise="gaussian", seed=seed).save(tmp_path / "file")
+    generator = type(generator_of_entropy(1).bit_generator).__name__
+    assert read_archive(tmp_path / "file", **KIND)[0]["noise"]["source"] == (
+        f"numpy.random.{generator} with a seed from {origin}"
+    )
+    assert load_measurement(tmp_path / "file").noise.seed == seed
+
+
 def test_a_file_says_by_which_plan_it_was_measured(path, tmp_path):
     PLAN.save(tmp_path / "plan")
     header, _ = read_archive(path, **KIND)
@@ -210,28 +221,29 @@ ANY_KIND = [
     (lambda h, a: h.pop("noise"), "must have the fields"),
     (lambda h, a: h.update(plan=None), "must have the fields"),
     (lambda h, a: a.update(more=np.zeros(1)), "must have its answers and the arrays of its plan, and no others"),
-    (lambda h, a: h.update(noise="gaussian"), "must say of what kind its noise is"),
-    (lambda h, a: h["noise"].pop("guarantee"), "must say of what kind its noise is"),
-    (edit_noise(more=1), "must say of what kind its noise is"),
+    (lambda h, a: h.update(noise="gaussian"), "must say which kind of noise it has"),
+    (lambda h, a: h["noise"].pop("guarantee"), "must say which kind of noise it has"),
+    (edit_noise(more=1), "must say which kind of noise it has"),
     (edit_noise(seed=-1), "a seed must be an integer"),
     (edit_noise(seed=True), "a seed must be an integer"),
     (edit_noise(seed=5), "contradicts itself"),
     (edit_noise(kind="laplace"), "contradicts itself"),
     (edit_noise(kind=["discrete"]), "contradicts itself"),
     (edit_noise(source=None), "contradicts itself"),
+    (edit_noise(source="numpy.random.SFC64 with a seed from the caller"), "contradicts itself"),
     (edit_noise(source="InsecureTestBits: not private"), "contradicts itself"),
     (edit_noise(guarantee="pure differential privacy"), "contradicts itself"),
     (edit_noise(randomness="seeded, not private"), "contradicts itself"),
     (edit_noise(neighbors="replacing one record"), "contradicts itself"),
     (edit_noise(precision="as one likes"), "contradicts itself"),
     (edit_noise(package_versions={}), "must give the versions"),
-    (edit_noise(unlimited_because=None), "must be a short text"),
-    (edit_noise(unlimited_because="a" * 201), "must be a short text"),
-    (edit_noise(unlimited_because="two\nlines"), "must be a short text"),
+    (edit_noise(unlimited_because=None), "must be a short printable string"),
+    (edit_noise(unlimited_because="a" * 201), "must be a short printable string"),
+    (edit_noise(unlimited_because="two\nlines"), "must be a short printable string"),
     (edit_noise(package_versions=None), "must give the versions"),
-    (lambda h, a: h["noise"]["package_versions"].update(numpy="1.0\nsafe"), "must be texts such as"),
-    (lambda h, a: h["noise"]["package_versions"].update(numpy="1." + "1" * 60), "must be texts such as"),
-    (lambda h, a: h["noise"]["package_versions"].update(numpy=2), "must be texts such as"),
+    (lambda h, a: h["noise"]["package_versions"].update(numpy="1.0\nsafe"), "must be strings such as"),
+    (lambda h, a: h["noise"]["package_versions"].update(numpy="1." + "1" * 60), "must be strings such as"),
+    (lambda h, a: h["noise"]["package_versions"].update(numpy=2), "must be strings such as"),
 ]
 
 

@@ -285,7 +285,7 @@ def test_a_ledger_needs_a_budget_or_a_reason():
 
 def test_a_ledger_that_is_there_is_not_begun_again(path):
     lines = filled(path)
-    with pytest.raises(FileExistsError, match="is there already; open it"):
+    with pytest.raises(FileExistsError, match="exists already; open it"):
         Ledger.create(path, budget=pcost(1), data_set="census")
     assert path.read_bytes() == b"".join(lines)
 
@@ -408,11 +408,11 @@ FORGERIES = {
     "the first line removed": (lambda lines: lines[1:], "line 1 does not have the fields"),
     "a line repeated": (lambda lines: [*lines, lines[3]], "line 5 is not entry 4"),
     "lines exchanged": (lambda lines: [*lines[:2], lines[3], lines[2]], "line 3 is not entry 2"),
-    "an empty line": (lambda lines: [*lines[:2], b"\n", *lines[2:]], "line 3 is no line of a ledger"),
-    "an empty line at the end": (lambda lines: [*lines, b"\n"], "line 5 is no line of a ledger"),
-    "a field twice": (lambda lines: edited(lines, 1, b'"label"', b'"label":"","label"'), "line 2 is no line"),
+    "an empty line": (lambda lines: [*lines[:2], b"\n", *lines[2:]], "line 3 is not a line of a ledger"),
+    "an empty line at the end": (lambda lines: [*lines, b"\n"], "line 5 is not a line of a ledger"),
+    "a field twice": (lambda lines: edited(lines, 1, b'"label"', b'"label":"","label"'), "line 2 is not a line"),
     "one more field": (lambda lines: edited(lines, 1, b'"label"', b'"k":1,"label"'), "line 2 does not have the fields"),
-    "NaN": (lambda lines: edited(lines, 1, b'"1/7"', b"NaN"), "line 2 is no line"),
+    "NaN": (lambda lines: edited(lines, 1, b'"1/7"', b"NaN"), "line 2 is not a line"),
     "a float": (lambda lines: edited(lines, 1, b'"1/7"', b"0.1"), "line 2 has no cost"),
     "a negative cost": (lambda lines: edited(lines, 1, b'"1/7"', b'"-1/7"'), "line 2 has no cost"),
     "division by zero": (lambda lines: edited(lines, 1, b'"1/7"', b'"1/0"'), "line 2 has no cost"),
@@ -420,15 +420,15 @@ FORGERIES = {
     "a long integer": (lambda lines: edited(lines, 1, b'"sequence":1', b'"sequence":' + b"1" * 9000), "line 2 is no"),
     "a truth value": (lambda lines: edited(lines, 1, b'"sequence":1', b'"sequence":true'), "line 2 is not entry 1"),
     "a long line": (lambda lines: edited(lines, 1, b"run 0", b"x" * 40_000), "line 2 is longer"),
-    "deep JSON": (lambda lines: edited(lines, 1, b'"1/7"', b"[" * 9000 + b"]" * 9000), "line 2 is no line"),
-    "bytes that are no text": (lambda lines: edited(lines, 1, b"run 0", b"\xff"), "line 2 is no line"),
-    "a byte that is zero": (lambda lines: edited(lines, 1, b"run 0", b"\0"), "line 2 is no line"),
+    "deep JSON": (lambda lines: edited(lines, 1, b'"1/7"', b"[" * 9000 + b"]" * 9000), "line 2 is not a line"),
+    "bytes that are no text": (lambda lines: edited(lines, 1, b"run 0", b"\xff"), "line 2 is not a line"),
+    "a byte that is zero": (lambda lines: edited(lines, 1, b"run 0", b"\0"), "line 2 is not a line"),
     "another version": (lambda lines: edited(lines, 0, b'"version":1', b'"version":2'), "line 1 .* another version"),
     "no plan": (lambda lines: edited(lines, 1, HASH.encode(), b""), "line 2: a plan is charged by"),
     "a tab": (lambda lines: edited(lines, 1, b"{", b"\t{"), "line 2 was edited"),
     "words before a tab": (lambda lines: edited(lines, 1, b"{", b"torn\t{"), "line 2 was edited"),
-    "nothing": (lambda lines: [], "line 1 is not whole"),
-    "half a first line": (lambda lines: [lines[0][:50]], "line 1 is not whole"),
+    "nothing": (lambda lines: [], "line 1 is incomplete"),
+    "half a first line": (lambda lines: [lines[0][:50]], "line 1 is incomplete"),
 }
 
 
@@ -485,7 +485,7 @@ def test_a_file_that_was_cut_off_or_put_back_is_noticed_by_whoever_had_it_open(p
     opened = Ledger.open(path)
     path.write_bytes(b"".join(lines[:kept]))
     for use in (lambda: opened.spent, lambda: opened.charge(Fraction(1, 100), HASH, **ADD_REMOVE)):
-        with pytest.raises(FileFormatError, match="entries are gone that were there before"):
+        with pytest.raises(FileFormatError, match="entries that were there before are missing"):
             use()
 
 
@@ -496,7 +496,7 @@ def test_another_ledger_in_its_place_is_noticed(path):
     fresh = Ledger.create(path, budget=pcost(1), data_set="census")
     for number in range(5):
         fresh.charge(Fraction(1, 90 + number), HASH, **ADD_REMOVE)
-    with pytest.raises(FileFormatError, match="entries are gone that were there before"):
+    with pytest.raises(FileFormatError, match="entries that were there before are missing"):
         opened.charge(Fraction(1, 100), HASH, **ADD_REMOVE)
 
 
@@ -524,7 +524,7 @@ def test_a_full_ledger_can_be_read_but_not_charged(path, monkeypatch):
 def test_what_is_no_ordinary_file_is_refused(path, tmp_path):
     os.mkfifo(path)
     for other in (path, tmp_path, "/dev/zero", "/dev/null"):
-        with pytest.raises(FileFormatError, match="no ordinary file"):
+        with pytest.raises(FileFormatError, match="not a regular file"):
             Ledger.open(other)
 
 
@@ -537,7 +537,7 @@ def test_a_torn_line_stops_all_spending_until_it_is_settled(path, cut):
     assert ledger.is_torn
     assert len(ledger.entries) == 2
     before = path.read_bytes()
-    with pytest.raises(FileFormatError, match=r"the last line is not whole.*--settle COST"):
+    with pytest.raises(FileFormatError, match=r"the last line is incomplete.*--settle COST"):
         ledger.charge(Fraction(1, 100), HASH, **ADD_REMOVE)
     assert path.read_bytes() == before
     entry = ledger.settle(Fraction(1, 9))
@@ -681,7 +681,7 @@ def test_a_ledger_of_very_many_empty_lines_is_refused_at_the_first(path):
     Ledger.create(path, budget=zcdp(1), data_set="people")
     content = path.read_bytes() + b"\n" * 2**24
     tracemalloc.start()
-    with pytest.raises(FileFormatError, match="line 2 is no line of a ledger"):
+    with pytest.raises(FileFormatError, match="line 2 is not a line of a ledger"):
         read_account(content)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -235,7 +235,7 @@ def test_a_line_that_is_written_in_part_is_said_to_be_so(tmp_path, monkeypatch, 
 @pytest.mark.parametrize("call", ["open", "write", "fsync", "close", "flock", "unlink"])
 def test_whichever_call_fails_while_a_ledger_is_begun_what_is_there_is_told(tmp_path, call):
     words = {
-        True: "is there, whole, and nothing is charged to it: open it.",
+        True: "exists, complete, and nothing is charged to it: open it.",
         False: "No ledger was made.",
     }
     for number in range(3):
@@ -296,7 +296,7 @@ def test_a_write_that_can_not_be_taken_back_leaves_a_torn_line_that_stops_all_sp
     with pytest.raises(OSError, match="Input/output error"):
         ledger.charge(Fraction(1, 2), HASH, **ADD_REMOVE)
     monkeypatch.undo()
-    with pytest.raises(FileFormatError, match="the last line is not whole"):
+    with pytest.raises(FileFormatError, match="the last line is incomplete"):
         ledger.charge(Fraction(1, 2), HASH, **ADD_REMOVE)
     assert ledger.settle(Fraction(1, 2)).sequence == 1
 
@@ -368,7 +368,7 @@ def test_a_file_that_is_replaced_while_its_lock_is_waited_for_is_not_written_to(
         lock(handle, operation)
 
     monkeypatch.setattr(fcntl, "flock", replace_and_lock)
-    with pytest.raises(OSError, match="another file took its place"):
+    with pytest.raises(OSError, match="it was replaced while it was being opened"):
         ledger.charge(1, HASH, **ADD_REMOVE)
     monkeypatch.undo()
     assert ledger.charge(1, HASH, **ADD_REMOVE).sequence == 1

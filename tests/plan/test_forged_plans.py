@@ -132,7 +132,7 @@ def test_a_field_twice_is_refused(tmp_path):
             archive.writestr("header.json", doubled)
             for name, content in members.items():
                 archive.writestr(name, content)
-        with pytest.raises(FileFormatError, match=f"the name '{field}' stands twice"):
+        with pytest.raises(FileFormatError, match=f"the name '{field}' occurs twice"):
             load_plan(tmp_path / "twice")
 
 
@@ -416,7 +416,7 @@ def test_pieces_cut_out_repeated_or_overwritten_are_refused_or_harmless(tmp_path
 )
 def test_other_files_are_refused(tmp_path, content):
     (tmp_path / "other").write_bytes(content)
-    with pytest.raises(FileFormatError, match=r"other: .*no residualplanner file"):
+    with pytest.raises(FileFormatError, match=r"other: .*not a residualplanner file"):
         load_plan(tmp_path / "other")
 
 
@@ -432,7 +432,7 @@ def test_a_file_of_another_kind_is_named(tmp_path):
     ("kinds", "message"),
     [
         ([{"kind": "identity"}] * 2, "must list each of its kinds of query once"),
-        ([kind_to_json(Custom([[1, 1], [0, 1]]))], "the plan's workload cannot be: the matrix asked of"),
+        ([kind_to_json(Custom([[1, 1], [0, 1]]))], "the plan's workload cannot be: the matrix for"),
         ([kind_to_json(Hierarchy([2]).on(Attribute("a", 9)))], "the plan's workload cannot be: the hierarchy on"),
         ([{"kind": "custom", "size": 3, "rows": [], "labels": None}], "a kind 'custom' must have rows"),
     ],

@@ -14,19 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from residualplanner.errors import BudgetError, FileFormatError
-from residualplanner.privacy import (
-    Budget,
-    approx_dp,
-    delta_of_gdp,
-    delta_of_zcdp,
-    epsilon_of_gdp,
-    epsilon_of_zcdp,
-    gdp,
-    mu_of_approx_dp,
-    pcost,
-    rho_of_approx_dp,
-    zcdp,
-)
+from residualplanner.privacy import GDP, ZCDP, Budget, approx_dp, gdp, pcost, zcdp
 
 checked = settings(derandomize=True, deadline=None, max_examples=300)
 searched = settings(derandomize=True, deadline=None, max_examples=20)
@@ -101,16 +89,16 @@ def test_a_budget_for_gaussian_noise_gives_no_more_than_epsilon_and_hardly_less(
 def test_promises_are_those_of_the_curves(rho, epsilon):
     exact = Fraction(rho)
     budget = zcdp(exact)
-    assert budget.delta(epsilon) == delta_of_zcdp(exact, epsilon)
+    assert budget.delta(epsilon) == ZCDP.delta(2 * exact, epsilon)
     assert budget.delta(epsilon, noise="gaussian") <= budget.delta(epsilon)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_promises_for_gaussian_noise_are_those_of_mu(budget):
-    assert budget.epsilon(1e-6) == epsilon_of_zcdp(budget.pcost_exact / 2, 1e-6)
+    assert budget.epsilon(1e-6) == ZCDP.epsilon(budget.pcost_exact, 1e-6)
     exact = budget.epsilon(1e-6, noise="gaussian")
-    assert exact <= epsilon_of_gdp(budget.mu, 1e-6) <= exact * (1 + 1e-12)
-    assert budget.delta(0.3, noise="gaussian") <= delta_of_gdp(budget.mu, 0.3)
+    assert exact <= GDP.epsilon(Fraction(budget.mu) ** 2, 1e-6) <= exact * (1 + 1e-12)
+    assert budget.delta(0.3, noise="gaussian") <= GDP.delta(Fraction(budget.mu) ** 2, 0.3)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
@@ -178,13 +166,7 @@ def test_approx_dp_is_the_known_budget():
 
         best = max(rho_at(mpmath.mpf(k) / 100) for k in range(110, 10_000))
     assert approx_dp("1", "1e-6").rho == pytest.approx(float(best), rel=1e-6, abs=0)
-    assert rho_of_approx_dp("1", "1e-6") >= float(best)
-
-
-def test_approx_dp_is_the_same_number_as_its_function():
-    assert approx_dp(1, 1e-6).rho == pytest.approx(rho_of_approx_dp(1, 1e-6), rel=1e-14, abs=0)
-    assert approx_dp(1, 1e-6, noise="gaussian").mu == pytest.approx(mu_of_approx_dp(1, 1e-6), rel=1e-14, abs=0)
-    assert approx_dp(1, 1e-6).pcost_exact <= 2 * Fraction(rho_of_approx_dp(1, 1e-6))
+    assert ZCDP.largest_cost("1", "1e-6") / 2 >= float(best)
 
 
 @pytest.mark.parametrize(
@@ -264,9 +246,9 @@ def test_a_budget_made_of_parts_that_do_not_fit_is_refused(fields, match):
         ({"pcost": "١/1"}, "positive rational"),
         ({"pcost": "1/" + "1" * 4000}, "positive rational"),
         ({"pcost": "1/" + "1" * 2900}, "too many digits"),
-        ({"notion": None}, "notion must be a text"),
+        ({"notion": None}, "notion must be a string"),
         ({"notion": "renyi"}, "notion must be one of"),
-        ({"given": "0.5"}, "list of texts"),
+        ({"given": "0.5"}, "list of strings"),
         ({"given": [0.5]}, "given by 1 numbers"),
         ({"given": []}, "given by 1 numbers"),
         ({"given": ["nan"]}, "positive and finite"),

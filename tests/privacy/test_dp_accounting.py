@@ -10,15 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.privacy import (
-    delta_of_gdp,
-    delta_of_zcdp,
-    epsilon_of_gdp,
-    epsilon_of_zcdp,
-    mu_of_approx_dp,
-    rho_of_approx_dp,
-    zcdp,
-)
+from residualplanner.privacy import approx_dp, gdp, zcdp
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -45,16 +37,16 @@ def zcdp_account(rho):
 @given(rho=rhos, delta=deltas)
 def test_epsilon_of_zcdp_is_theirs(rho, delta):
     theirs = zcdp_account(rho).get_epsilon(delta)
-    ours = epsilon_of_zcdp(rho, delta)
+    ours = zcdp(rho).epsilon(delta)
     assert theirs * (1 - 1e-3) - 1e-3 * rho <= ours <= theirs * (1 + SLACK)
 
 
 @compared
 @given(rho=rhos, delta=deltas)
 def test_delta_of_zcdp_is_theirs(rho, delta):
-    epsilon = epsilon_of_zcdp(rho, delta)
+    epsilon = zcdp(rho).epsilon(delta)
     theirs = zcdp_account(rho).get_delta(epsilon)
-    ours = delta_of_zcdp(rho, epsilon)
+    ours = zcdp(rho).delta(epsilon)
     assert theirs * 0.99 <= ours <= theirs * (1 + 1e-6)
 
 
@@ -63,31 +55,31 @@ def test_delta_of_zcdp_is_theirs(rho, delta):
 def test_rho_of_approx_dp_keeps_what_they_account_for(rho, delta):
     epsilon = zcdp_account(rho).get_epsilon(delta)
     if epsilon > 1e-3:
-        assert rho * (1 - 1e-6) <= rho_of_approx_dp(epsilon, delta) <= rho * 1.02
-        assert zcdp_account(rho_of_approx_dp(epsilon, delta)).get_epsilon(delta) >= epsilon * (1 - SLACK)
+        assert rho * (1 - 1e-6) <= approx_dp(epsilon, delta).rho <= rho * 1.02
+        assert zcdp_account(approx_dp(epsilon, delta).rho).get_epsilon(delta) >= epsilon * (1 - SLACK)
 
 
 @compared
 @given(mu=mus, delta=deltas)
 def test_epsilon_of_gdp_is_theirs(mu, delta):
     theirs = dp_accounting.get_epsilon_gaussian(1 / mu, delta)
-    assert epsilon_of_gdp(mu, delta) == pytest.approx(theirs, rel=1e-5, abs=1e-7)
+    assert gdp(mu).epsilon(delta, noise="gaussian") == pytest.approx(theirs, rel=1e-5, abs=1e-7)
 
 
 @compared
 @given(mu=mus, delta=deltas)
 def test_mu_of_approx_dp_is_the_inverse_of_their_noise(mu, delta):
-    epsilon = epsilon_of_gdp(mu, delta)
+    epsilon = gdp(mu).epsilon(delta, noise="gaussian")
     if epsilon > 1e-3:
         theirs = 1 / dp_accounting.get_sigma_gaussian(epsilon, delta)
-        assert mu_of_approx_dp(epsilon, delta) == pytest.approx(theirs, rel=1e-5, abs=0)
+        assert approx_dp(epsilon, delta, noise="gaussian").mu == pytest.approx(theirs, rel=1e-5, abs=0)
 
 
 @compared
 @given(mu=st.floats(0.05, 5), epsilon=st.floats(0, 10))
 def test_delta_of_gdp_is_that_of_their_privacy_loss_distribution(mu, epsilon):
     loss = dp_accounting.pld.privacy_loss_mechanism.GaussianPrivacyLoss(1 / mu)
-    theirs, ours = loss.get_delta_for_epsilon(epsilon), delta_of_gdp(mu, epsilon)
+    theirs, ours = loss.get_delta_for_epsilon(epsilon), gdp(mu).delta(epsilon, noise="gaussian")
     assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-14)
 
 
@@ -102,6 +94,6 @@ def test_costs_that_are_added_up_promise_what_they_account_for_together(rho, par
 
 def test_a_curve_that_is_a_hundredth_off_would_be_noticed():
     theirs = zcdp_account(0.5).get_epsilon(1e-6)
-    assert not theirs * (1 - 1e-3) <= epsilon_of_zcdp(0.5 * 0.98, 1e-6)
-    assert not epsilon_of_zcdp(0.5 * 1.02, 1e-6) <= theirs * (1 + SLACK)
-    assert math.isclose(epsilon_of_zcdp(0.5, 1e-6), theirs, rel_tol=1e-4)
+    assert not theirs * (1 - 1e-3) <= zcdp(0.5 * 0.98).epsilon(1e-6)
+    assert not zcdp(0.5 * 1.02).epsilon(1e-6) <= theirs * (1 + SLACK)
+    assert math.isclose(zcdp(0.5).epsilon(1e-6), theirs, rel_tol=1e-4)

@@ -110,9 +110,9 @@ def test_orthogonal_matrices_with_rounding_in_them_fit():
             [[1, 1, 0, 0], [0, 0, 1, 3]],
             "'state' the weight 1: the closest one gives 'TX' 0.4, 'WA' 1.2, 'CA' 1; add a row of ones",
         ),
-        ([[1, 1, 1, 1]], "the matrix asks nothing of 'state' but the total; leave the attribute out of the query"),
-        ([[1, 1, 1, 1], [0.1 + 0.2, 0.3, 0.3, 0.3]], "the matrix asks nothing of 'state' but the total"),
-        ([[1, 1, 1]], "asked of 'state' must have a column for each of its 4 values, it has 3"),
+        ([[1, 1, 1, 1]], "the matrix gives nothing but the total of 'state'; leave the attribute out of the query"),
+        ([[1, 1, 1, 1], [0.1 + 0.2, 0.3, 0.3, 0.3]], "the matrix gives nothing but the total of 'state'"),
+        ([[1, 1, 1]], "the matrix for 'state' must have a column for each of its 4 values, it has 3"),
     ],
 )
 def test_a_matrix_that_does_not_fit_says_why(matrix, message):
@@ -156,7 +156,7 @@ def test_something_else_than_a_matrix_of_numbers_is_refused(matrix, message):
 
 @pytest.mark.parametrize("labels", ["ab", ["a"], ["a", "b", "c"], ["a", 1], ["a", ""], ["a", "\ud800"], 5, [None, "a"]])
 def test_labels_that_are_no_texts_are_refused(labels):
-    with pytest.raises(WorkloadError, match="must be a list of 2 texts, one for each row"):
+    with pytest.raises(WorkloadError, match="must be a list of 2 strings, one for each row"):
         Custom([[1, 1], [0, 1]], labels=labels)
 
 
@@ -167,5 +167,5 @@ def test_labels_that_repeat_are_refused():
 
 def test_a_matrix_is_not_applied_to_another_number_of_values():
     for ask in (Custom([[1, 1]]).gram, Custom([[1, 1]]).rows, Custom([[1, 1]]).matrix):
-        with pytest.raises(WorkloadError, match="the matrix has 2 columns, but 3 values are asked for"):
+        with pytest.raises(WorkloadError, match="the matrix has 2 columns, but the attribute has 3 values"):
             ask(3)

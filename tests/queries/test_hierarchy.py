@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from residualplanner.domain import Attribute, Bins
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Hierarchy, asked_of
+from residualplanner.queries import Hierarchy, tied_kind
 
 STATES = Attribute("state", labels=["CA", "OR", "TX", "WA"])
 REGIONS = {"West": ["CA", "OR", "WA"], "South": ["TX"]}
@@ -63,7 +63,7 @@ def test_truth_values_are_not_numbers():
     truth, numbers = Attribute("a", labels=[True, False]), Attribute("a", labels=[1, 0])
     kind = Hierarchy([{"yes": [True], "no": [False]}], leaves=False)
     assert table(kind, truth) == {"(total)": [0, 1], "yes": [0], "no": [1]}
-    with pytest.raises(WorkloadError, match="True, a member of 'yes', is no value"):
+    with pytest.raises(WorkloadError, match="True, a member of 'yes', is not a value"):
         kind.on(numbers)
     plain = Hierarchy([])
     assert plain.on(truth) != plain.on(numbers)
@@ -119,10 +119,10 @@ def test_tying_a_hierarchy_to_an_attribute_once_more_changes_nothing():
     kind = Hierarchy([REGIONS])
     tied = kind.on(STATES)
     assert tied.on(STATES) is tied
-    assert asked_of(kind, STATES) == asked_of(tied, STATES) == tied != kind
+    assert tied_kind(kind, STATES) == tied_kind(tied, STATES) == tied != kind
     other = Attribute("s", labels=["TX", "WA", "OR", "CA"])
     assert tied.on(other) == kind.on(other) != tied
-    with pytest.raises(WorkloadError, match="the hierarchy on 's' is one of other values than that attribute has"):
+    with pytest.raises(WorkloadError, match="the hierarchy on 's' is tied to other values than that attribute has"):
         tied.require_fit(other)
 
 
@@ -130,7 +130,7 @@ def test_without_an_attribute_values_are_codes():
     kind = Hierarchy([{"low": [0, 1], "high": [2]}], leaves=False)
     np.testing.assert_array_equal(kind.matrix(3), [[1, 1, 1], [1, 1, 0], [0, 0, 1]])
     assert kind.rows(3) == 3
-    with pytest.raises(WorkloadError, match="the hierarchy is one of 3 values, not of 4"):
+    with pytest.raises(WorkloadError, match="the hierarchy has 3 values, not 4"):
         kind.on(Attribute("a", 3)).gram(4)
 
 
@@ -157,12 +157,15 @@ def test_the_words_for_it_are_short():
         ([{"West": ["CA", "OR"], "South": ["TX"]}], "level 1: the values 'WA' are in no group; add them to one"),
         ([{"West": ["CA", "CA", "OR", "WA"], "South": ["TX"]}], "level 1: the value 'CA' is twice in 'West'; write it"),
         ([{"A": ["CA", "OR"], "B": ["OR", "TX", "WA"]}], "level 1: the value 'OR' is in 'A' and again in 'B'; write"),
-        ([{"A": ["CA", "NY"], "B": ["OR", "TX", "WA"]}], "'NY', a member of 'A', is no value of the attribute$"),
-        ([{"A": ["Wst", "South"]}, REGIONS], "'Wst', a member of 'A', is no value of the attribute nor a group of the"),
+        ([{"A": ["CA", "NY"], "B": ["OR", "TX", "WA"]}], "'NY', a member of 'A', is not a value of the attribute$"),
+        (
+            [{"A": ["Wst", "South"]}, REGIONS],
+            "'Wst', a member of 'A', is not a value of the attribute nor a group of the",
+        ),
         ([{"A": ["West"]}, REGIONS], "level 1: the values 'TX' are in no group"),
         ([{"A": ["West", "South"], "B": ["West"]}, REGIONS], "level 1: the value 'CA' is in 'A' and again in 'B'"),
         ([{"A": ["CA", "TX"], "B": ["OR", "WA"]}, REGIONS], "'West' lies partly in 'A' and partly in 'B'; it must lie"),
-        ([REGIONS, COASTS], "'West', a member of 'Pacific', is no value of the attribute$"),
+        ([REGIONS, COASTS], "'West', a member of 'Pacific', is not a value of the attribute$"),
         ([3, 2], "'TX – WA' lies partly in 'CA – TX' and partly in 'WA'"),
         ([{"CA": ["CA", "OR"], "B": ["TX", "WA"]}], "two different rows are called 'CA'; give the group another name"),
         ([{"(total)": ["CA", "OR"], "B": ["TX", "WA"]}], r"two different rows are called '\(total\)'"),
@@ -177,9 +180,9 @@ def test_groups_that_do_not_fit_the_values_are_refused(levels, message):
 
 @pytest.mark.parametrize("kind", [Hierarchy([], leaves=False), Hierarchy([4], leaves=False)])
 def test_a_hierarchy_that_asks_only_for_the_total_is_refused(kind):
-    with pytest.raises(WorkloadError, match="asks nothing of 'state' but the total; leave the attribute out"):
-        asked_of(kind, STATES)
-    asked_of(kind, Attribute("a", 1))
+    with pytest.raises(WorkloadError, match="gives nothing but the total of 'state'; leave the attribute out"):
+        tied_kind(kind, STATES)
+    tied_kind(kind, Attribute("a", 1))
 
 
 @pytest.mark.parametrize(
@@ -199,8 +202,8 @@ def test_a_hierarchy_that_asks_only_for_the_total_is_refused(kind):
         ([{"West": []}], "the group 'West' has no members; leave it out"),
         ([{"West": [1.5]}], "the group 'West' has the member 1.5; members are values or names of groups"),
         ([{"West": [["CA"]]}], r"the group 'West' has the member \['CA'\]"),
-        ([{7: ["CA"]}], "level 1 of the hierarchy: a group's name must be a text, got 7"),
-        ([{"": ["CA"]}], "level 1 of the hierarchy: a group's name must be a text, got ''"),
+        ([{7: ["CA"]}], "level 1 of the hierarchy: a group's name must be a string, got 7"),
+        ([{"": ["CA"]}], "level 1 of the hierarchy: a group's name must be a string, got ''"),
     ],
 )
 def test_levels_that_are_none_are_refused(levels, message):

@@ -106,6 +106,7 @@ def test_the_manifest_says_what_was_spent_on_what(saved):
     assert manifest["plan"]["gap"] == 0
     assert Domain.from_json(manifest["plan"]["domain"]) == DOMAIN
     assert manifest["noise"]["randomness"] == "seeded, not private"
+    assert manifest["noise"]["source"] == "numpy.random.SFC64 with a seed from the caller"
     assert manifest["tables"] == {
         "count": len(RELEASE),
         "format": (saved / manifest_example(saved)).suffix[1:],

@@ -335,7 +335,7 @@ def test_the_plan_beside_the_tables_is_compared_and_checked(folder):
         load_tables(folder)
     (folder / "release.plan").write_bytes(b"nothing")
     rehash(folder, "release.plan")
-    with pytest.raises(FileFormatError, match=r"release\.plan: .*this is no residualplanner file"):
+    with pytest.raises(FileFormatError, match=r"release\.plan: .*this is not a residualplanner file"):
         load_tables(folder)
 
 

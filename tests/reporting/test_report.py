@@ -298,7 +298,7 @@ def test_sources_of_other_kinds_are_refused(plan, tmp_path):
     with pytest.raises(rp.FileFormatError, match=r"holds no manifest\.json; name a plan file"):
         write_report(tmp_path, tmp_path / "report.html")
     (tmp_path / "other").write_text("x")
-    with pytest.raises(rp.FileFormatError, match="this is no residualplanner file"):
+    with pytest.raises(rp.FileFormatError, match="this is not a residualplanner file"):
         write_report(tmp_path / "other", tmp_path / "report.html")
 
 

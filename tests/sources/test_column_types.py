@@ -105,7 +105,7 @@ def test_every_source_tells_of_types_before_it_counts(source, column, tmp_path):
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 @pytest.mark.parametrize("attribute", [Attribute("a", labels=[1, 2**53]), Attribute("a", labels=["F", f"-{2**60}"])])
 def test_integers_that_floats_cannot_tell_apart_are_refused_before_they_are_counted(source, attribute, tmp_path):
-    with pytest.raises(DataError, match=r"column 'a' is of floats, .* from 2\*\*53 on, .*64-bit integers"):
+    with pytest.raises(DataError, match=r"column 'a' holds floats, .* from 2\*\*53 on, .*64-bit integers"):
         opened(source(pa.table({"a": [1.0, 2.0**53]}), tmp_path), attribute)
 
 

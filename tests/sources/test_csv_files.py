@@ -215,7 +215,7 @@ def test_a_record_without_an_end_is_refused_in_bounded_memory(tmp_path, monkeypa
         (b'"v";"w"\n"x";"y"\n', "separated by semicolons, not by commas"),
         (b"v\tw\nx\ty\n", "separated by tabs"),
         (b"v|w\n", "separated by vertical bars"),
-        (b"v,v\nx,y\n", r"columns \['v'\] come more than once"),
+        (b"v,v\nx,y\n", r"columns \['v'\] occur more than once"),
         (b"w,w\nx,y\n", r"columns \['v'\] are missing"),
         (b" v,w\n", r"columns \['v'\] are missing"),
         (b'v,"w\nx,y\n', "a quote does not close or stands inside a name"),

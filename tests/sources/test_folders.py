@@ -153,7 +153,7 @@ def make_undecodable(folder):
         (make_lacking, r"columns \['a'\] are missing"),
         (make_lacking_key, r"columns \['a'\] are missing"),
         (make_other_case, r"columns \['a'\] are missing"),
-        (make_twice, r"columns \['a'\] come more than once"),
+        (make_twice, r"columns \['a'\] occur more than once"),
         (make_broken, "could not be read as a table"),
         (make_undecodable, "could not be read as a table"),
     ],

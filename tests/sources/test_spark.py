@@ -128,7 +128,7 @@ def test_columns_whose_type_matches_nothing_are_told_before_spark_counts(session
     for name, attribute, message in (
         ("id", ["F", "M"], "of a type that holds numbers"),
         ("list", 3, "of a type that holds dates, bytes, lists"),
-        ("x", [1, 2**60], r"is of floats, .* from 2\*\*53 on"),
+        ("x", [1, 2**60], r"holds floats, .* from 2\*\*53 on"),
     ):
         with pytest.raises(DataError, match=message):
             open_source(frame, Domain({name: attribute}))

@@ -63,7 +63,7 @@ def test_marginals_of_few_cells_are_those_and_no_others(sizes, most_cells, order
         chosen, asked = range(orders + 1), {"up_to": orders}
     expected = listed(domain, chosen, most_cells)
     if not expected:
-        with pytest.raises(WorkloadError, match=f"no table of the asked orders has at most {most_cells} cells"):
+        with pytest.raises(WorkloadError, match=f"no table of these orders has at most {most_cells} cells"):
             marginals(domain, max_cells=most_cells, **asked)
         return
     assert list(marginals(domain, max_cells=most_cells, **asked)) == expected

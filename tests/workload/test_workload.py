@@ -117,7 +117,7 @@ def test_an_unknown_attribute_is_named(queries):
 
 
 def test_an_attribute_twice_in_one_query_is_refused():
-    with pytest.raises(DomainError, match=r"attributes \['a'\] come twice") as caught:
+    with pytest.raises(DomainError, match=r"attributes \['a'\] occur twice") as caught:
         Workload(ABC, [("a", "b", "a")])
     assert caught.value.attributes == ("a",)
 
@@ -183,10 +183,13 @@ def test_kinds_keep_their_numbers_when_workloads_are_joined():
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ({"a": Custom([[1, 1]])}, "asked of 'a' must have a column for each of its 3 values, it has 2"),
+        ({"a": Custom([[1, 1]])}, "the matrix for 'a' must have a column for each of its 3 values, it has 2"),
         ({"a": Custom([[1, 0, 0]])}, "the values 1, 2 are in no row"),
-        ({"a": Custom([[5, 5, 5]])}, "asks nothing of 'a' but the total; leave the attribute out of the query instead"),
-        ({"a": Hierarchy([{"x": ["CA"]}])}, "the hierarchy on 'a': 'CA', a member of 'x', is no value"),
+        (
+            {"a": Custom([[5, 5, 5]])},
+            "gives nothing but the total of 'a'; leave the attribute out of the query instead",
+        ),
+        ({"a": Hierarchy([{"x": ["CA"]}])}, "the hierarchy on 'a': 'CA', a member of 'x', is not a value"),
     ],
 )
 def test_a_kind_that_does_not_fit_its_attribute_is_refused(query, message):
@@ -208,7 +211,7 @@ def test_a_workload_of_arrays_lists_each_kind_once():
 
 
 def test_more_kinds_than_can_be_numbered_are_refused(monkeypatch):
-    monkeypatch.setattr("residualplanner.workload.asked.KIND_LIMIT", 2)
+    monkeypatch.setattr("residualplanner.workload.query.KIND_LIMIT", 2)
     few, more = Workload(ABC, ["a", {"a": Prefix()}]), Workload(ABC, [{"a": Range()}])
     message = "at most 2 different kinds of query, got 3"
     with pytest.raises(WorkloadError, match=message):

@@ -53,8 +53,8 @@ FAULTS = [
     Fault(
         "symmetry forced: negative blocks one off",
         "attempts.py",
-        "values += places(",
-        "values -= -1 * (values < 0) - places(",
+        "values += offsets(",
+        "values -= -1 * (values < 0) - offsets(",
     ),
     # envelope
     Fault(
@@ -99,8 +99,8 @@ FAULTS = [
     Fault(
         "shelf order mixed up",
         "envelope.py",
-        "place[list(tables)] = np.arange(len(tables))",
-        "place[list(tables)] = np.arange(len(tables))[::-1]",
+        "index[list(tables)] = np.arange(len(tables))",
+        "index[list(tables)] = np.arange(len(tables))[::-1]",
     ),
     # alias table
     Fault("alias <= for <", "attempts.py", "is_alias = head >= shelf", "is_alias = head > shelf"),
@@ -122,32 +122,35 @@ FAULTS = [
         "U from the word's column bits", "attempts.py", "(words & _UNIFORM_MASK).view", "(words >> np.uint64(43)).view"
     ),
     Fault(
-        "place overlaps the alias bits",
+        "offset overlaps the alias bits",
         "attempts.py",
-        "place = words >> np.uint64(UNIFORM_BITS)",
-        "place = words >> np.uint64(UNIFORM_BITS + 3)",
+        "offset = words >> np.uint64(UNIFORM_BITS)",
+        "offset = words >> np.uint64(UNIFORM_BITS + 3)",
     ),
     Fault(
-        "place overlaps U",
+        "offset overlaps U",
         "attempts.py",
-        "place = words >> np.uint64(UNIFORM_BITS)",
-        "place = words >> np.uint64(UNIFORM_BITS - 3)",
+        "offset = words >> np.uint64(UNIFORM_BITS)",
+        "offset = words >> np.uint64(UNIFORM_BITS - 3)",
     ),
     Fault(
-        "place one bit short",
+        "offset one bit short",
         "attempts.py",
         "result >>= width - block_bits",
         "result >>= width - block_bits + (block_bits > 0)",
     ),
-    Fault("extension bits dropped", "attempts.py", "place |= extras", "place |= extras & np.uint32(0)"),
+    Fault("extension bits dropped", "attempts.py", "offset |= extras", "offset |= extras & np.uint32(0)"),
     Fault(
         "extension bits signed",
         "attempts.py",
-        "place |= extras",
-        "place |= extras.view(np.int32).astype(np.int64).view(np.uint64)",
+        "offset |= extras",
+        "offset |= extras.view(np.int32).astype(np.int64).view(np.uint64)",
     ),
     Fault(
-        "extension used although blocks are short", "batches.py", "> PLACE_BITS for slots", "> 2 * PLACE_BITS for slots"
+        "extension used although blocks are short",
+        "batches.py",
+        "> OFFSET_BITS for slots",
+        "> 2 * OFFSET_BITS for slots",
     ),
     Fault("bytes in the other order", "attempts.py", 'dtype="<u8"', 'dtype=">u8"'),
     Fault("extensions overlap the words", "attempts.py", "offset=8 * count", "offset=4 * count, count=count"),
@@ -185,7 +188,7 @@ FAULTS = [
         "return value if is_below(attempt.uniform, UNIFORM_BITS, exponent, ratio, bits) else None",
         "return None",
     ),
-    Fault("exact keeps are not marked", "attempts.py", "proposals.kept[place] = True", "pass"),
+    Fault("exact keeps are not marked", "attempts.py", "proposals.kept[index] = True", "pass"),
     Fault("exact path accepts on a tie of digits", "exact.py", "if low >= right:", "if low > left:"),
     Fault("exact path rejects on a tie of digits", "exact.py", "if high <= left:", "if low < right:"),
     Fault("further bits replace the first", "exact.py", "uniform << MORE_BITS | bits", "bits"),
@@ -233,9 +236,7 @@ FAULTS = [
         "value = (envelope.reach + 1 << attempt",
     ),
     Fault("chunks overlap", "exact.py", "return (chunk << width) +", "return (chunk << width - 1) +"),
-    Fault(
-        "chunks of half the width", "exact.py", "bits.whole_number(width), chunk", "bits.whole_number(width - 1), chunk"
-    ),
+    Fault("chunks of half the width", "exact.py", "bits.integer(width), chunk", "bits.integer(width - 1), chunk"),
     Fault("a coin too many", "exact.py", "(word & -word).bit_length() - 1", "(word & -word).bit_length()"),
     Fault("64 tails in a row start over", "exact.py", "chunk += MORE_BITS\n", "chunk += 0\n"),
     # batches
@@ -305,7 +306,7 @@ FAULTS = [
         "if numerators[number] < 0 and not numerators[number] <<",
     ),
     # python integers
-    Fault("large places lose their lowest word", "large.py", "int.from_bytes(rest[", "0 * int.from_bytes(rest["),
+    Fault("large offsets lose their lowest word", "large.py", "int.from_bytes(rest[", "0 * int.from_bytes(rest["),
     Fault(
         "large blocks twice as long",
         "large.py",
@@ -315,11 +316,11 @@ FAULTS = [
     Fault(
         "large exponents in float32",
         "large.py",
-        "(place >> surplus).astype(np.float64)",
-        "(place >> surplus).astype(np.float32).astype(np.float64)",
+        "(offset >> surplus).astype(np.float64)",
+        "(offset >> surplus).astype(np.float32).astype(np.float64)",
     ),
     Fault(
-        "large blocks without their places in the exponent",
+        "large blocks without their offsets in the exponent",
         "large.py",
         "result += block\n",
         "result = block.astype(np.float64)\n",

@@ -131,7 +131,7 @@ class Script:
         attempts = count // (8 + self.extra_bytes)
         return memoryview(np.full(attempts, self.filler, dtype="<u8").tobytes() + bytes(self.extra_bytes * attempts))
 
-    def whole_number(self, bits):
+    def integer(self, bits):
         self.asked.append(bits)
         return self.later.pop(0) & ((1 << bits) - 1)
 

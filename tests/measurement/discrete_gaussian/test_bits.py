@@ -200,7 +200,7 @@ def test_sources_say_what_they_are():
 def test_whole_numbers_use_all_their_bits_and_no_others():
     bits = CheckedBits(InsecureTestBits(3))
     for width in (1, 3, 8, 61, 64, 65, 500):
-        seen = [bits.whole_number(width) for _ in range(200)]
+        seen = [bits.integer(width) for _ in range(200)]
         every = 0
         for value in seen:
             every |= value

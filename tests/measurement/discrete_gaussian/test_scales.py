@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sampler_oracles import sized
 
-from residualplanner.discrete_gaussian import Scales, attempts, discrete_gaussian, discrete_gaussian_flat, fits_int64
+from residualplanner.discrete_gaussian import Scales, attempts, discrete_gaussian, discrete_gaussian_flat
 from residualplanner.discrete_gaussian.batches import Batch
 from residualplanner.discrete_gaussian.bits import CheckedBits
 from residualplanner.discrete_gaussian.drawing import draw_flat
@@ -92,7 +92,7 @@ def test_blocks_of_the_largest_int64_scales_fit_into_the_bits_there_are():
 def test_exactly_the_scales_of_64_gamma_below_2_61_are_int64():
     edge = Fraction(2**110)
     values = [edge - Fraction(1, 10**50), edge, edge + Fraction(1, 10**50)]
-    assert [fits_int64(value) for value in values] == [True, False, False]
+    assert Scales.of_fractions(values).fits_int64.tolist() == [True, False, False]
     assert [array.dtype for array in discrete_gaussian(values, [2, 2, 2])] == [np.int64, object, object]
 
 
@@ -142,13 +142,13 @@ def test_a_hundred_thousand_scales_are_read_in_little_time():
 
 @pytest.mark.parametrize("gamma2", [0, -1, Fraction(-1, 3), Fraction(1, 2**60 + 1), Fraction(1, 10**400)])
 def test_scales_that_are_too_small_are_refused(gamma2):
-    with pytest.raises(BudgetError, match=r"must be positive and at least 2\*\*-60, at place 1 it is not"):
+    with pytest.raises(BudgetError, match=r"must be positive and at least 2\*\*-60; at index 1 it is not"):
         discrete_gaussian([Fraction(1), gamma2], [1, 1])
 
 
 @pytest.mark.parametrize("gamma2", [1.0, "1", Decimal(1), True, None, np.float64(2), math.nan, math.inf])
 def test_scales_that_are_not_exact_are_refused(gamma2):
-    with pytest.raises(BudgetError, match=r"must hold exact fractions, got .* at place 0; write Fraction"):
+    with pytest.raises(BudgetError, match=r"must hold exact fractions, got .* at index 0; write Fraction"):
         discrete_gaussian([gamma2], [1])
 
 

@@ -11,7 +11,7 @@ from sampler_oracles import exp_interval
 
 from residualplanner.discrete_gaussian import alias
 from residualplanner.discrete_gaussian.alias import alias_table
-from residualplanner.discrete_gaussian.attempts import HEAD_BITS, PLACE_BITS
+from residualplanner.discrete_gaussian.attempts import HEAD_BITS, OFFSET_BITS
 from residualplanner.discrete_gaussian.envelope import TABLES, envelope, shelf
 
 BLOCK_TABLES = range(57, 65)
@@ -121,13 +121,13 @@ def test_no_scale_needs_more_than_115_attempts_for_100_draws_and_some_need_100()
 
 
 def test_the_fields_of_a_word_fill_it():
-    assert HEAD_BITS + PLACE_BITS + 21 == 64
+    assert HEAD_BITS + OFFSET_BITS + 21 == 64
     assert HEAD_BITS == 11 + 15
 
 
 def test_a_shelf_holds_its_envelopes_side_by_side():
     several = shelf((0, 30, 64))
-    assert several.place[[0, 30, 64]].tolist() == [0, 1, 2]
+    assert several.index[[0, 30, 64]].tolist() == [0, 1, 2]
     for number, table in enumerate((0, 30, 64)):
         one = ENVELOPES[table]
         np.testing.assert_array_equal(several.bounds[2048 * number : 2048 * (number + 1)], one.bounds)

@@ -96,7 +96,7 @@ class Coins:
     def __init__(self, answers):
         self.answers = list(answers)
 
-    def whole_number(self, bits):
+    def integer(self, bits):
         return self.answers.pop(0) & ((1 << bits) - 1)
 
 
@@ -128,7 +128,7 @@ def no_bits(*_):
 
 
 class NoBits:
-    whole_number = no_bits
+    integer = no_bits
 
 
 def test_a_probability_on_an_end_of_the_interval_is_decided_without_further_bits():

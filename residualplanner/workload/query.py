@@ -1,6 +1,6 @@
-"""One query as users write it: which attributes, and what is asked of each.
+"""One query as users write it: its attributes and their kinds of query.
 
-Reads: names, or a mapping from name to kind of query.  Gives: positions in a domain and kinds; and the way back.
+Reads: names, or a mapping from name to kind of query.  Gives: positions in a domain and kinds; and the inverse.
 """
 
 import math
@@ -12,13 +12,13 @@ from residualplanner._checks import value_text
 from residualplanner._words import suggestion
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind, asked_of
+from residualplanner.queries import Identity, Kind, tied_kind
 
-#: How many different kinds of query a workload may have: blocks number them in 16 bits.
+#: The most different kinds of query of a workload: blocks number them in 16 bits.
 KIND_LIMIT = 2**15 - 1
 #: A query as users write it: attribute names (identity on each), one name, or a mapping from name to kind of query.
 QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
-#: What may be meant by a word for a kind of query, and how it is written.
+#: The name of a kind of query, and how the kind is written.
 _KINDS = {
     "identity": "Identity()",
     "prefix": "Prefix()",
@@ -31,11 +31,11 @@ TiedKinds = dict[tuple[int, Kind], Kind]
 
 
 class WrittenQuery(NamedTuple):
-    """A query with its attributes in the order in which they were written, which is that of its table's axes.
+    """A query with its attributes in the order in which they were written, the order of its table's axes.
 
     Attributes:
         positions: of the attributes in the domain.
-        kinds: what is asked of each, tied to it.
+        kinds: the kind of query of each, tied to it.
     """
 
     positions: tuple[int, ...]
@@ -43,7 +43,7 @@ class WrittenQuery(NamedTuple):
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """For each attribute, its axis in a table in domain order: what NumPy's ``transpose`` takes.
+        """The axis of each attribute in a table in domain order, as in NumPy's ``transpose``.
 
         Example:
             >>> WrittenQuery((2, 7, 0), (Identity(),) * 3).axes
@@ -53,7 +53,7 @@ class WrittenQuery(NamedTuple):
 
     @property
     def in_domain_order(self) -> "WrittenQuery":
-        """The same query with its attributes ascending: equal for all orders in which one query can be written."""
+        """The same query with its attributes ascending, which does not depend on the order in which it was written."""
         by_position = sorted(zip(self.positions, self.kinds, strict=True), key=itemgetter(0))
         return WrittenQuery(tuple(position for position, _ in by_position), tuple(kind for _, kind in by_position))
 
@@ -63,20 +63,20 @@ class WrittenQuery(NamedTuple):
 
 
 def read_query(domain: Domain, query: QueryLike) -> tuple[tuple[int, ...], tuple[Kind, ...]]:
-    """The attribute positions of a query, ascending, and the kind asked of each, tied to it.
+    """The attribute positions of a query, ascending, and the kind of each, tied to it.
 
-    They are the same in whatever order the query was written; `written_query` keeps it.
+    They do not depend on the order in which the query was written, which `written_query` keeps.
 
     Raises:
         DomainError: an attribute is not in the domain, or is named twice.
-        WorkloadError: the query is neither names nor a mapping from names to kinds of query, or a kind of query cannot
-            be asked of its attribute.
+        WorkloadError: the query is neither names nor a mapping from names to kinds of query, or a kind does not fit
+            its attribute.
     """
     return written_query(domain, query).in_domain_order
 
 
 def written_query(domain: Domain, query: QueryLike) -> WrittenQuery:
-    """As `read_query`, but in the order in which the query was written; a set of names has that of the domain."""
+    """As `read_query`, but in the order in which the query was written; a set of names has the domain's order."""
     return read_tied(domain, query, {})
 
 
@@ -99,20 +99,20 @@ def require_distinct(kinds: tuple[Kind, ...]) -> None:
 
 
 def read_tied(domain: Domain, query: QueryLike, tied: TiedKinds) -> WrittenQuery:
-    """As `written_query`; kinds that are tied already are looked up in ``tied``, and others are added to it."""
+    """As `written_query`; tied kinds are looked up in ``tied``, and new ones are added to it."""
     if isinstance(query, str):
         query = (query,)
     if not isinstance(query, Mapping | Sequence | frozenset | set):
         raise WorkloadError(f"a query is a tuple of attribute names or a mapping name -> kind, got {value_text(query)}")
-    asked = dict(query) if isinstance(query, Mapping) else {}
-    for name, kind in asked.items():
+    given = dict(query) if isinstance(query, Mapping) else {}
+    for name, kind in given.items():
         require_kind(name, kind)
     read = domain.positions if isinstance(query, frozenset | set) else domain.positions_as_written
     positions = read(tuple(query))
-    kinds = [asked.get(domain.names[position], Identity()) for position in positions]
+    kinds = [given.get(domain.names[position], Identity()) for position in positions]
     for pair in zip(positions, kinds, strict=True):
         if pair not in tied:
-            tied[pair] = asked_of(pair[1], domain.attributes[pair[0]])
+            tied[pair] = tied_kind(pair[1], domain.attributes[pair[0]])
     return WrittenQuery(positions, tuple(tied[pair] for pair in zip(positions, kinds, strict=True)))
 
 
