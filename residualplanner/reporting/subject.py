@@ -14,6 +14,7 @@ import numpy as np
 from residualplanner._margins import margin_factor
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
+from residualplanner.losses import Loss
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.privacy import Budget, Neighbors
@@ -78,7 +79,7 @@ class Subject:
     errors: "pd.DataFrame"
     budget: Budget
     neighbors: Neighbors
-    loss: str
+    loss: Loss
     loss_value: float
     gap: float
     status: str

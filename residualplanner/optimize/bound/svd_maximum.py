@@ -35,14 +35,15 @@ _LARGEST_BOOST = 1e3
 
 
 def greatest_bound(workload: Workload, importance: FloatArray) -> float:
-    """The greatest bound for a sum of cell variances whose weights, over ``importance`` (q,) > 0, have sum 1.
+    """The greatest bound for a sum of cell variances whose weights, over the ``importance`` (q,), have sum 1.
 
     Raises:
         WorkloadError: matrices or weights are too large.
 
     Source: spec eqs. (17) and (33).
     """
-    return _Search.of(workload, importance).run()
+    matters = np.flatnonzero(importance > 0)
+    return _Search.of(workload.take(matters), importance[matters]).run()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,7 +102,7 @@ class _Search:
         single = _asked_single_values(workload)
         sizes = np.array(workload.domain.sizes, dtype=np.float64)
         orbits = workload_orbits(workload, np.where(single, sizes, -1 - np.arange(len(sizes))), importance)
-        group_of = np.arange(len(workload)) if orbits is None else orbits.query
+        group_of = orbits.query
         number = np.unique(group_of, return_index=True)[1]
         patterns = _patterns(workload, number, single)
         groups = _groups(workload, patterns, np.bincount(group_of))
