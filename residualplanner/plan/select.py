@@ -126,7 +126,8 @@ def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> flo
     if (budget is None) == (at_most is None):
         raise BudgetError("give exactly one of budget= and at_most=")
     if at_most is not None:
-        return require_positive("at_most", at_most)
+        require_positive("at_most", at_most)
+        return at_most
     if not isinstance(budget, Budget):
         raise BudgetError(
             f"budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp(0.5), got {value_text(budget)}"
