@@ -4,6 +4,7 @@ Reads: a problem of noise.  Gives: Loss, Selection.
 Source: spec section 3.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -38,7 +39,7 @@ class Selection:
         status: how it was found, in a few words.
 
     Raises:
-        BudgetError: the noise is not positive and finite.
+        BudgetError: the noise is not positive and finite, or the loss is too large for a float.
     """
 
     strategy: Strategy
@@ -50,6 +51,8 @@ class Selection:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.noise_variance) & (self.noise_variance > 0)).all():
             raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
+        if self.loss == math.inf:
+            raise BudgetError("the loss is too large for a float; divide all weights by the same number")
 
     @classmethod
     def of(cls, problem: NoiseProblem, choice: NoiseChoice) -> "Selection":
