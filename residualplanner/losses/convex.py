@@ -35,11 +35,6 @@ class ConvexLoss(Loss):
         """That it is one, and the solver."""
         return f"convex loss, solver {self.solver}"
 
-    def of(self, workload: Workload) -> "ConvexLoss":
-        """The same."""
-        del workload
-        return self
-
     def importance(self, workload: Workload) -> FloatArray:
         """The workload's own weights, by which bases are chosen, (q,)."""
         return importance_of(workload, "equal")

@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,8 @@ from residualplanner._checks import FloatArray
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.optimize import NoiseChoice, NoiseProblem, stopped_words
 from residualplanner.privacy import Neighbors
-from residualplanner.strategy import Strategy
+from residualplanner.strategy import Accuracy, Strategy
 from residualplanner.workload import Workload
-
-if TYPE_CHECKING:
-    from residualplanner.losses.targets import Targets
 
 #: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.
 RESERVE = 1 + 1e-11
@@ -77,6 +74,7 @@ class Loss(ABC):
     Attributes:
         is_proportional: whether the best noise at one cost is, scaled, that at every cost.
         is_of_maximum: whether bases are chosen for the largest cell variance, not for the sum of average variances.
+        has_targets: whether it is margins of error to be met, `Targets`.
         allows_bases_by_set: whether bases that vary by set are searched for.
         unit: of its values, to stand behind a number.
         default_limit: the value to reach where neither a budget nor a limit is given; None for none.
@@ -86,6 +84,7 @@ class Loss(ABC):
 
     is_proportional: ClassVar[bool] = True
     is_of_maximum: ClassVar[bool] = False
+    has_targets: ClassVar[bool] = False
     allows_bases_by_set: ClassVar[bool] = False
     unit: ClassVar[str] = " counts squared"
     default_limit: ClassVar[float | None] = None
@@ -95,34 +94,32 @@ class Loss(ABC):
     def words(self) -> str:
         """The loss in a few words, as messages name it."""
 
-    @property
-    def targets(self) -> "Targets | None":
-        """The margins of error to be met, if there are any."""
-        return None
-
-    @abstractmethod
     def of(self, workload: Workload) -> "Loss":
         """The same, with what was given for each query as an array, one number for each query of the workload.
 
         Raises:
             WorkloadError: weights or targets do not fit the workload.
         """
+        del workload
+        return self
 
-    @abstractmethod
     def importance(self, workload: Workload) -> FloatArray:
         """How much each query's average cell variance counts, (q,).
 
         Raises:
-            WorkloadError: weights do not fit the workload, or are not finite, negative or all 0.
+            WorkloadError: weights do not fit the workload, or are not finite, negative or all 0; the loss is not told.
         """
+        del workload
+        raise self._untold()
 
     def basis_importance(self, workload: Workload) -> FloatArray:
         """How much each query's average cell variance counts when bases are chosen, (q,)."""
         return self.importance(workload)
 
-    @abstractmethod
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The best noise at privacy cost 1; its loss is the largest variance or the sum of variances itself."""
+        del problem
+        raise self._untold()
 
     def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
         """The noise with the least loss at this privacy cost."""
@@ -166,13 +163,13 @@ class Loss(ABC):
         del workload
         raise WorkloadError("svd_bound is for the losses 'sum', 'max', SumOfVariances(...) and MaxVariance(...)")
 
-    def value(self, workload: Workload, average: FloatArray, largest: FloatArray) -> float:
-        """The loss of the average and largest cell variances of all queries, (q,) each, where there is a bound of it.
+    def value(self, workload: Workload, accuracy: Accuracy) -> float:
+        """The loss that a plan of this accuracy has, where there is a bound of it.
 
         Raises:
             WorkloadError: as `svd_bound`.
         """
-        del average, largest
+        del accuracy
         return self.svd_bound(workload)
 
     def with_more(self, known: NDArray[np.int64], variances: FloatArray) -> "Loss":
@@ -212,29 +209,6 @@ class DescribedLoss(Loss):
 
     words: str
     is_proportional: ClassVar[bool] = False
-
-    def of(self, workload: Workload) -> "DescribedLoss":
-        """The same."""
-        del workload
-        return self
-
-    def importance(self, workload: Workload) -> FloatArray:
-        """Refused: words are no loss.
-
-        Raises:
-            WorkloadError: always.
-        """
-        del workload
-        raise self._untold()
-
-    def unit_noise(self, problem: NoiseProblem) -> Selection:
-        """Refused: words are no loss.
-
-        Raises:
-            WorkloadError: always.
-        """
-        del problem
-        raise self._untold()
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
         """The words."""

@@ -60,6 +60,7 @@ class Targets(Loss):
     level: float = 0.95
     reserve: float = 0.01
     is_of_maximum: ClassVar[bool] = True
+    has_targets: ClassVar[bool] = True
     unit: ClassVar[str] = ""
     default_limit: ClassVar[float | None] = 1.0
 
@@ -74,11 +75,6 @@ class Targets(Loss):
     def words(self) -> str:
         """The largest margin relative to its target, and the level."""
         return f"largest margin of error ({self.level:.15g}) relative to its target"
-
-    @property
-    def targets(self) -> "Targets":
-        """These."""
-        return self
 
     def of(self, workload: Workload) -> "Targets":
         """The same with an array of margins, one for each query of the workload, read-only.

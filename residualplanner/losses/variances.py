@@ -26,6 +26,7 @@ from residualplanner.optimize import (
     sum_bound,
 )
 from residualplanner.privacy import Neighbors
+from residualplanner.strategy import Accuracy
 from residualplanner.workload import Workload
 
 #: Bases by set are chosen where they make a loss smaller by this fraction; plans without are simpler.
@@ -117,10 +118,9 @@ class SumOfVariances(WeightedVariances):
         """The bound for the sum.  Source: spec eq. (33)."""
         return sum_bound(workload, self.importance(workload))
 
-    def value(self, workload: Workload, average: FloatArray, largest: FloatArray) -> float:
+    def value(self, workload: Workload, accuracy: Accuracy) -> float:
         """The weighted sum of the average variances."""
-        del largest
-        return float(self.importance(workload) @ average)
+        return float(self.importance(workload) @ accuracy.average_variances)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -170,7 +170,6 @@ class MaxVariance(WeightedVariances):
         """The largest bound over all sums in which cells have weights that add up to 1.  Source: spec eq. (33)."""
         return greatest_bound(workload, self.importance(workload))
 
-    def value(self, workload: Workload, average: FloatArray, largest: FloatArray) -> float:
+    def value(self, workload: Workload, accuracy: Accuracy) -> float:
         """The largest weighted variance."""
-        del average
-        return float((self.importance(workload) * largest).max())
+        return float((self.importance(workload) * accuracy.max_variances).max())

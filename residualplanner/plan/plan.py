@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -177,7 +177,7 @@ class Plan:
     @property
     def targets(self) -> Targets | None:
         """The margins of error that it was planned for, as an array with one for each query, if there are any."""
-        return self.loss.targets
+        return cast(Targets, self.loss) if self.loss.has_targets else None
 
     @property
     def meets_targets(self) -> bool:
@@ -201,7 +201,7 @@ class Plan:
             raise BudgetError("the bound is for adding or removing records; plan with neighbors='add-remove' for it")
         asked = read_loss(loss)
         least = asked.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor)
-        return asked.value(self.workload, self.average_variances, self.max_variances) / least - 1
+        return asked.value(self.workload, self._accuracy) / least - 1
 
     @_within_memory
     def variance(self, query: QueryLike) -> NDArray[np.float64]:

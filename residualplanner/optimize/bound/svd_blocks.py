@@ -18,7 +18,7 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
-from residualplanner.workload import Workload, row_numbers, subset_products
+from residualplanner.workload import QueryRun, Workload, row_numbers, subset_products
 
 #: Attributes, each with its kind, by their numbers.
 Pattern = tuple[tuple[int, int], ...]
@@ -27,23 +27,17 @@ _CHUNK = 2**18
 
 def coefficient_pieces(
     workload: Workload, corner: FloatArray, has_tail: NDArray[np.bool_]
-) -> Iterator[tuple[slice, NDArray[np.int64], FloatArray]]:
-    """For runs of queries: which they are, the sets B within each, and the numbers they give, both (m, 2**k).
+) -> Iterator[tuple[QueryRun, NDArray[np.int64], FloatArray]]:
+    """For runs of queries: the run, the sets B within each, and the numbers they give, both (m, 2**k).
 
     Args:
         workload: the queries.
         corner (d, kinds): the factor of an attribute that is not in B.
         has_tail (d,): which attributes may be in B.
     """
-    start = 0
-    for order, block in enumerate(workload.blocks):
-        step = max(1, _CHUNK >> order)
-        for first in range(0, len(block), step):
-            attributes, kinds = block.attributes[first : first + step], block.kinds[first : first + step]
-            coefficients = subset_products(corner[attributes, kinds], has_tail[attributes])
-            queries = slice(start + first, start + first + len(attributes))
-            yield queries, workload.closure.subset_positions(attributes), coefficients
-        start += len(block)
+    for run in workload.runs(_CHUNK):
+        coefficients = subset_products(corner[run.attributes, run.kinds], has_tail[run.attributes])
+        yield run, workload.closure.subset_positions(run.attributes), coefficients
 
 
 def pattern_table(
@@ -65,15 +59,10 @@ def pattern_table(
     kinds = len(workload.kinds)
     number: dict[tuple[int, ...], int] = {(): 0}
     rows, columns, entries = [], [], []
-    attributes_of = {order: block for order, block in enumerate(workload.blocks) if len(block)}
-    ends = np.cumsum([len(block) for block in workload.blocks])
-    for queries, positions, coefficients in coefficient_pieces(workload, corner, has_tail):
-        order = int(np.searchsorted(ends, queries.start, side="right"))
-        block, start = attributes_of[order], int(ends[order]) - len(attributes_of[order])
-        part = slice(queries.start - start, queries.stop - start)
-        codes = np.where(has_head[block.attributes[part]], block.attributes[part] * kinds + block.kinds[part], -1)
+    for run, positions, coefficients in coefficient_pieces(workload, corner, has_tail):
+        codes = np.where(has_head[run.attributes], run.attributes * kinds + run.kinds, -1)
         column = _numbered(codes, number)
-        taken = coefficients * weights[queries, None]
+        taken = coefficients * weights[run.numbers, None]
         kept = taken > 0
         rows.append(positions[kept])
         columns.append(column[kept])

@@ -222,9 +222,9 @@ def _table(
     """The coefficient of each group in each block, (closure, groups)."""
     shape = (len(workload.closure), int(group_of.max()) + 1)
     table = sparse.csr_array(shape)
-    for queries, positions, coefficients in coefficient_pieces(workload, corner, has_tail):
-        taken = coefficients * importance[queries, None]
-        column = np.broadcast_to(group_of[queries, None], taken.shape)
+    for run, positions, coefficients in coefficient_pieces(workload, corner, has_tail):
+        taken = coefficients * importance[run.numbers, None]
+        column = np.broadcast_to(group_of[run.numbers, None], taken.shape)
         kept = taken > 0
         table = table + sparse.csr_array(sparse.coo_array((taken[kept], (positions[kept], column[kept])), shape=shape))
     return table
