@@ -6,12 +6,13 @@ Source: spec eq. (18).
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from residualplanner._checks import FloatArray
 from residualplanner.losses.loss import DescribedLoss, Loss, Selection
 from residualplanner.losses.weights import importance_of
-from residualplanner.optimize import NoiseProblem, least_convex, least_cost
+from residualplanner.optimize import NoiseProblem, convex_noise, minimize_convex_loss, minimize_privacy_cost
 from residualplanner.workload import Workload
 
 
@@ -45,12 +46,14 @@ class ConvexLoss(Loss):
 
     def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
         """The noise with the least loss at this privacy cost.  Source: spec eq. (18)."""
-        found = least_convex(problem, self.function, self.solver, pcost=pcost)
+        search = partial(minimize_convex_loss, loss=self.function, pcost=pcost, solver=self.solver)
+        found = convex_noise(problem, search)
         return Selection(problem.strategy, found.noise_variance, found.loss, found.gap, found.status)
 
     def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> Selection:
         """The noise with the least privacy cost whose loss is at most this.  Source: spec eq. (18)."""
-        found = least_cost(problem, self.function, self.solver, at_most=at_most)
+        search = partial(minimize_privacy_cost, loss=self.function, at_most=at_most, solver=self.solver)
+        found = convex_noise(problem, search)
         return Selection(problem.strategy, found.noise_variance, at_most, found.gap, found.status)
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:

@@ -8,7 +8,7 @@ from residualplanner.optimize.by_set.choice import choose_by_set
 from residualplanner.optimize.by_set.problem import BySetProblem, by_set_problem
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.convex import minimize_convex_loss
-from residualplanner.optimize.noise.convex_noise import least_convex, least_cost
+from residualplanner.optimize.noise.convex_noise import convex_noise
 from residualplanner.optimize.noise.least_cost import minimize_privacy_cost
 from residualplanner.optimize.noise.minimax import minimize_maximum_variance
 from residualplanner.optimize.noise.table_bound import Table
@@ -27,9 +27,8 @@ __all__ = [
     "bases_for",
     "by_set_problem",
     "choose_by_set",
+    "convex_noise",
     "greatest_bound",
-    "least_convex",
-    "least_cost",
     "least_largest_ratio",
     "least_maximum",
     "least_sum",
