@@ -35,8 +35,6 @@ class Selection:
         gap: how far it may be above the best, as a fraction.
         status: how it was found, in a few words.
 
-    Raises:
-        BudgetError: the noise is not positive and finite, or the loss is too large for a float.
     """
 
     strategy: Strategy
@@ -45,12 +43,6 @@ class Selection:
     gap: float
     status: str
 
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.noise_variance) & (self.noise_variance > 0)).all():
-            raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
-        if self.loss == math.inf:
-            raise BudgetError("the loss is too large for a float; divide all weights by the same number")
-
     @classmethod
     def of(cls, problem: NoiseProblem, choice: NoiseChoice) -> "Selection":
         """A choice for a problem of one basis an attribute."""
@@ -58,11 +50,18 @@ class Selection:
         return cls(problem.strategy, choice.noise_variance, choice.loss, choice.gap, status)
 
     def at(self, pcost: float) -> "Selection":
-        """The same at another privacy cost, from that at cost 1; for a loss in proportion to the noise."""
+        """The same at another privacy cost, from that at cost 1; for a loss in proportion to the noise.
+
+        Raises:
+            BudgetError: the noise is not positive and finite, or the loss is too large for a float.
+        """
         with np.errstate(over="ignore", under="ignore"):
-            noise_variance = self.noise_variance / pcost
-        strategy = self.strategy.scaled(pcost)
-        return replace(self, strategy=strategy, noise_variance=noise_variance, loss=self.loss / pcost)
+            noise_variance, loss = self.noise_variance / pcost, self.loss / pcost
+        if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
+            raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
+        if loss == math.inf:
+            raise BudgetError("the loss is too large for a float; divide all weights by the same number")
+        return Selection(self.strategy.scaled(pcost), noise_variance, loss, self.gap, self.status)
 
 
 class Loss(ABC):
@@ -112,9 +111,9 @@ class Loss(ABC):
         del workload
         raise self._untold()
 
-    def basis_importance(self, workload: Workload) -> FloatArray:
-        """How much each query's average cell variance counts when bases are chosen, (q,)."""
-        return self.importance(workload)
+    def basis_importance(self, importance: FloatArray) -> FloatArray:
+        """How much each query's average cell variance counts when bases are chosen, from `importance` (q,), (q,)."""
+        return importance
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The best noise at privacy cost 1; its loss is the largest variance or the sum of variances itself."""
@@ -140,13 +139,13 @@ class Loss(ABC):
         """The privacy cost at which the loss is ``at_most``, from the largest or summed variance at cost 1."""
         return unit_loss / at_most
 
-    def by_set(self, workload: Workload, neighbors: Neighbors) -> "Loss":
+    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> "Loss":
         """The same, for bases that may vary by set.
 
         Raises:
             WorkloadError: they are not searched for with this loss or these neighbors, or the search is too large.
         """
-        del workload, neighbors
+        del workload, importance, neighbors
         raise WorkloadError(
             'bases="optimal_by_set" is for the losses "sum" and SumOfVariances(...), '
             f'not for the {self.words}; use bases="optimal"'

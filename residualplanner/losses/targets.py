@@ -107,15 +107,13 @@ class Targets(Loss):
             raise BudgetError("a target is too small or too large for floating-point noise variances")
         return importance
 
-    def basis_importance(self, workload: Workload) -> FloatArray:
+    def basis_importance(self, importance: FloatArray) -> FloatArray:
         """That of the targets, and a little for queries without one, which get bases too, (q,)."""
-        importance = self.importance(workload)
         return np.where(importance > 0, importance, float(importance[importance > 0].min()) * _ASIDE)
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The least maximum of cell variances relative to those at the targets.  Source: spec eqs. (14) to (17)."""
-        importance = self.importance(problem.workload)
-        return Selection.of(problem, least_largest_ratio(problem, importance, reserve=self.reserve))
+        return Selection.of(problem, least_largest_ratio(problem, reserve=self.reserve))
 
     def stated(self, variance: float) -> float:
         """Margins of error are roots of variances."""

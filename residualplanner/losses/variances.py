@@ -103,15 +103,15 @@ class SumOfVariances(WeightedVariances):
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The least sum.  Source: spec eq. (14)."""
-        return Selection.of(problem, least_sum(problem, self.importance(problem.workload)))
+        return Selection.of(problem, least_sum(problem))
 
-    def by_set(self, workload: Workload, neighbors: Neighbors) -> Loss:
+    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> Loss:
         """The same, for bases that may vary by set; this itself where none would."""
         if neighbors.has_public_total:
             raise WorkloadError(
                 'bases="optimal_by_set" is for neighbors="add-remove"; where records are replaced, use bases="optimal"'
             )
-        problem = by_set_problem(workload, self.importance(workload))
+        problem = by_set_problem(workload, importance)
         return self if problem is None else _SumBySet(self.weights, problem=problem)
 
     def svd_bound(self, workload: Workload) -> float:
@@ -164,7 +164,7 @@ class MaxVariance(WeightedVariances):
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The least maximum.  Source: spec eqs. (15) to (17) and (23)."""
-        return Selection.of(problem, least_maximum(problem, self.importance(problem.workload)))
+        return Selection.of(problem, least_maximum(problem))
 
     def svd_bound(self, workload: Workload) -> float:
         """The largest bound over all sums in which cells have weights that add up to 1.  Source: spec eq. (33)."""

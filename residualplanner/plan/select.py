@@ -88,9 +88,10 @@ def select(
     goal, notion = read_loss(loss), Neighbors(neighbors, records_per_person)
     limit = _read_limit(budget, at_most, goal)
     _require_something_to_protect(workload, notion)
-    search = goal.by_set(workload, notion) if isinstance(bases, str) and bases == BY_SET else goal
-    measured = bases_for(workload, goal.basis_importance(workload), bases, for_maximum=goal.is_of_maximum)
-    problem = NoiseProblem.of(workload, measured, notion, gap)
+    importance = goal.importance(workload)
+    search = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == BY_SET else goal
+    measured = bases_for(workload, goal.basis_importance(importance), bases, for_maximum=goal.is_of_maximum)
+    problem = NoiseProblem.of(workload, measured, importance, notion, gap)
     found = search.cheapest_noise(problem, limit) if budget is None else search.best_noise(problem, limit)
     return Plan(
         workload=workload,

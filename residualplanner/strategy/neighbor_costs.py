@@ -53,7 +53,7 @@ class SummedCosts:
 
     def rows(self, ways: IntArray) -> FloatArray:
         """What every set costs at unit noise in some ways to differ, (c, m)."""
-        return np.tile(self.largest * self.factor, (len(ways), 1))
+        return (self.largest * self.factor)[None][ways]
 
     def one_record(self, noise_variance: FloatArray, counted: NDArray[np.bool_]) -> float:
         """The cost of those sets that are ``counted`` (m,) where one record changes, its sum rounded once."""

@@ -206,6 +206,8 @@ class Workload:
         """
         chosen = np.zeros(len(self), dtype=np.bool_)
         chosen[np.asarray(numbers)] = True
+        if chosen.all():
+            return self
         blocks, start = [], 0
         for block in self.blocks:
             part = chosen[start : start + len(block)]

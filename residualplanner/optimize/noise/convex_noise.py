@@ -7,6 +7,7 @@ Source: spec eqs. (18), (27) and (37).
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 from scipy import sparse
 
 from residualplanner._checks import FloatArray, frozen
@@ -39,5 +40,5 @@ def convex_noise(problem: NoiseProblem, search: Callable[[FloatArray, sparse.csr
         noise = sparse.csr_array(sparse.vstack([tied, noise[total:, total:]]))
         rows, variance = rows[:, total:], sparse.csr_array(variance @ noise)
     found = search(rows, variance)
-    noise_variance: FloatArray = noise @ found.noise_variance
+    noise_variance = np.asarray(noise @ found.noise_variance)
     return replace(found, noise_variance=frozen(noise_variance), status=found.status + costs.remark)

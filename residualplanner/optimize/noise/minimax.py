@@ -184,7 +184,7 @@ def _reweighted(weights: FloatArray, ratio: FloatArray, exponent: FloatArray | f
 
 
 def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_Problem, float]:
-    """The problem with variances divided by a power of 16 near the largest, which changes no digit; and that power."""
+    """The problem, with variances near the ends of floating point divided by a power of 16; and that power."""
     p = np.array(pcost_coefficient, dtype=np.float64)
     p = frozen_float_array("pcost_coefficient", np.atleast_2d(p) if p.ndim < 2 else p, ndim=2)
     if matrix.ndim != 2 or matrix.shape[1] != p.shape[1] or not matrix.shape[0]:
@@ -195,10 +195,8 @@ def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_P
         raise ValueError("variance_coefficient must be at least 0 and finite in every entry")
     if not (matrix.T @ np.ones(matrix.shape[0]) > 0).all():
         raise ValueError("every base mechanism must matter to some query: a column of variance_coefficient is 0")
-    exponent = 4 * ((math.frexp(float(matrix.data.max()))[1] - 1) // 4)
-    with np.errstate(under="ignore"):
-        data = np.ldexp(matrix.data, -exponent)
-    scaled = sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    exponent = 192 * round(math.frexp(float(matrix.data.max()))[1] / 256)
+    scaled = matrix * math.ldexp(1.0, -exponent) if exponent else matrix
     return _Problem(p, scaled, scaled.T), math.ldexp(1.0, exponent)
 
 

@@ -1,6 +1,6 @@
 """The best noise at privacy cost 1 for losses that are proportional to it, so that one answer serves every budget.
 
-Reads: a problem of noise, the importance of its queries.  Gives: NoiseChoice.
+Reads: a workload, bases, the importance of the queries, neighbors.  Gives: NoiseProblem; NoiseChoice.
 Source: spec eqs. (14) to (17) and (37).
 """
 
@@ -39,6 +39,7 @@ class NoiseProblem:
     Attributes:
         workload: the queries.
         bases (d,): of the attributes.
+        importance (q,): how much each query's variance counts.
         neighbors: which data sets are neighbors.
         gap: how close to the optimum is close enough, as a fraction.
         numbers: of the attributes with these bases.
@@ -51,19 +52,22 @@ class NoiseProblem:
 
     workload: Workload
     bases: tuple[Basis, ...]
+    importance: FloatArray
     neighbors: Neighbors
     gap: float
     numbers: ResidualNumbers
 
     @classmethod
-    def of(cls, workload: Workload, bases: tuple[Basis, ...], neighbors: Neighbors, gap: float) -> "NoiseProblem":
+    def of(
+        cls, workload: Workload, bases: tuple[Basis, ...], importance: FloatArray, neighbors: Neighbors, gap: float
+    ) -> "NoiseProblem":
         """The problem, checked."""
         numbers = workload_numbers(workload, bases)
         with np.errstate(over="ignore"):
             costs = workload.closure.products(numbers.pcost)
         if not np.isfinite(costs).all():
             raise WorkloadError("the bases have entries too large for queries of so many attributes; divide them")
-        return cls(workload, bases, neighbors, require_positive("gap", gap), numbers)
+        return cls(workload, bases, importance, neighbors, require_positive("gap", gap), numbers)
 
     @cached_property
     def costs(self) -> UnitCosts:
@@ -76,8 +80,8 @@ class NoiseProblem:
         return constant_strategy(self.workload.closure, self.bases)
 
 
-def least_sum(problem: NoiseProblem, importance: FloatArray) -> NoiseChoice:
-    """The least sum of average cell variances weighted by ``importance`` (q,), at privacy cost 1.
+def least_sum(problem: NoiseProblem) -> NoiseChoice:
+    """The least sum of average cell variances weighted by their queries' importance, at privacy cost 1.
 
     It is a closed form, or where records are replaced a search like that of `least_maximum`, over one row.
 
@@ -87,17 +91,17 @@ def least_sum(problem: NoiseProblem, importance: FloatArray) -> NoiseChoice:
     Source: spec eq. (14); for "replace" eq. (37).
     """
     workload, costs = problem.workload, problem.costs
-    weights = variance_weights(workload, problem.numbers, importance)
+    weights = variance_weights(workload, problem.numbers, problem.importance)
     require_limited(workload, weights)
     if costs.is_sum and (costs.largest > 0).all():
         return minimize_weighted_variance(costs.rows(costs.every)[0], weights, pcost=1.0)
-    orbits = workload_orbits(workload, problem.numbers.code, importance)
+    orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
     row = orbits.sum_sets(sparse.csr_array(weights[None, :]))
     return least_maximum_row(MinimaxProblem(costs, row, np.ones(1), orbits), problem.gap)
 
 
-def least_maximum(problem: NoiseProblem, importance: FloatArray) -> NoiseChoice:
-    """The least maximum of cell variances times the ``importance`` (q,) of their query, at privacy cost 1.
+def least_maximum(problem: NoiseProblem) -> NoiseChoice:
+    """The least maximum of cell variances times the importance of their query, at privacy cost 1.
 
     Noise that is the same on each orbit of sets suffices, by convexity, where the workload is symmetric; one query of
     each orbit stands for all.
@@ -108,9 +112,9 @@ def least_maximum(problem: NoiseProblem, importance: FloatArray) -> NoiseChoice:
     Source: spec eqs. (15) to (17) and (23); for "replace" eq. (37).
     """
     workload, closure = problem.workload, problem.workload.closure
-    orbits = workload_orbits(workload, problem.numbers.code, importance)
+    orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
     chosen = np.sort(orbits.representative)  # as the queries come in the workload's order
-    queries, importance = workload.take(chosen), importance[chosen]
+    queries, importance = workload.take(chosen), problem.importance[chosen]
     size = orbits.query_size[orbits.query[chosen]].astype(np.float64)
     matrix = variance_matrix(queries, closure, problem.numbers)
     matrix.data *= np.repeat(importance, np.diff(matrix.indptr))
@@ -122,8 +126,8 @@ def least_maximum(problem: NoiseProblem, importance: FloatArray) -> NoiseChoice:
     return least_maximum_cell(average, CellRows.of(queries, problem.strategy, importance), problem.gap)
 
 
-def least_largest_ratio(problem: NoiseProblem, importance: FloatArray, *, reserve: float) -> NoiseChoice:
-    """The least maximum of cell variances times ``importance`` (q,), at privacy cost 1, with finite noise for all sets.
+def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice:
+    """The least maximum of cell variances times importance, at privacy cost 1, with finite noise for all sets.
 
     The queries of importance 0 take no part in the maximum.  Sets that only they need get the part ``reserve`` of the
     cost, divided for the least sum of the average variances of these queries.  The bound is for noise that leaves those
@@ -134,11 +138,12 @@ def least_largest_ratio(problem: NoiseProblem, importance: FloatArray, *, reserv
 
     Source: spec eqs. (14), (15) and (23); for "replace" eq. (37).
     """
-    limited, closure = np.flatnonzero(importance > 0), problem.workload.closure
-    part = replace(problem, workload=problem.workload.take(limited))
+    importance, closure = problem.importance, problem.workload.closure
+    limited = np.flatnonzero(importance > 0)
+    part = replace(problem, workload=problem.workload.take(limited), importance=importance[limited])
     if not (part.costs.largest > 0).any():
         raise BudgetError("when records are replaced their number is public: it needs no target; name another table")
-    choice = least_maximum(part, importance[limited])
+    choice = least_maximum(part)
     own: IntArray = np.concatenate([closure.positions_of(block) for block in part.workload.closure.blocks])
     free = np.ones(len(closure), dtype=np.bool_)
     free[own] = False
