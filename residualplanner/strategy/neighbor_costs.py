@@ -64,8 +64,10 @@ class SummedCosts:
 class CornerCosts:
     """Costs of which the largest over all ways to differ counts: records are replaced, in subtraction bases.
 
+    A way is numbered by the attributes that occur: bit i tells whether the i-th of them differs.
+
     Attributes:
-        closure: the sets that are measured; at most `CORNER_LIMIT` attributes occur in them.
+        closure: the sets that are measured; d attributes occur in them, at most `CORNER_LIMIT`.
         numbers: of the attributes.
         factor: how much more the records of a person cost than one of them.
     """
@@ -84,22 +86,42 @@ class CornerCosts:
 
     @property
     def every(self) -> IntArray:
-        """The numbers of all ways to differ: bit i tells whether the i-th attribute that occurs does."""
+        """The numbers of all ways to differ, (2**d - 1,)."""
         return np.arange(1, 1 << len(occurring(self.closure)))
 
     @property
     def first(self) -> IntArray:
         """The numbers of the ways to differ in one attribute, and of that in all."""
-        count = len(occurring(self.closure))
-        return np.unique(np.array([(1 << count) - 1, *(1 << np.arange(count))], dtype=np.int64))
+        bits = 1 << np.arange(len(occurring(self.closure)))
+        return np.unique([*bits, bits.sum()])
 
     def rows(self, ways: IntArray) -> FloatArray:
-        """What every set costs at unit noise in some ways to differ, (c, m)."""
-        return corner_rows(self.closure, self.numbers.sizes, ways) * self.factor
+        """What every set costs at unit noise in some ways (c,) to differ, (c, m).  Source: spec eq. (37)."""
+        attributes, sizes = occurring(self.closure), self.numbers.sizes
+        same = np.ones(len(sizes))
+        same[attributes] = 1 - 1 / sizes[attributes]
+        rows = np.empty((len(ways), len(self.closure)))
+        for row, way in zip(rows, ways.tolist(), strict=True):
+            factor = same.copy()
+            differing = attributes[(way >> np.arange(len(attributes))) & 1 == 1]
+            factor[differing] = -1 / sizes[differing]
+            row[:] = 2 * (self.closure.products(same) - self.closure.products(factor))
+        return rows * self.factor
 
     def of_every_way(self, noise_variance: FloatArray) -> FloatArray:
-        """The cost for every way to differ, by its number, (2**d,)."""
-        return corner_costs(self.closure, self.numbers.sizes, self._paid(noise_variance)) * self.factor
+        """The cost of noise (m,) for every way to differ, by its number, (2**d,).
+
+        Cost: O(d 2**d).
+        Source: spec eq. (37).
+
+        Example:
+            >>> from residualplanner.bases import subtraction_numbers
+            >>> from residualplanner.workload import AttributeSets, downward_closure
+            >>> pair = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+            >>> CornerCosts(pair, subtraction_numbers([2, 2]), 1).of_every_way(np.ones(4))
+            array([0., 3., 3., 4.])
+        """
+        return self._one_record(self._paid(noise_variance)) * self.factor
 
     def one_record(self, noise_variance: FloatArray, _counted: NDArray[np.bool_]) -> float:
         """The cost of all sets where one record changes, and all that it may have lost by rounding.
@@ -111,7 +133,7 @@ class CornerCosts:
         paid, count = self._paid(noise_variance), len(occurring(self.closure))
         size = float(self.closure.products(self.numbers.pcost) @ paid)
         lost = 8 * (count + 4) * _ULP * size + 2.0 ** (count + 3) * math.ulp(0.0)
-        worst = float(corner_costs(self.closure, self.numbers.sizes, paid).max()) + lost
+        worst = float(self._one_record(paid).max()) + lost
         return worst if math.isfinite(worst) else math.inf
 
     def _paid(self, noise_variance: FloatArray) -> FloatArray:
@@ -119,6 +141,19 @@ class CornerCosts:
         precision: FloatArray = 1 / noise_variance
         precision[: int(self.closure.offsets[1])] = 0.0
         return precision
+
+    def _one_record(self, precision: FloatArray) -> FloatArray:
+        attributes, sizes = occurring(self.closure), self.numbers.sizes
+        values, bit = np.zeros(1 << len(attributes)), np.zeros(len(sizes), dtype=np.int64)
+        bit[attributes] = 1 << np.arange(len(attributes))
+        values[np.concatenate([bit[block].sum(axis=1) for block in self.closure.blocks])] = precision
+        for number, size in enumerate(sizes[attributes].tolist()):
+            pairs = values.reshape(-1, 2, 1 << number)
+            without, within = pairs[:, 0].copy(), pairs[:, 1].copy()
+            pairs[:, 0] = without + (1 - 1 / size) * within
+            pairs[:, 1] = without - within / size
+        costs: FloatArray = 2 * (values[0] - values)
+        return costs
 
 
 #: What every set costs at unit noise.
@@ -159,62 +194,6 @@ def occurring(closure: Closure) -> NDArray[np.int64]:
     """The attributes that occur in a set of the closure, ascending."""
     singles = closure.blocks[1][:, 0] if len(closure.blocks) > 1 else np.empty(0, dtype=np.int32)
     return singles.astype(np.int64)
-
-
-def corner_costs(closure: Closure, sizes: FloatArray, precision: FloatArray) -> FloatArray:
-    """The cost for every set D of differing attributes, (2**d,); bit i of the index tells whether the i-th differs.
-
-    Args:
-        closure: the sets that are measured; d attributes occur in them, at most `CORNER_LIMIT`.
-        sizes (all attributes,): how many values each has; all bases are subtraction bases.
-        precision (m,): 1/sigma**2 of every set, at least 0.
-
-    Cost: O(d 2**d).
-    Source: spec eq. (37).
-
-    Example:
-        >>> from residualplanner.workload import AttributeSets, downward_closure
-        >>> pair = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
-        >>> corner_costs(pair, np.array([2.0, 2.0]), np.ones(4))
-        array([0., 3., 3., 4.])
-    """
-    attributes = occurring(closure)
-    values = np.zeros(1 << len(attributes))
-    place = np.zeros(len(sizes), dtype=np.int64)
-    place[attributes] = 1 << np.arange(len(attributes))
-    start = 0
-    for block in closure.blocks:
-        values[place[block].sum(axis=1)] = precision[start : start + len(block)]
-        start += len(block)
-    for number, attribute in enumerate(attributes.tolist()):
-        pairs = values.reshape(-1, 2, 1 << number)
-        without, within = pairs[:, 0].copy(), pairs[:, 1].copy()
-        pairs[:, 0] = without + (1 - 1 / sizes[attribute]) * within
-        pairs[:, 1] = without - within / sizes[attribute]
-    costs: FloatArray = 2 * (values[0] - values)
-    return costs
-
-
-def corner_rows(closure: Closure, sizes: FloatArray, corners: NDArray[np.int64]) -> FloatArray:
-    """The cost of every set at unit noise, for some sets D of differing attributes, (c, m).
-
-    Args:
-        closure: the sets that are measured.
-        sizes (all attributes,): how many values each has; all bases are subtraction bases.
-        corners (c,): which sets D, as `corner_costs` numbers them.
-
-    Source: spec eq. (37).
-    """
-    attributes = occurring(closure)
-    same = np.ones(len(sizes))
-    same[attributes] = 1 - 1 / sizes[attributes]
-    rows = np.empty((len(corners), len(closure)))
-    for row, corner in zip(rows, corners.tolist(), strict=True):
-        factor = same.copy()
-        differing = attributes[(corner >> np.arange(len(attributes))) & 1 == 1]
-        factor[differing] = -1 / sizes[differing]
-        row[:] = 2 * (closure.products(same) - closure.products(factor))
-    return rows
 
 
 def safe_row(closure: Closure, numbers: ResidualNumbers) -> FloatArray:

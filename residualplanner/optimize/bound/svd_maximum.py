@@ -19,7 +19,7 @@ from scipy import linalg, sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
-from residualplanner.optimize.bound.svd_blocks import Pattern, coefficient_pieces, coordinates, distinct_rows
+from residualplanner.optimize.bound.svd_blocks import Pattern, block_table, coordinates, distinct_rows, runs_of
 from residualplanner.optimize.bound.svd_cells import CellRows
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload, workload_orbits
@@ -102,12 +102,11 @@ class _Search:
         single = _asked_single_values(workload)
         sizes = np.array(workload.domain.sizes, dtype=np.float64)
         orbits = workload_orbits(workload, np.where(single, sizes, -1 - np.arange(len(sizes))), importance)
-        group_of = orbits.query
-        number = np.unique(group_of, return_index=True)[1]
-        patterns = _patterns(workload, number, single)
-        groups = _groups(workload, patterns, np.bincount(group_of))
+        patterns = _patterns(workload, orbits.representative, single)
+        groups = _groups(workload, patterns, orbits.query_size)
         corner = np.where(single, 1 / sizes**2, 1.0)[:, None] * np.ones(len(workload.kinds))
-        table = _table(workload, importance, corner, single & (sizes > 1), group_of)
+        group_of = (orbits.query[run.numbers, None] for run in runs_of(workload))
+        table = block_table(workload, importance, corner, single & (sizes > 1), group_of, len(groups))
         count = workload.closure.products(np.where(single, (sizes - 1) / sizes, 0.0))
         has_axes = np.array([bool(group.kinds) for group in groups])
         in_block = (table @ has_axes.astype(np.float64)) > 0
@@ -210,21 +209,3 @@ def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int6
             f"computed up to {WEIGHTS:,}: use coarser values, leave queries out, or take the bound on the sum"
         )
     return groups
-
-
-def _table(
-    workload: Workload,
-    importance: FloatArray,
-    corner: FloatArray,
-    has_tail: NDArray[np.bool_],
-    group_of: NDArray[np.int64],
-) -> sparse.csr_array:
-    """The coefficient of each group in each block, (closure, groups)."""
-    shape = (len(workload.closure), int(group_of.max()) + 1)
-    table = sparse.csr_array(shape)
-    for run, positions, coefficients in coefficient_pieces(workload, corner, has_tail):
-        taken = coefficients * importance[run.numbers, None]
-        column = np.broadcast_to(group_of[run.numbers, None], taken.shape)
-        kept = taken > 0
-        table = table + sparse.csr_array(sparse.coo_array((taken[kept], (positions[kept], column[kept])), shape=shape))
-    return table
