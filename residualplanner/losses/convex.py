@@ -40,10 +40,6 @@ class ConvexLoss(Loss):
         """The workload's own weights, by which bases are chosen, (q,)."""
         return importance_of(workload, "equal")
 
-    def unit_noise(self, problem: NoiseProblem) -> Selection:
-        """The best noise at privacy cost 1, which tells little of others."""
-        return self.best_noise(problem, 1.0)
-
     def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
         """The noise with the least loss at this privacy cost.  Source: spec eq. (18)."""
         search = partial(minimize_convex_loss, loss=self.function, pcost=pcost, solver=self.solver)

@@ -199,9 +199,9 @@ class Plan:
         """
         if self.neighbors.has_public_total:
             raise BudgetError("the bound is for adding or removing records; plan with neighbors='add-remove' for it")
-        asked = read_loss(loss)
-        least = asked.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor)
-        return asked.value(self.workload, self._accuracy) / least - 1
+        goal = read_loss(loss)
+        least = goal.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor)
+        return goal.value(self.workload, self._accuracy) / least - 1
 
     @_within_memory
     def variance(self, query: QueryLike) -> NDArray[np.float64]:

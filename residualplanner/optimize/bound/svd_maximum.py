@@ -20,7 +20,7 @@ from scipy import linalg, sparse
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
 from residualplanner.optimize.bound.svd_blocks import Pattern, block_table, coordinates, distinct_rows, runs_of
-from residualplanner.optimize.bound.svd_cells import CellRows
+from residualplanner.optimize.bound.svd_cells import QueryRows
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload, workload_orbits
 
@@ -90,7 +90,7 @@ class _Search:
         blocks: all others.
     """
 
-    groups: list[CellRows]
+    groups: list[QueryRows]
     flat: NDArray[np.int64]
     table: sparse.csr_array
     count: FloatArray
@@ -195,12 +195,12 @@ def _patterns(workload: Workload, numbers: NDArray[np.int64], single: NDArray[np
     return patterns
 
 
-def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64]) -> list[CellRows]:
+def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64]) -> list[QueryRows]:
     groups = []
     for pattern, count in zip(patterns, counts.tolist(), strict=True):
         kinds = tuple(workload.kinds[code] for _, code in pattern)
         groups.append(
-            CellRows(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count))
+            QueryRows(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count))
         )
     weights = sum(math.prod(group.shape) for group in groups)
     if weights > WEIGHTS:
