@@ -53,13 +53,13 @@ class Selection:
         """The same at another privacy cost, from that at cost 1; for a loss in proportion to the noise.
 
         Raises:
-            BudgetError: the noise is not positive and finite, or the loss is too large for a float.
+            BudgetError: the noise is not positive and finite, or the loss at cost 1 is too large for a float.
         """
         with np.errstate(over="ignore", under="ignore"):
             noise_variance, loss = self.noise_variance / pcost, self.loss / pcost
         if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
             raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
-        if loss == math.inf:
+        if self.loss == math.inf:
             raise BudgetError("the loss is too large for a float; divide all weights by the same number")
         return Selection(self.strategy.scaled(pcost), noise_variance, loss, self.gap, self.status)
 
