@@ -30,6 +30,7 @@ from residualplanner.bases import Basis, integer_basis
 from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits
 from residualplanner.domain import Domain
 from residualplanner.kron import tables_of_residuals
+from residualplanner.losses import DescribedLoss
 from residualplanner.measurement import measure
 from residualplanner.measurement.answers import IntegerResiduals
 from residualplanner.measurement.discrete import integer_answers
@@ -302,7 +303,7 @@ def plan_by_set() -> Plan:
         workload=asked,
         noise_variances=np.array([9.0, 9.0, 9.0, 4.5]) * (1 + 1e-12),
         budget=zcdp("0.5"),
-        loss="by hand",
+        loss=DescribedLoss("by hand"),
         loss_value=0.0,
         gap=math.inf,
         status="by hand",

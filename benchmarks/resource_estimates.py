@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import residualplanner as rp
-from residualplanner.losses.losses import Loss
+from residualplanner.losses import LossLike
 from residualplanner.plan import ResourceEstimate
 from residualplanner.queries import Kind
 
@@ -36,10 +36,10 @@ def domain_of(sizes: tuple[int, ...]) -> rp.Domain:
     return rp.Domain({f"a{number}": size for number, size in enumerate(sizes)})
 
 
-def workload_of(name: str) -> tuple[rp.Workload, Loss]:
+def workload_of(name: str) -> tuple[rp.Workload, LossLike]:
     """A workload and the loss it is planned for."""
     mixed: dict[str, Kind] = {"a0": rp.Range(), "a2": rp.Prefix()}
-    cases: dict[str, tuple[rp.Workload, Loss]] = {
+    cases: dict[str, tuple[rp.Workload, LossLike]] = {
         "tiny": (rp.marginals(domain_of((3, 2)), up_to=2), "sum"),
         "adult pairs": (rp.marginals(domain_of(ADULT), up_to=2), "sum"),
         "adult triples": (rp.marginals(domain_of(ADULT), up_to=3), "sum"),

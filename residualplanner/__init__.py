@@ -21,9 +21,8 @@ from residualplanner.errors import (
     WorkloadError,
 )
 from residualplanner.ledger import Ledger
-from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances, Targets
+from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
-from residualplanner.optimize import svd_bound
 from residualplanner.plan import (
     Plan,
     compare,

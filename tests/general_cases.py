@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import dense
 from residualplanner.bases import Basis, integer_basis, subtraction_basis
 from residualplanner.domain import Domain
+from residualplanner.losses import DescribedLoss
 from residualplanner.plan import Plan
 from residualplanner.privacy import Neighbors, pcost
 from residualplanner.queries import Identity, Prefix, Range
@@ -112,7 +113,7 @@ class General:
             workload=workload,
             noise_variances=np.random.default_rng(seed).lognormal(size=len(workload.closure)),
             budget=pcost("1e300"),
-            loss="by hand",
+            loss=DescribedLoss("by hand"),
             loss_value=0.0,
             gap=math.inf,
             status="by hand",

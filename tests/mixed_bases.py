@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dense import Matrix, Members, product, subsets, subtraction
 from residualplanner.bases import Basis, integer_basis, subtraction_basis
 from residualplanner.domain import Domain
+from residualplanner.losses import DescribedLoss
 from residualplanner.plan import Plan
 from residualplanner.privacy import pcost
 from residualplanner.queries import Custom, Identity, Kind
@@ -52,7 +53,7 @@ class MixedCase:
             workload=workload,
             noise_variances=np.random.default_rng(self.seed).uniform(0.5, 2.0, count),
             budget=pcost("1e300"),
-            loss="none",
+            loss=DescribedLoss("none"),
             loss_value=0.0,
             gap=0.0,
             status="given",

@@ -10,6 +10,7 @@ import dense
 from kinds import kinds_of
 from residualplanner.bases import Basis, integer_basis, subtraction_basis
 from residualplanner.domain import Domain
+from residualplanner.losses import DescribedLoss
 from residualplanner.optimize.bases.asked_forms import asked_forms
 from residualplanner.plan import Plan
 from residualplanner.privacy import Neighbors, pcost
@@ -60,7 +61,7 @@ def plan_by_set(workload: Workload, seed: int = 0, *, most: int = 3) -> Plan:
         workload=workload,
         noise_variances=noise,
         budget=pcost(math.ceil(cost_upper_bound(by_set, noise, Neighbors()))),
-        loss="by hand",
+        loss=DescribedLoss("by hand"),
         loss_value=0.0,
         gap=math.inf,
         status="by hand",

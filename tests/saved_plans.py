@@ -36,7 +36,8 @@ def require_equal(left: Plan, right: Plan) -> None:
             assert one.dtype == other.dtype
             assert one.tobytes() == other.tobytes()
     assert left.noise_variances.tobytes() == right.noise_variances.tobytes()
-    for name in ("budget", "pcost", "loss", "loss_value", "gap", "status", "neighbors"):
+    assert left.loss.to_archive()[0] == right.loss.to_archive()[0]
+    for name in ("budget", "pcost", "loss_value", "gap", "status", "neighbors"):
         assert getattr(left, name) == getattr(right, name)
 
 

@@ -57,7 +57,7 @@ def _say_totals(plans: dict[str, Plan], comparison: Comparison, output: Output) 
     rows = [
         (
             name,
-            plan.loss,
+            plan.loss.words,
             number_text(len(plan.workload)),
             rounded_up(plan.pcost / 2),
             number_text(plan.rmse),

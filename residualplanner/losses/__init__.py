@@ -1,30 +1,22 @@
 """What a plan is to make small: sums and maxima of variances, targets for margins of error, any convex loss."""
 
-from residualplanner.losses.losses import (
-    ConvexLoss,
-    Loss,
-    LossObject,
-    MaxVariance,
-    SumOfVariances,
-    describe_loss,
-    importance_of,
-    loss_of_words,
-    read_loss,
-)
-from residualplanner.losses.query_places import query_places
-from residualplanner.losses.targets import Targets, basis_importance
+from residualplanner.losses.convex import ConvexLoss
+from residualplanner.losses.loss import RESERVE, DescribedLoss, Loss, Selection
+from residualplanner.losses.reading import LossLike, loss_from_archive, read_loss, svd_bound
+from residualplanner.losses.targets import Targets
+from residualplanner.losses.variances import MaxVariance, SumOfVariances
 
 __all__ = [
+    "RESERVE",
     "ConvexLoss",
+    "DescribedLoss",
     "Loss",
-    "LossObject",
+    "LossLike",
     "MaxVariance",
+    "Selection",
     "SumOfVariances",
     "Targets",
-    "basis_importance",
-    "describe_loss",
-    "importance_of",
-    "loss_of_words",
-    "query_places",
+    "loss_from_archive",
     "read_loss",
+    "svd_bound",
 ]

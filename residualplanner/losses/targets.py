@@ -7,7 +7,7 @@ import math
 import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen, require_positive
 from residualplanner._margins import margin_factor, require_level
 from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.losses.query_places import query_places
-from residualplanner.workload import QueryLike, Workload
+from residualplanner.losses.loss import Loss, Selection
+from residualplanner.optimize import NoiseProblem, least_largest_ratio
+from residualplanner.workload import QueryLike, Workload, query_numbers
 
 #: The importance, relative to the least of a query with a target, of the others when bases are chosen.
 _ASIDE = 1e-6
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Targets:
+class Targets(Loss):
     """The margin of error that no cell of a table is to exceed, for some tables of a workload or all.
 
     As a loss of `select`, with neither ``budget`` nor ``at_most``, the plan has the least budget that meets all
@@ -31,7 +32,7 @@ class Targets:
     ``at_most`` is the largest such ratio allowed.  Weights of the workload do not count.
 
     Tables without a target are answered with what the others leave them.  Where that is nothing, since no table with a
-    target has their attributes together, the share ``others`` of the privacy cost goes to what they need, divided so
+    target has their attributes together, the part ``reserve`` of the privacy cost goes to what they need, divided so
     that the sum over them of the variance of an average cell is least.
 
     Attributes:
@@ -39,15 +40,15 @@ class Targets:
             from name to kind themselves; or one number for all queries; or an array with one for each query in the
             workload's order, NaN where there is none, as a plan has them.
         level: the confidence level that the margins are for, between 0 and 1.
-        others: the share of the privacy cost for noise that no target limits, between 0 and 1; nothing is spent on it
+        reserve: the part of the privacy cost for noise that no target limits, between 0 and 1; nothing is spent on it
             where there is no such noise.
 
     Raises:
-        BudgetError: ``level`` or ``others`` is not between 0 and 1.
+        BudgetError: ``level`` or ``reserve`` is not between 0 and 1.
 
     Example:
         >>> from residualplanner.domain import Domain
-        >>> from residualplanner.plan.select import select
+        >>> from residualplanner.plan import select
         >>> from residualplanner.workload import marginals
         >>> workload = marginals(Domain({"county": 20, "age": 9, "sex": 2}), up_to=2)
         >>> plan = select(workload, loss=Targets({("county", "age"): 50, ("sex",): 20}))
@@ -57,14 +58,23 @@ class Targets:
 
     margins: Mapping[Any, float] | Iterable[tuple[QueryLike, float]] | float | FloatArray
     level: float = 0.95
-    others: float = 0.01
+    reserve: float = 0.01
+    is_of_maximum: ClassVar[bool] = True
+    has_targets: ClassVar[bool] = True
+    unit: ClassVar[str] = ""
+    default_limit: ClassVar[float | None] = 1.0
 
     def __post_init__(self) -> None:
         require_level(self.level)
-        if isinstance(self.others, bool) or not isinstance(self.others, int | float) or not 0 < self.others < 1:
-            raise BudgetError(f"others must be a share of the cost between 0 and 1, such as 0.01, got {self.others!r}")
+        if isinstance(self.reserve, bool) or not isinstance(self.reserve, int | float) or not 0 < self.reserve < 1:
+            raise BudgetError(f"reserve must be a part of the cost between 0 and 1, such as 0.01, got {self.reserve!r}")
         if isinstance(self.margins, Iterable) and not isinstance(self.margins, Mapping | np.ndarray):
             object.__setattr__(self, "margins", tuple(self.margins))
+
+    @property
+    def words(self) -> str:
+        """The largest margin relative to its target, and the level."""
+        return f"largest margin of error ({self.level:.15g}) relative to its target"
 
     def of(self, workload: Workload) -> "Targets":
         """The same with an array of margins, one for each query of the workload, read-only.
@@ -74,7 +84,7 @@ class Targets:
             DomainError: a query names an attribute that is not in the domain.
             BudgetError: a margin is not positive and finite.
         """
-        return Targets(frozen(self._array(workload)), self.level, self.others)
+        return Targets(self.in_order(workload), self.level, self.reserve)
 
     def in_order(self, workload: Workload) -> FloatArray:
         """The margin of every query of the workload, (q,), NaN where it has none.
@@ -96,6 +106,34 @@ class Targets:
         if not (np.isfinite(importance) & ((importance > 0) | np.isnan(squares))).all():
             raise BudgetError("a target is too small or too large for floating-point noise variances")
         return importance
+
+    def basis_importance(self, importance: FloatArray) -> FloatArray:
+        """That of the targets, and a little for queries without one, which get bases too, (q,)."""
+        return np.where(importance > 0, importance, float(importance[importance > 0].min()) * _ASIDE)
+
+    def unit_noise(self, problem: NoiseProblem) -> Selection:
+        """The least maximum of cell variances relative to those at the targets.  Source: spec eqs. (14) to (17)."""
+        return Selection.of(problem, least_largest_ratio(problem, reserve=self.reserve))
+
+    def stated(self, variance: float) -> float:
+        """Margins of error are roots of variances."""
+        return math.sqrt(variance)
+
+    def pcost_for(self, unit_loss: float, at_most: float) -> float:
+        """The privacy cost at which the largest ratio is ``at_most``."""
+        return unit_loss / at_most / at_most
+
+    def with_more(self, known: NDArray[np.int64], variances: FloatArray) -> "Targets":
+        """These, and margins for the others at the same level."""
+        margins = np.sqrt(variances) * margin_factor(self.level)
+        margins[known] = self.margins  # type: ignore[assignment]  # an array, as a plan has it
+        return Targets(margins, self.level, self.reserve)
+
+    def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
+        """The level, the reserve, and the margins, 0 where there is none."""
+        assert isinstance(self.margins, np.ndarray)  # a plan has them so
+        header = {"kind": "targets", "level": float(self.level), "reserve": float(self.reserve)}
+        return header, {"margins": np.nan_to_num(self.margins)}
 
     def are_met(self, workload: Workload, max_variance: FloatArray) -> NDArray[np.bool_]:
         """Whether each query's largest cell variance (q,) keeps its margin within the target, (q,); True without one.
@@ -128,26 +166,15 @@ class Targets:
         named = Workload(workload.domain, [query for query, _ in pairs], numbers)
         if len(named) < len(pairs):
             raise WorkloadError("targets name one query twice, perhaps with its attributes in another order")
-        places = query_places(workload, named)
-        if (places < 0).any():
-            query = next(iter(named.take([int(np.flatnonzero(places < 0)[0])])))
+        numbers_of = query_numbers(workload, named)
+        if (numbers_of < 0).any():
+            query = next(iter(named.take([int(np.flatnonzero(numbers_of < 0)[0])])))
             raise WorkloadError(
                 f"the target of {query!r} is for a query that is not in the workload; add it to the workload"
             )
         margins = np.full(len(workload), math.nan)
-        margins[places] = named.weights
+        margins[numbers_of] = named.weights
         return margins
-
-
-def basis_importance(importance: FloatArray) -> FloatArray:
-    """The importance (q,) by which bases are chosen: that of the targets, and a little for queries without one.
-
-    Example:
-        >>> basis_importance(np.array([4.0, 0.0])).tolist()
-        [4.0, 4e-06]
-    """
-    aside = float(importance[importance > 0].min()) * _ASIDE
-    return np.where(importance > 0, importance, aside)
 
 
 def _checked_array(given: FloatArray, count: int) -> FloatArray:

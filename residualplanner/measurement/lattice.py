@@ -33,7 +33,7 @@ def lattice_divisors(groups: BasisGroups, precision: FloatArray, neighbors: Neig
         _divisor(
             groups.divisor(group),
             float(precision[members].max()),
-            is_public=neighbors.notion == "replace" and not groups.bases[group],
+            is_public=neighbors.has_public_total and not groups.bases[group],
         )
         for group, members in enumerate(groups.members)
     )

@@ -92,7 +92,7 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
     Source: spec eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, and eq. (37); spec eq. (41);
         paper Theorem 5.1.
     """
-    if plan.neighbors.notion == "replace":
+    if plan.neighbors.has_public_total:
         return Fraction(plan.pcost)
     return exact_cost(plan.strategy, precision) * plan.neighbors.cost_factor
 

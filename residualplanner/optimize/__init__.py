@@ -2,32 +2,33 @@
 
 from residualplanner.optimize.bases.bases_asked import BY_SET, Bases, bases_for
 from residualplanner.optimize.bases.basis_choice import stopped_words
-from residualplanner.optimize.bound.svd_bound import svd_bound
-from residualplanner.optimize.by_set.choice import ChoiceBySet, choose_by_set, spending
-from residualplanner.optimize.by_set.problem import by_set_problem
+from residualplanner.optimize.bound.svd_bound import sum_bound
+from residualplanner.optimize.bound.svd_maximum import greatest_bound
+from residualplanner.optimize.by_set.choice import choose_by_set
+from residualplanner.optimize.by_set.problem import BySetProblem, by_set_problem
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.convex import minimize_convex_loss
-from residualplanner.optimize.noise.convex_noise import least_convex, least_cost
+from residualplanner.optimize.noise.convex_noise import convex_noise
 from residualplanner.optimize.noise.least_cost import minimize_privacy_cost
 from residualplanner.optimize.noise.minimax import minimize_maximum_variance
 from residualplanner.optimize.noise.table_bound import Table
 from residualplanner.optimize.noise.table_costs import TableChoice, minimize_over_tables
-from residualplanner.optimize.noise.target_noise import least_largest_ratio
-from residualplanner.optimize.noise.unit_noise import least_maximum, least_sum
+from residualplanner.optimize.noise.unit_noise import NoiseProblem, least_largest_ratio, least_maximum, least_sum
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 
 __all__ = [
     "BY_SET",
     "Bases",
-    "ChoiceBySet",
+    "BySetProblem",
     "NoiseChoice",
+    "NoiseProblem",
     "Table",
     "TableChoice",
     "bases_for",
     "by_set_problem",
     "choose_by_set",
-    "least_convex",
-    "least_cost",
+    "convex_noise",
+    "greatest_bound",
     "least_largest_ratio",
     "least_maximum",
     "least_sum",
@@ -36,7 +37,6 @@ __all__ = [
     "minimize_over_tables",
     "minimize_privacy_cost",
     "minimize_weighted_variance",
-    "spending",
     "stopped_words",
-    "svd_bound",
+    "sum_bound",
 ]

@@ -1,11 +1,11 @@
 """The whole decision, made without data: what to measure, with how much noise, and how accurate every table will be."""
 
 from residualplanner.plan.error_table import TOTAL
-from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash, plan_to_archive
+from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash
 from residualplanner.plan.noise_variances import NoiseVariances
-from residualplanner.plan.plan import Plan
+from residualplanner.plan.plan import Plan, plan_to_archive
 from residualplanner.plan.questions.comparison import Comparison, compare
-from residualplanner.plan.questions.one_more import CostOfMore, cost_of_more
+from residualplanner.plan.questions.cost_of_more import CostOfMore, cost_of_more
 from residualplanner.plan.questions.resource_estimate import (
     ResourceEstimate,
     bytes_text,

@@ -8,21 +8,23 @@ from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from residualplanner._archive import write_archive
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError, memory_for
-from residualplanner.losses import Loss, MaxVariance, SumOfVariances, Targets, importance_of, read_loss
-from residualplanner.optimize import svd_bound
+from residualplanner.losses import Loss, LossLike, Targets, read_loss
 from residualplanner.plan.error_table import error_table
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.questions.resource_estimate import ResourceEstimate, resource_estimate
+from residualplanner.plan.strategy_arrays import strategy_to_arrays
+from residualplanner.plan.workload_arrays import workload_to_arrays
 from residualplanner.privacy import Budget, Neighbors
 from residualplanner.strategy import (
     Accuracy,
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+#: Of the files of plans; and what the names of all arrays of losses begin with.
+FORMAT_VERSION, LOSS = 6, "loss/"
+
 _within_memory = memory_for("for errors of this size; ask for smaller tables, or use a machine with more memory")
 
 
@@ -50,20 +55,19 @@ class Plan:
         workload: the queries to publish.
         noise_variances (m,): sigma squared of every set of the workload's closure, in its order, in counts squared.
         budget: what may be spent.
-        loss: what was made small, in words.
+        loss: what was made small; weights and targets as arrays with a number for each query.
         loss_value: the loss that this plan reaches.
         gap: the loss (or, for a given loss, the cost) is proved to be within this fraction of the best for these
             bases.
         status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
         strategy: what is measured: the basis of every attribute, in every set where it varies.
         neighbors: which data sets count as neighbors.
-        targets: the margins of error that it was planned for, as an array with one for each query, if there are any.
 
     Raises:
         BudgetError: noise is missing, not positive or not finite, or costs more than the budget; records are replaced
             and the domain drops some.
         WorkloadError: the strategy is not for the workload's closure, has bases of other sizes, or does not answer the
-            workload's queries; targets do not fit the workload; bases vary by set, and records are replaced.
+            workload's queries; weights or targets do not fit the workload; bases vary by set, and records are replaced.
 
     Guarantees: ``pcost``, recomputed from the noise and rounded up, is at most the budget.
     Source: spec eqs. (8), (11), (12); paper Theorems 4.3 and 4.4.
@@ -72,24 +76,22 @@ class Plan:
     workload: Workload
     noise_variances: FloatArray = field(repr=False)
     budget: Budget
-    loss: str
+    loss: Loss
     loss_value: float
     gap: float
     status: str
     strategy: Strategy = field(repr=False)
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
-    targets: Targets | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         require_public_total(self.domain, self.neighbors)
         require_fitting(self.workload, self.strategy)
-        if self.strategy.varying.any() and self.neighbors.notion != "add-remove":
+        if self.strategy.varying.any() and self.neighbors.has_public_total:
             raise WorkloadError(
                 'bases that vary by set are for neighbors="add-remove"; where records are replaced, plan with '
                 'bases="optimal"'
             )
-        if self.targets is not None:
-            object.__setattr__(self, "targets", self.targets.of(self.workload))
+        object.__setattr__(self, "loss", self.loss.of(self.workload))
         noise = frozen(np.array(self.noise_variances, dtype=np.float64))
         object.__setattr__(self, "noise_variances", noise)
         if noise.shape != (len(self.closure),):
@@ -102,7 +104,7 @@ class Plan:
     def __repr__(self) -> str:
         return (
             f"<Plan for {len(self.workload):,} queries: pcost {self.pcost:.6g}, rmse {self.rmse:.6g}, "
-            f"{self.loss} {self.loss_value:.6g} (gap {self.gap:.1e})>"
+            f"{self.loss.words} {self.loss_value:.6g} (gap {self.gap:.1e})>"
         )
 
     @property
@@ -173,11 +175,16 @@ class Plan:
         return float(self.max_variances.max())
 
     @property
+    def targets(self) -> Targets | None:
+        """The margins of error that it was planned for, as an array with one for each query, if there are any."""
+        return cast(Targets, self.loss) if self.loss.has_targets else None
+
+    @property
     def meets_targets(self) -> bool:
         """Whether no cell's margin of error is above the target of its table; True if there are no targets."""
         return self.targets is None or bool(self.targets.are_met(self.workload, self.max_variances).all())
 
-    def above_svd_bound(self, loss: Loss = "sum") -> float:
+    def above_svd_bound(self, loss: LossLike = "sum") -> float:
         """How far a loss of this plan is above what any mechanism of the same cost must have, relative to that bound.
 
         Args:
@@ -190,15 +197,11 @@ class Plan:
         Cost: that of `svd_bound`.
         Source: spec eq. (33).
         """
-        if self.neighbors.notion != "add-remove":
+        if self.neighbors.has_public_total:
             raise BudgetError("the bound is for adding or removing records; plan with neighbors='add-remove' for it")
-        least = svd_bound(self.workload, loss=loss) / (self.pcost / self.neighbors.cost_factor)
-        asked = read_loss(loss)
-        assert isinstance(asked, SumOfVariances | MaxVariance)  # svd_bound has refused all others
-        importance = importance_of(self.workload, asked.weights)
-        if isinstance(asked, MaxVariance):
-            return float((importance * self.max_variances).max()) / least - 1
-        return float(importance @ self.average_variances) / least - 1
+        goal = read_loss(loss)
+        least = goal.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor)
+        return goal.value(self.workload, self._accuracy) / least - 1
 
     @_within_memory
     def variance(self, query: QueryLike) -> NDArray[np.float64]:
@@ -306,8 +309,8 @@ class Plan:
         Raises:
             DataError: ``records`` is not a number, or less than 0.
         """
-        loss: Loss = "max" if self.loss.startswith(("maximum", "largest")) else "sum"
-        return resource_estimate(self.workload, loss=loss, by_set=bool(self.strategy.varying.any()), records=records)
+        by_set = bool(self.strategy.varying.any())
+        return resource_estimate(self.workload, loss=self.loss, by_set=by_set, records=records)
 
     def save(self, path: PathLike) -> None:
         """Write the plan to one file, whole or not at all; `load_plan` reads it.
@@ -315,9 +318,8 @@ class Plan:
         Raises:
             OSError: the file cannot be written.
         """
-        from residualplanner.plan.files import save_plan
-
-        save_plan(self, path)
+        header, arrays = plan_to_archive(self)
+        write_archive(path, kind="plan", version=FORMAT_VERSION, header=header, arrays=arrays)
 
     @cached_property
     def _accuracy(self) -> Accuracy:
@@ -333,3 +335,23 @@ class Plan:
                 f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
             )
         return TransposedTable(self._accuracy.table(positions, kinds), written.axes)
+
+
+def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The plan as a JSON header and arrays."""
+    queries, blocks = workload_to_arrays(plan.workload)
+    families, matrices = strategy_to_arrays(plan.strategy)
+    loss, numbers = plan.loss.to_archive()
+    header = queries | {
+        "budget": plan.budget.to_json(),
+        "pcost": plan.pcost,
+        "loss": loss,
+        "loss_value": plan.loss_value,
+        "gap": plan.gap if math.isfinite(plan.gap) else None,
+        "status": plan.status,
+        "neighbors": plan.neighbors.notion,
+        "records_per_person": plan.neighbors.records_per_person,
+        "bases": families,
+    }
+    told = {f"{LOSS}{name}": array for name, array in numbers.items()}
+    return header, {"noise_variance": plan.noise_variances} | matrices | told | blocks

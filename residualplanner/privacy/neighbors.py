@@ -48,6 +48,11 @@ class Neighbors:
             raise BudgetError(f"records_per_person must be an integer from 1 to 1,000,000, got {value_text(records)}")
 
     @property
+    def has_public_total(self) -> bool:
+        """Whether the number of records is public, as data sets have equally many if they are neighbors."""
+        return self.notion == "replace"
+
+    @property
     def cost_factor(self) -> int:
         """How much more all records of a person cost than one of them: k squared, when all fall into one cell."""
         return self.records_per_person**2

@@ -5,7 +5,7 @@ Source: paper section 6.2, figures 1 to 3.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: The weightings of the paper's figures 1, 2 and 3, and their descriptions in a report.
-WEIGHTINGS = {
+WEIGHTINGS: Mapping[Literal["equal", "cells", "sqrt"], str] = {
     "equal": "every table counts the same",
     "cells": "every cell counts the same",
     "sqrt": "between the two",
@@ -53,12 +53,12 @@ def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
     The weighting that the plan itself has is not planned again.  Where records are replaced their number is public, and
     left out: its noise is as small as floating point allows.
     """
-    is_secret = (subject.errors["order"] > 0) | (subject.plan.neighbors.notion == "add-remove")
+    is_secret = (subject.errors["order"] > 0) | (not subject.plan.neighbors.has_public_total)
     if not is_secret.any():
         is_secret = ~is_secret
     found = {"plan": subject.errors.loc[is_secret, ["query", "order", "cells", "std_err"]]}
     for weights in WEIGHTINGS:
-        if subject.loss != f"sum of variances, weights {weights}":
+        if subject.plan.loss.words != SumOfVariances(weights).words:
             other = _other_plan(subject.plan, weights)
             if other is None:
                 return {"plan": found["plan"]}
@@ -87,16 +87,16 @@ def wide_table(data: Mapping[str, "pd.DataFrame"]) -> "pd.DataFrame":
     return wide
 
 
-def _other_plan(plan: Plan, weights: str) -> Plan | None:
+def _other_plan(plan: Plan, weights: Literal["equal", "cells", "sqrt"]) -> Plan | None:
     """The plan for the same tables, budget and bases with other weights; None where it would take long, or fails."""
-    most = _SETS if plan.neighbors.notion == "add-remove" else _SETS_REPLACED
+    most = _SETS_REPLACED if plan.neighbors.has_public_total else _SETS
     if plan.strategy.varying.any() or len(plan.closure) > most:
         return None
     try:
         return select(
             plan.workload,
             budget=plan.budget,
-            loss=SumOfVariances(weights),  # type: ignore[arg-type]  # a key of WEIGHTINGS
+            loss=SumOfVariances(weights),
             bases=plan.bases,
             neighbors=plan.neighbors.notion,
             records_per_person=plan.neighbors.records_per_person,

@@ -127,7 +127,7 @@ def _budget_by_query(subject: Subject) -> Figure:
 
 def _fairness(subject: Subject) -> Figure:
     data = fairness_of(subject)
-    titles = {"plan": f"this plan: {subject.loss}"}
+    titles = {"plan": f"this plan: {subject.plan.loss.words}"}
     titles |= {name: f"weights {name}: {words}" for name, words in WEIGHTINGS.items()}
     plan = data["plan"]["std_err"]
     own = subject.errors.loc[[plan.idxmin(), plan.idxmax()]]

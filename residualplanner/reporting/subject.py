@@ -42,11 +42,6 @@ class Subject:
         object.__setattr__(self, "errors", self.plan.errors(self.level))
 
     @property
-    def loss(self) -> str:
-        """The loss that the plan makes small, in words."""
-        return self.plan.loss
-
-    @property
     def target_level(self) -> float:
         """The confidence level of the targets in the error table, if it has any."""
         return self.level if self.plan.targets is None else self.plan.targets.level

@@ -16,16 +16,7 @@ from residualplanner.strategy.basis_groups import BasisGroups, basis_groups
 from residualplanner.strategy.cells import AnswerShares, hull_answers, largest_cells
 from residualplanner.strategy.costs import cost_upper_bound, exact_cost, require_public_total
 from residualplanner.strategy.max_abs_error import mean_max_bound
-from residualplanner.strategy.neighbor_costs import (
-    CORNER_LIMIT,
-    FOR_THE_BOUND,
-    corner_costs,
-    corner_rows,
-    has_corners,
-    occurring,
-    safe_row,
-    with_token_cost,
-)
+from residualplanner.strategy.neighbor_costs import CornerCosts, UnitCosts, unit_costs, with_token_cost
 from residualplanner.strategy.strategy import Strategy, constant_strategy, varying_strategy
 from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.transposed import TransposedTable
@@ -33,32 +24,28 @@ from residualplanner.strategy.variances import variance_matrix, variance_pieces,
 from residualplanner.strategy.varying_groups import VaryingTables
 
 __all__ = [
-    "CORNER_LIMIT",
-    "FOR_THE_BOUND",
     "Accuracy",
     "AnswerShares",
     "BasisGroups",
+    "CornerCosts",
     "Strategy",
     "TableAccuracy",
     "TransposedTable",
+    "UnitCosts",
     "VaryingTables",
     "basis_groups",
     "constant_strategy",
-    "corner_costs",
-    "corner_rows",
     "cost_upper_bound",
     "exact_cost",
-    "has_corners",
     "has_equal_cells",
     "hull_answers",
     "largest_cells",
     "mean_max_bound",
-    "occurring",
     "require_all_spanned",
     "require_fitting",
     "require_public_total",
-    "safe_row",
     "subtraction_strategy",
+    "unit_costs",
     "variance_matrix",
     "variance_pieces",
     "variance_weights",

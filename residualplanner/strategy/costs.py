@@ -10,15 +10,14 @@ from fractions import Fraction
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.bases import ResidualNumbers, residual_numbers
+from residualplanner.bases import residual_numbers
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
 from residualplanner.privacy import Neighbors
 from residualplanner.strategy.basis_groups import basis_groups
-from residualplanner.strategy.neighbor_costs import CORNER_LIMIT, corner_costs, has_corners, occurring, safe_row
+from residualplanner.strategy.neighbor_costs import unit_costs
 from residualplanner.strategy.strategy import Strategy
 from residualplanner.strategy.varying_cost import exact_varying_cost
-from residualplanner.workload import Closure
 
 _ULP = 2.0**-52
 _HALF = 27
@@ -42,19 +41,15 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
     Source: spec eqs. (8), (28), (37) and (41).
     """
     closure, bases = strategy.closure, strategy.of_attributes
-    numbers = residual_numbers(bases, (), np.empty((len(bases), 0)))
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        precision = 1 / noise_variance
-        cost = _corner_bound(closure, numbers, precision) if is_enumerated(closure, numbers, neighbors) else None
-        row = safe_row(closure, numbers) if neighbors.notion == "replace" else closure.products(numbers.pcost)
-        terms = row / noise_variance
-        upper = np.nextafter(precision, np.inf)  # no less than the exact quotient
+    costs = unit_costs(closure, residual_numbers(bases, (), np.empty((len(bases), 0))), neighbors)
     is_constant = np.diff(strategy.varying_starts) == 0
-    try:
-        cost = math.fsum(terms[is_constant]) if cost is None else cost
-        varying = math.nextafter(float(exact_varying_cost(strategy, upper)), math.inf) if not is_constant.all() else 0.0
-    except (OverflowError, ValueError):  # an infinite precision is no fraction
-        return math.inf
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        upper = np.nextafter(1 / noise_variance, np.inf)  # no less than the exact quotient
+        try:
+            cost = costs.one_record(noise_variance, is_constant)
+            varying = 0.0 if is_constant.all() else math.nextafter(float(exact_varying_cost(strategy, upper)), math.inf)
+        except (OverflowError, ValueError):  # an infinite precision is no fraction
+            return math.inf
     roundings = 2 * len(closure.blocks) + 10
     constant = cost * (1 + roundings * _ULP) + len(closure) * math.ulp(0.0)
     return (constant + varying) * neighbors.cost_factor * (1 + 3 * _ULP)
@@ -90,11 +85,6 @@ def exact_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
     return Fraction(total, common) * Fraction(2) ** exponent + exact_varying_cost(strategy, precision)
 
 
-def is_enumerated(closure: Closure, numbers: ResidualNumbers, neighbors: Neighbors) -> bool:
-    """Whether the cost is the largest over all ways in which two records may differ."""
-    return neighbors.notion == "replace" and has_corners(closure, numbers, CORNER_LIMIT)
-
-
 def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
     """Refuse to drop records where their number is taken to be public.
 
@@ -104,7 +94,7 @@ def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
     Raises:
         BudgetError: records are replaced, and an attribute drops records.
     """
-    if neighbors.notion != "replace":
+    if not neighbors.has_public_total:
         return
     dropping = [each.name for each in domain.attributes if "drop" in (each.unknown, each.missing)]
     if dropping:
@@ -112,22 +102,6 @@ def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
             f'when records are replaced their number is public, so none may be dropped: {dropping} have "drop" as '
             'rule; count such records under a label, or write neighbors="add-remove"'
         )
-
-
-def _corner_bound(closure: Closure, numbers: ResidualNumbers, precision: FloatArray) -> float:
-    """The largest corner cost, and all that it may have lost by rounding.
-
-    The terms of a corner are at most those of the corner where nothing differs, which add up to ``size``.  A term has
-    at most d factors of a relative error of 1.5 roundings, and takes part in at most 2 d operations; a cost is twice
-    the difference of two corners.
-    """
-    paid = precision.copy()
-    paid[: int(closure.offsets[1])] = 0.0
-    count = len(occurring(closure))
-    size = float(closure.products(numbers.pcost) @ paid)
-    lost = 8 * (count + 4) * _ULP * size + 2.0 ** (count + 3) * math.ulp(0.0)
-    worst = float(corner_costs(closure, numbers.sizes, paid).max()) + lost
-    return worst if math.isfinite(worst) else math.inf
 
 
 def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:

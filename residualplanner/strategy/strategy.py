@@ -155,7 +155,7 @@ class Strategy:
 
     def scaled(self, factor: float) -> "Strategy":
         """The same for precisions that are ``factor`` times as large: messages are in units of the cost."""
-        return replace(self, messages=self.messages * factor)
+        return replace(self, messages=self.messages * factor) if len(self.messages) else self
 
     def _require_one_space(self) -> None:
         """The bases of a varying attribute must be for one size and answer the same queries."""

@@ -10,6 +10,7 @@ from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
 from residualplanner.workload.query import QueryLike, WrittenQuery, query_of, read_query, written_query
+from residualplanner.workload.query_numbers import query_numbers
 from residualplanner.workload.symmetry import Orbits, workload_orbits
 from residualplanner.workload.workload import QueryBlock, QueryRun, Workload, require_workload
 
@@ -24,6 +25,7 @@ __all__ = [
     "WrittenQuery",
     "downward_closure",
     "marginals",
+    "query_numbers",
     "query_of",
     "read_query",
     "require_workload",

@@ -1,6 +1,6 @@
-"""Symmetry of a workload: which queries, and which sets of its closure, are alike up to a permutation of attributes.
+"""Symmetry of a workload: which queries, and which sets of its closure, a permutation of attributes exchanges.
 
-Reads: a workload and which attributes have the same numbers.  Gives: Orbits, if there are fewer of them than queries.
+Reads: a workload and which attributes have the same numbers.  Gives: Orbits.
 
 Attributes are put in classes.  Two sets have the same type if they hold as many attributes of each class (and, in
 queries, of each kind).  The types are the orbits of all permutations within the classes, and the workload is unchanged
@@ -8,9 +8,11 @@ by these permutations iff all possible queries of every type that occurs are the
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from residualplanner._checks import frozen
 from residualplanner.workload.attribute_sets import row_numbers
@@ -21,7 +23,7 @@ _ROUNDS = 8
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Orbits:
-    """The orbits of queries and of closure sets.
+    """The orbits of queries and of closure sets; each is one of its own where there is no symmetry.
 
     Attributes:
         query (m,): the orbit of each query.
@@ -37,11 +39,23 @@ class Orbits:
     member: NDArray[np.int64]
     member_size: NDArray[np.int64]
 
+    @classmethod
+    def trivial(cls, workload: Workload) -> "Orbits":
+        """Every query and every set of the closure on its own."""
+        queries, sets = (frozen(np.arange(count)) for count in (len(workload), len(workload.closure)))
+        return cls(queries, frozen(np.ones_like(queries)), queries, sets, frozen(np.ones_like(sets)))
 
-def workload_orbits(
-    workload: Workload, interchangeable: ArrayLike, weights: ArrayLike, *, gain: float = 2.0
-) -> Orbits | None:
-    """The orbits of a workload whose queries carry ``weights`` (m,), or None if symmetry gains little.
+    def sum_sets(self, rows: Any) -> Any:
+        """Add up the columns (r, c) of the sets of each orbit, (r, o); sparse or not."""
+        count, orbits = len(self.member), len(self.member_size)
+        if orbits == count:
+            return rows
+        ones, starts = np.ones(count), np.arange(count + 1)
+        return rows @ sparse.csr_array((ones, self.member, starts), shape=(count, orbits))
+
+
+def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: ArrayLike, *, gain: float = 2.0) -> Orbits:
+    """The orbits of a workload whose queries carry ``weights`` (m,); trivial ones if symmetry gains little.
 
     Args:
         workload: the queries.
@@ -61,21 +75,21 @@ def workload_orbits(
     weight_class = np.unique(np.asarray(weights, dtype=np.float64), return_inverse=True)[1]
     classes = np.unique(np.asarray(interchangeable), return_inverse=True)[1]
     if len(np.unique(classes)) == len(classes):
-        return None
+        return Orbits.trivial(workload)
     for _ in range(_ROUNDS):
         types, possible = _query_types(workload, classes)
         orbit = _numbered(types, weight_class)
         size = np.bincount(orbit)
         if gain * len(size) > len(workload):
-            return None
+            return Orbits.trivial(workload)
         if np.array_equal(size[orbit], possible):
             break
         refined = _refined(workload, classes, orbit)
         if len(np.unique(refined)) == len(np.unique(classes)):
-            return None
+            return Orbits.trivial(workload)
         classes = refined
     else:
-        return None
+        return Orbits.trivial(workload)
     member = np.concatenate([np.empty(0, dtype=np.int64), *_closure_types(workload, classes)])
     representative = np.unique(orbit, return_index=True)[1]
     return Orbits(frozen(orbit), frozen(size), frozen(representative), frozen(member), frozen(np.bincount(member)))

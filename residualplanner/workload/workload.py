@@ -206,6 +206,8 @@ class Workload:
         """
         chosen = np.zeros(len(self), dtype=np.bool_)
         chosen[np.asarray(numbers)] = True
+        if chosen.all():
+            return self
         parts = np.split(chosen, np.cumsum([len(block) for block in self.blocks])[:-1])
         blocks = [block.part(part) for block, part in zip(self.blocks, parts, strict=True)]
         return Workload.from_blocks(self.domain, blocks, self.kinds)

@@ -31,7 +31,7 @@ def test_the_plan_is_the_one_of_what_was_typed(run, spec, folder, typed, options
     plan = load_plan(folder / "p")
     expected = select(marginals(plan.domain, up_to=2), **options)
     np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)
-    assert (plan.budget, plan.loss) == (expected.budget, expected.loss)
+    assert (plan.budget, plan.loss.words) == (expected.budget, expected.loss.words)
     name, value = typed[-2].removeprefix("--").replace("-", "_"), typed[-1]
     assert f"{name} {value}" in result.stdout.split("Workload")[0]
 
@@ -108,7 +108,7 @@ def test_a_typed_loss_takes_the_place_of_targets(run, spec, folder):
     assert "say with --loss what --at-most is to limit" in run("plan", spec, "-o", "p", "--at-most", "9").stderr
     assert run("plan", spec, "-o", "p", "--loss", "max", "--at-most", "9").exit_code == 0
     plan = load_plan(folder / "p")
-    assert (plan.targets, plan.loss) == (None, "maximum variance")
+    assert (plan.targets, plan.loss.words) == (None, "maximum variance")
     np.testing.assert_array_equal(plan.noise_variances, select(plan.workload, at_most=9.0, loss="max").noise_variances)
     assert run("plan", spec, "-o", "b", "--budget", "zcdp=1").exit_code == 0
     assert load_plan(folder / "b").budget == zcdp("1")

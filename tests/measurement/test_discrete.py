@@ -16,6 +16,7 @@ from replayed_measuring import divisors_of, integers_of, noise_frozen, refinemen
 from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError
+from residualplanner.losses import DescribedLoss
 from residualplanner.measurement import IntegerResiduals, load_measurement, measure
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement import noisy_answers as arithmetic
@@ -247,7 +248,7 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
         strategy=subtraction_strategy(workload),
         noise_variances=noise,
         budget=pcost(1000),
-        loss="",
+        loss=DescribedLoss(""),
         loss_value=0.0,
         gap=0.0,
         status="given",
@@ -280,7 +281,7 @@ def plan_with_noise(workload, variance):
         strategy=subtraction_strategy(workload),
         noise_variances=np.full(len(workload.closure), variance),
         budget=pcost("1e9"),
-        loss="none",
+        loss=DescribedLoss("none"),
         loss_value=0.0,
         gap=0.0,
         status="given",

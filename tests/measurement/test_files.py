@@ -17,6 +17,7 @@ from residualplanner._version import __version__
 from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError, ResidualPlannerError
+from residualplanner.losses import DescribedLoss
 from residualplanner.measurement import load_measurement, measure
 from residualplanner.measurement.gaussian import generator_of_entropy
 from residualplanner.measurement.measure import measure_with_bits
@@ -37,7 +38,7 @@ HUGE = Plan(
     strategy=PLAN.strategy,
     noise_variances=np.where(PLAN.closure.orders == 2, 1e60, PLAN.noise_variances),
     budget=PLAN.budget,
-    loss="none",
+    loss=DescribedLoss("none"),
     loss_value=0.0,
     gap=0.0,
     status="given",

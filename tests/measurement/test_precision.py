@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import dense
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
+from residualplanner.losses import DescribedLoss
 from residualplanner.measurement import measure
 from residualplanner.measurement.precision import (
     gamma2_ratio,
@@ -110,7 +111,7 @@ def test_plans_with_noise_of_very_different_sizes_have_exact_costs(variances):
         strategy=subtraction_strategy(workload),
         noise_variances=np.array(variances),
         budget=pcost("1e300"),
-        loss="",
+        loss=DescribedLoss(""),
         loss_value=0,
         gap=0,
         status="",

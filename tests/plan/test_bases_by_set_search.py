@@ -13,7 +13,7 @@ import residualplanner as rp
 from benchmarks.dense_optimum import workload
 from plans_by_set import query_rows, workloads_in_kinds
 from residualplanner.errors import WorkloadError
-from residualplanner.losses.losses import importance_of
+from residualplanner.losses.weights import importance_of
 from residualplanner.optimize.by_set.basis import GroupBasis, Numbers
 from residualplanner.optimize.by_set.cost_slopes import Maxima
 from residualplanner.optimize.by_set.problem import by_set_problem

@@ -88,18 +88,18 @@ def test_every_field_of_the_container_is_needed(tmp_path, field):
             load_plan(write(tmp_path / "other", {**whole, field: other}, members))
 
 
-@pytest.mark.parametrize("version", [6, 17, 10**9])
+@pytest.mark.parametrize("version", [7, 17, 10**9])
 def test_a_newer_version_says_so(tmp_path, version):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
     with pytest.raises(
-        FileFormatError, match=f"written by a newer version \\(format {version}, this reads 5\\); upgrade"
+        FileFormatError, match=f"written by a newer version \\(format {version}, this reads 6\\); upgrade"
     ):
         load_plan(write(tmp_path / "newer", {**whole, "version": version}, members))
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_versions_before_bases_targets_bases_by_set_and_written_orders_are_no_longer_read(tmp_path, version):
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
+def test_versions_before_bases_targets_bases_by_set_written_orders_and_losses_are_no_longer_read(tmp_path, version):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
     with pytest.raises(FileFormatError, match=f"format {version} is no longer read; write the file again"):

@@ -13,9 +13,8 @@ import dense
 from residualplanner.bases import subtraction_numbers
 from residualplanner.domain import Domain
 from residualplanner.privacy import Neighbors
-from residualplanner.strategy import cost_upper_bound, subtraction_strategy
-from residualplanner.strategy.costs import is_enumerated
-from residualplanner.strategy.neighbor_costs import corner_costs, corner_rows, occurring, safe_row, with_token_cost
+from residualplanner.strategy import cost_upper_bound, subtraction_strategy, unit_costs
+from residualplanner.strategy.neighbor_costs import CornerCosts, occurring, safe_row, with_token_cost
 from residualplanner.workload import Workload, marginals
 from strategies import Case, cases
 
@@ -41,6 +40,10 @@ def pairwise(case: Case, noise: np.ndarray) -> np.ndarray:
     )
 
 
+def costs_of(case: Case) -> CornerCosts:
+    return CornerCosts(case.workload.closure, subtraction_numbers(case.sizes), 1)
+
+
 def corner_of(case: Case) -> np.ndarray:
     """The number of the set of attributes in which every pair of records differs, (cells, cells)."""
     cells = np.array(list(itertools.product(*map(range, case.sizes))))
@@ -51,7 +54,7 @@ def corner_of(case: Case) -> np.ndarray:
 
 def require_pairs_cost_what_their_corner_says(case: Case, seed: int) -> None:
     noise = random_noise(case.workload, seed)
-    costs = corner_costs(case.workload.closure, np.array(case.sizes, dtype=float), 1 / noise)
+    costs = costs_of(case).of_every_way(noise)
     expected = pairwise(case, noise)
     np.testing.assert_allclose(costs[corner_of(case)], expected, rtol=1e-11, atol=1e-11)
     assert costs.max() == pytest.approx(expected.max(), rel=1e-11, abs=1e-11)
@@ -69,21 +72,20 @@ def test_so_it_does_for_every_workload(case, seed):
 
 @given(case=cases(most_cells=200), seed=seeds)
 def test_rows_of_costs_add_up_to_the_costs(case, seed):
-    closure, sizes = case.workload.closure, np.array(case.sizes, dtype=float)
-    precision = 1 / random_noise(case.workload, seed)
-    corners = np.random.default_rng(seed).permutation(1 << len(occurring(closure)))
-    rows = corner_rows(closure, sizes, corners)
-    costs = corner_costs(closure, sizes, precision)[corners]
-    np.testing.assert_allclose(rows @ precision, costs, rtol=1e-11, atol=1e-11)
+    noise = random_noise(case.workload, seed)
+    corners = np.random.default_rng(seed).permutation(1 << len(occurring(case.workload.closure)))
+    rows = costs_of(case).rows(corners)
+    costs = costs_of(case).of_every_way(noise)[corners]
+    np.testing.assert_allclose(rows @ (1 / noise), costs, rtol=1e-11, atol=1e-11)
     assert rows.min() >= 0
     assert not rows[:, 0].any()
 
 
 @given(case=cases(most_cells=200))
 def test_the_safe_row_is_the_most_that_each_set_can_cost(case):
-    closure, sizes = case.workload.closure, np.array(case.sizes, dtype=float)
-    rows = corner_rows(closure, sizes, np.arange(1 << len(occurring(closure))))
-    np.testing.assert_allclose(safe_row(closure, subtraction_numbers(case.sizes)), rows.max(axis=0), rtol=1e-13)
+    costs = costs_of(case)
+    rows = costs.rows(np.concatenate([[0], costs.every]))
+    np.testing.assert_allclose(costs.largest, rows.max(axis=0), rtol=1e-13)
 
 
 @given(case=cases(), seed=seeds)
@@ -115,7 +117,7 @@ def test_tables_of_one_attribute_cost_two_over_the_noise_each_whether_enumerated
     noise = random_noise(workload, attributes)
     stated = Fraction(cost_upper_bound(subtraction_strategy(workload), noise, REPLACE))
     exact = sum(2 / Fraction(variance) for variance in noise[1:].tolist())
-    assert is_enumerated(workload.closure, subtraction_numbers(workload.domain.sizes), REPLACE) == (attributes <= 20)
+    assert unit_costs(workload.closure, subtraction_numbers(workload.domain.sizes), REPLACE).is_sum == (attributes > 20)
     assert exact <= stated <= exact * (1 + Fraction(1, 10**12))
 
 

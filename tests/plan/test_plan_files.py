@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from residualplanner.domain import Attribute, Domain
+from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.losses import MaxVariance, SumOfVariances
-from residualplanner.plan import load_plan, plan_hash, select
+from residualplanner.plan import load_plan, plan_from_archive, plan_hash, plan_to_archive, select
 from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
 from residualplanner.workload import Workload, marginals
 from saved_plans import DOMAIN, require_equal, small_plan
@@ -62,6 +63,64 @@ def test_an_unproved_gap_comes_back(tmp_path):
     assert made.gap == math.inf
     made.save(tmp_path / "plan")
     require_equal(made, load_plan(tmp_path / "plan"))
+
+
+@pytest.mark.parametrize("kind", [SumOfVariances, MaxVariance])
+def test_weights_given_one_by_one_come_back_and_plan_the_same_again(tmp_path, kind):
+    weights = {("sex",): 3, ("region",): 1, ("age",): 0.5}
+    made = select(marginals(DOMAIN, order=1), budget=pcost(1), loss=kind(weights))
+    made.save(tmp_path / "plan")
+    loss = load_plan(tmp_path / "plan").loss
+    assert loss.words == f"{kind().words.partition(',')[0]}, weights given"
+    np.testing.assert_array_equal(loss.weights, [weights[query] for query in made.workload])
+    again = select(made.workload, budget=pcost(1), loss=loss)
+    np.testing.assert_array_equal(again.noise_variances, made.noise_variances)
+    with pytest.raises(ValueError, match="read-only"):
+        made.loss.weights[0] = 7
+
+
+def test_of_a_function_its_words_come_back_and_no_plan_can_be_made_with_them(tmp_path):
+    select(marginals(DOMAIN, order=1), budget=pcost(1), loss=cvxpy.max).save(tmp_path / "plan")
+    loss = load_plan(tmp_path / "plan").loss
+    assert loss.words == "convex loss, solver CLARABEL"
+    with pytest.raises(WorkloadError, match=r"does not tell its loss \(convex loss, solver CLARABEL\) in full"):
+        select(marginals(DOMAIN, order=1), budget=pcost(1), loss=loss)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        None,
+        "sum",
+        {},
+        {"kind": "sum"},
+        {"kind": "sum", "weights": None},
+        {"kind": "sum", "weights": "odd"},
+        {"kind": "max", "weights": []},
+        {"kind": "max", "weights": "cells", "level": 1},
+        {"kind": ["sum"]},
+        {"kind": "described", "words": 3},
+        {"kind": "described", "words": "x" * 1001},
+    ],
+    ids=str,
+)
+def test_losses_that_cannot_be_are_refused(loss):
+    header, arrays = plan_to_archive(small_plan())
+    with pytest.raises(FileFormatError, match="a plan's loss must be one of the kinds"):
+        plan_from_archive({**header, "loss": loss}, arrays)
+
+
+def test_weights_that_cannot_be_are_refused():
+    made = select(marginals(DOMAIN, order=1), budget=pcost(1), loss=MaxVariance([1, 2, 3]))
+    header, arrays = plan_to_archive(made)
+    name, weights = "loss/weights", arrays["loss/weights"]
+    for other in (weights[:2], -weights, weights * 0, weights * math.inf, weights * math.nan, weights.astype("<f4")):
+        with pytest.raises(FileFormatError, match="a plan's weights must be"):
+            plan_from_archive(header, {**arrays, name: other})
+    without = {key: array for key, array in arrays.items() if key != name}
+    for forged in ((header, without), ({**header, "loss": {"kind": "max", "weights": "cells"}}, arrays)):
+        with pytest.raises(FileFormatError, match="and no other arrays"):
+            plan_from_archive(*forged)
 
 
 def test_equal_plans_have_equal_files_and_hashes_and_others_do_not(tmp_path):

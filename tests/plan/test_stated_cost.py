@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import dense
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
+from residualplanner.losses import DescribedLoss
 from residualplanner.plan import Plan
 from residualplanner.privacy import Budget, pcost
 from residualplanner.strategy import subtraction_strategy
@@ -23,7 +24,7 @@ def plan_with(workload: Workload, noise: np.ndarray, budget: Budget) -> Plan:
         workload=workload,
         noise_variances=noise,
         budget=budget,
-        loss="by hand",
+        loss=DescribedLoss("by hand"),
         loss_value=0.0,
         gap=math.inf,
         status="by hand",

@@ -13,7 +13,7 @@ from benchmarks.published import DOMAINS, MAX_VARIANCE, RMSE, WORKLOADS
 from dense import Matrix, product
 from kinds import kinds_of
 from residualplanner.errors import ArgumentError, WorkloadError
-from residualplanner.optimize import svd_bound
+from residualplanner.losses import svd_bound
 from residualplanner.queries import Hierarchy, Identity, Prefix, Range
 from strategies import NAMES, cases
 

@@ -14,8 +14,7 @@ import dense
 from general_cases import general_cases
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError
-from residualplanner.losses import MaxVariance, Targets
-from residualplanner.optimize import svd_bound
+from residualplanner.losses import MaxVariance, Targets, svd_bound
 from residualplanner.plan import load_plan, plan_from_archive, plan_to_archive, select
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Prefix, Range
@@ -69,10 +68,10 @@ def least_cost(case: Case, margins: dict[dense.Members, float], level: float) ->
 
 
 @settings(max_examples=40, deadline=None)
-@given(problem=targeted(), level=st.sampled_from([0.5, 0.9, 0.95, 0.99]), others=st.sampled_from([0.01, 0.3]))
-def test_every_margin_is_met_one_exactly_and_at_the_least_cost(problem, level, others):
+@given(problem=targeted(), level=st.sampled_from([0.5, 0.9, 0.95, 0.99]), reserve=st.sampled_from([0.01, 0.3]))
+def test_every_margin_is_met_one_exactly_and_at_the_least_cost(problem, level, reserve):
     case, margins = problem
-    loss = Targets({names_of(members)[::-1]: margin for members, margin in margins.items()}, level, others)
+    loss = Targets({names_of(members)[::-1]: margin for members, margin in margins.items()}, level, reserve)
     plan = select(case.workload, loss=loss)
     found = margins_of(case, plan, margins, level)
     ratios = [found[members] / margins[members] for members in margins]
@@ -81,7 +80,7 @@ def test_every_margin_is_met_one_exactly_and_at_the_least_cost(problem, level, o
     assert plan.loss_value <= 1
     least = least_cost(case, margins, level)
     limited = {members for members in dense.closure(margins) if all(case.sizes[i] > 1 for i in members)}
-    share = 0.0 if limited == set(plan.closure) else others
+    share = 0.0 if limited == set(plan.closure) else reserve
     assert plan.pcost == pytest.approx(least / (1 - share), rel=2e-5)
     assert plan.pcost / (1 + plan.gap) <= least * (1 + 1e-5)
 
@@ -91,7 +90,7 @@ def test_every_margin_is_met_one_exactly_and_at_the_least_cost(problem, level, o
 def test_a_hundredth_less_budget_misses_a_target_and_says_so(problem, neighbors):
     case, margins = problem
     assume(neighbors == "add-remove" or any(case.sizes[i] > 1 for members in margins for i in members))
-    loss = Targets({names_of(members): margin for members, margin in margins.items()}, others=1e-9)
+    loss = Targets({names_of(members): margin for members, margin in margins.items()}, reserve=1e-9)
     plan = select(case.workload, loss=loss, neighbors=neighbors)
     assert plan.meets_targets
     assert plan.gap <= 1.1e-6
@@ -150,7 +149,7 @@ def test_targets_are_written_in_many_ways():
 
 
 def test_the_others_share_what_is_set_aside_and_get_the_best_of_it():
-    loss = Targets({("a",): 3}, others=0.2)
+    loss = Targets({("a",): 3}, reserve=0.2)
     plan = select(PAIRS, loss=loss)
     alone = select(Workload(ABC, [("a",)]), loss=Targets(3))
     assert plan.pcost == pytest.approx(alone.pcost / 0.8, rel=1e-9)
@@ -189,13 +188,13 @@ def test_at_most_is_the_largest_ratio():
 
 
 def test_the_error_table_holds_each_query_to_its_target():
-    plan = replace(select(PAIRS, budget=pcost(1)), targets=Targets({("a",): 1.0, ("b", "c"): 100.0}))
+    plan = replace(select(PAIRS, budget=pcost(1)), loss=Targets({("a",): 1.0, ("b", "c"): 100.0}))
     table = plan.errors(level=0.5).set_index("query")
     assert table["target"].dropna().to_dict() == {"a": 1.0, "b × c": 100.0}
     assert table["meets_target"].dropna().to_dict() == {"a": False, "b × c": True}
     assert (table["conf_level"] == 0.5).all()
     assert not plan.meets_targets
-    assert select(PAIRS, loss=Targets(5)).loss == "largest margin of error (0.95) relative to its target"
+    assert select(PAIRS, loss=Targets(5)).loss.words == "largest margin of error (0.95) relative to its target"
     plain = select(PAIRS, budget=pcost(1))
     assert not {"target", "meets_target"} & set(plain.errors())
     assert plain.meets_targets
@@ -206,7 +205,7 @@ def test_a_range_as_good_on_average_as_its_target_does_not_meet_it():
     workload = Workload(Domain({"a": 20}), [{"a": Range()}])
     plan = select(workload, budget=pcost(1), loss="max")
     margin = z(0.95) * float(plan.errors()["std_err"].iloc[0]) * 1.001
-    held = replace(plan, targets=Targets(margin))
+    held = replace(plan, loss=Targets(margin))
     assert held.errors()["moe"].iloc[0] < margin
     assert held.errors()["meets_target"].tolist() == [False]
 
@@ -251,10 +250,10 @@ def test_a_level_outside_zero_and_one_is_refused(level):
         Targets(5, level)
 
 
-@pytest.mark.parametrize("others", [0, 1, -0.1, math.nan, "0.1", None, True])
-def test_a_share_for_others_outside_zero_and_one_is_refused(others):
-    with pytest.raises(BudgetError, match="others must be a share of the cost between 0 and 1"):
-        Targets(5, others=others)
+@pytest.mark.parametrize("reserve", [0, 1, -0.1, math.nan, "0.1", None, True])
+def test_a_reserve_outside_zero_and_one_is_refused(reserve):
+    with pytest.raises(BudgetError, match="reserve must be a part of the cost between 0 and 1"):
+        Targets(5, reserve=reserve)
 
 
 def test_a_public_total_needs_no_target():
@@ -268,12 +267,12 @@ def test_no_bound_is_known_for_targets():
 
 
 def test_targets_come_back_from_a_file(tmp_path):
-    plan = select(PAIRS, loss=Targets({("a",): 3, ("b", "c"): 5.5}, level=0.9, others=0.1))
+    plan = select(PAIRS, loss=Targets({("a",): 3, ("b", "c"): 5.5}, level=0.9, reserve=0.1))
     plan.save(tmp_path / "plan")
     again = load_plan(tmp_path / "plan")
     require_equal(plan, again)
     assert again.targets.level == 0.9
-    assert again.targets.others == 0.1
+    assert again.targets.reserve == 0.1
     np.testing.assert_array_equal(again.targets.margins, plan.targets.margins)
     assert plan.errors().equals(again.errors())
     assert not again.targets.margins.flags.writeable
@@ -281,19 +280,19 @@ def test_targets_come_back_from_a_file(tmp_path):
 
 def test_forged_targets_are_refused():
     header, arrays = plan_to_archive(select(PAIRS, loss=Targets({("a",): 3})))
-    for name in ("level", "others"):
+    for name in ("level", "reserve"):
         for other in (None, 0, 1, -1.0, "x", True, [0.5], {}):
             with pytest.raises(FileFormatError, match="targets"):
-                plan_from_archive(placed(header, ("targets", name), other), arrays)
-        with pytest.raises(FileFormatError, match="must have a level and a share for others"):
-            plan_from_archive(removed(header, ("targets", name)), arrays)
-    margins = arrays["targets"]
+                plan_from_archive(placed(header, ("loss", name), other), arrays)
+        with pytest.raises(FileFormatError, match="a plan's loss must be one of the kinds"):
+            plan_from_archive(removed(header, ("loss", name)), arrays)
+    margins = arrays["loss/margins"]
     infinite = np.where(margins > 0, math.inf, 0)
     for other in (margins[:-1], -margins, margins * 0, infinite, margins.astype("<f4"), margins[:, None]):
-        with pytest.raises(FileFormatError, match="a plan's targets must be"):
-            plan_from_archive(header, {**arrays, "targets": other})
-    without = {name: array for name, array in arrays.items() if name != "targets"}
-    for forged in ((header, without), ({**header, "targets": None}, arrays)):
+        with pytest.raises(FileFormatError, match="a plan's margins must be"):
+            plan_from_archive(header, {**arrays, "loss/margins": other})
+    without = {name: array for name, array in arrays.items() if name != "loss/margins"}
+    for forged in ((header, without), ({**header, "loss": {"kind": "max", "weights": None}}, arrays)):
         with pytest.raises(FileFormatError, match="and no other arrays"):
             plan_from_archive(*forged)
 

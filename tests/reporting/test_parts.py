@@ -60,7 +60,7 @@ def test_weightings_are_left_out_where_they_cannot_be_planned():
         strategy=subtraction_strategy(workload),
         noise_variances=plan.noise_variances,
         budget=plan.budget,
-        loss="other",
+        loss=rp.losses.DescribedLoss("other"),
         loss_value=1.0,
         gap=float("inf"),
         status="given",
@@ -84,7 +84,7 @@ def with_targets():
     domain = rp.Domain({"age": 10, "sex": 2, "region": 30})
     targets = rp.Targets({("age",): 4.0, ("sex",): 1000.0}, level=0.9)
     workload = rp.Workload(domain, [("age",), ("sex",), ("region",)])
-    return replace(rp.select(workload, budget=rp.zcdp("0.01")), targets=targets)
+    return replace(rp.select(workload, budget=rp.zcdp("0.01")), loss=targets)
 
 
 def test_targets_are_told_where_there_are_some(with_targets, tmp_path):

@@ -12,6 +12,7 @@ from scipy import sparse
 import dense
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
+from residualplanner.losses import MaxVariance, SumOfVariances
 from residualplanner.optimize import NoiseChoice, minimize_maximum_variance
 from residualplanner.plan import select
 from residualplanner.privacy import pcost as budget_of
@@ -321,3 +322,22 @@ def test_a_search_begun_with_the_weights_of_the_last_one_begins_with_its_bound()
     again = minimize_maximum_variance(p, M, pcost=1.0, gap=1e-9, start=first.weights, steps=1)
     assert first.bound * (1 - 1e-12) <= again.bound <= first.loss
     assert minimize_maximum_variance(p, M, pcost=1.0, gap=1e-9, steps=1).bound < first.bound * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("notion", ["add-remove", "replace"])
+@pytest.mark.parametrize("weights", [[1e300] * 4, [1e-300] * 4, [1, 1e300, 1, 1]], ids=str)
+def test_weights_near_the_ends_of_floating_point_scale_the_loss_and_nothing_else(weights, notion):
+    workload = marginals(Domain({"a": 3, "b": 2}), up_to=2)
+    plan = select(workload, budget=budget_of(1), loss=MaxVariance(weights), neighbors=notion)
+    assert plan.loss_value == pytest.approx((np.array(weights) * plan.max_variances).max(), rel=1e-9)
+    assert plan.gap <= 1e-6
+    if len(set(weights)) == 1:
+        even = select(workload, budget=budget_of(1), loss="max", neighbors=notion)
+        np.testing.assert_allclose(plan.noise_variances, even.noise_variances, rtol=1e-6)
+
+
+def test_a_loss_too_large_for_a_float_is_refused():
+    workload = marginals(Domain({"a": 3, "b": 2}), up_to=2)
+    for loss in (MaxVariance([1e308] * 4), SumOfVariances([1e308] * 4)):
+        with pytest.raises(BudgetError, match="the loss is too large for a float; divide all weights"):
+            select(workload, budget=budget_of(1), loss=loss)

@@ -61,11 +61,10 @@ def say_plan(plan: Plan, output: Output) -> None:
     if plan.targets is not None:
         output.fact("Targets", targets_text(plan))
     loss_value, gap = number_text(plan.loss_value), optimality_text(plan.gap, plan.basis_summary)
-    unit = " counts squared" if plan.targets is None else ""
     output.fact(
         "Minimized",
-        f"{plan.loss}: {loss_value}{unit} ({plan.status}); {gap}",
-        loss=plan.loss,
+        f"{plan.loss.words}: {loss_value}{plan.loss.unit} ({plan.status}); {gap}",
+        loss=plan.loss.words,
         loss_value=plan.loss_value,
         gap=plan.gap,
     )
@@ -169,10 +168,13 @@ def by_set_hint(plan: Plan) -> list[str]:
         >>> by_set_hint(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
         ['age: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer']
     """
-    is_for_it = (
-        not plan.strategy.varying.any() and plan.neighbors.notion == "add-remove" and plan.loss.startswith("sum")
-    )
-    if not is_for_it or "optimal" not in plan.basis_summary or len(plan.closure.blocks) <= 2:
+    is_for_it = plan.loss.allows_bases_by_set and not plan.neighbors.has_public_total
+    if (
+        plan.strategy.varying.any()
+        or not is_for_it
+        or "optimal" not in plan.basis_summary
+        or len(plan.closure.blocks) <= 2
+    ):
         return []
     in_pairs = np.unique(plan.closure.blocks[2])
     several = [plan.domain.names[i] for i in in_pairs.tolist() if plan.workload.asked[i].sum() > 1]

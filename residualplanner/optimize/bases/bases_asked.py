@@ -15,7 +15,6 @@ from residualplanner._words import suggestion
 from residualplanner.bases import Basis, integer_basis, integer_twin, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.losses import LossObject, MaxVariance, Targets
 from residualplanner.optimize.bases.asked_forms import asked_forms
 from residualplanner.optimize.bases.basis_choice import choose_bases
 from residualplanner.optimize.bases.joint_choice import choose_bases_for_maximum
@@ -28,8 +27,8 @@ BY_SET = "optimal_by_set"
 _WORDS = ("optimal", BY_SET, "orthogonal")
 
 
-def bases_for(workload: Workload, importance: FloatArray, bases: Bases, loss: LossObject) -> tuple[Basis, ...]:
-    """The basis of every attribute, (d,): those that are given, and the best ones for the loss elsewhere.
+def bases_for(workload: Workload, importance: FloatArray, bases: Bases, *, for_maximum: bool) -> tuple[Basis, ...]:
+    """The basis of every attribute, (d,): those that are given, and the best ones elsewhere.
 
     Where bases by set are asked for, these are what the search for them starts from.
 
@@ -37,7 +36,7 @@ def bases_for(workload: Workload, importance: FloatArray, bases: Bases, loss: Lo
         workload: the queries.
         importance (q,): how much the variance of each query counts.
         bases: what the caller said.
-        loss: what is to be small; "optimal" bases are for the sum of average variances, or for the largest cell.
+        for_maximum: whether "optimal" bases are for the largest cell variance, not for the sum of average variances.
 
     Raises:
         DomainError: a name is not in the domain.
@@ -50,7 +49,7 @@ def bases_for(workload: Workload, importance: FloatArray, bases: Bases, loss: Lo
         found = tuple(subtraction_basis(size) for size in sizes)
     elif asked == "orthogonal":
         found = choose_bases(workload, importance, "orthogonal")
-    elif isinstance(loss, MaxVariance | Targets):
+    elif for_maximum:
         found = choose_bases_for_maximum(workload, importance)
     else:
         found = choose_bases(workload, importance, "optimal")

@@ -92,15 +92,15 @@ class _Search:
     def __init__(self, workload: Workload, importance: FloatArray, asked: dict[int, AskedForms]) -> None:
         self.workload = workload
         orbits = workload_orbits(workload, asked_alike(workload), importance)
-        count = np.ones(len(workload)) if orbits is None else np.bincount(orbits.representative, orbits.query_size)
-        self.member = np.arange(len(workload.closure)) if orbits is None else orbits.member
-        self.share = _shares(workload, asked, None if orbits is None else orbits.member)
+        count = np.bincount(orbits.representative, orbits.query_size)
+        self.member = orbits.member
+        self.share = _shares(workload, asked, orbits.member)
         self.forms = [asked[int(np.flatnonzero(self.share == share)[0])] for share in range(self.share.max() + 1)]
         self.found = [orthogonal_start(forms) for forms in self.forms]
         numbers = subtraction_numbers(workload.domain.sizes)
         pcost = workload.closure.products(np.where(self.share < 0, numbers.pcost, 1.0))
         self.pcost = np.bincount(self.member, weights=pcost)
-        chosen = np.arange(len(workload)) if orbits is None else orbits.representative
+        chosen = orbits.representative
         self.axes, axis_of = self._axes(chosen)
         widths = np.array([axis.width.size for axis in self.axes])
         self.groups = list(cell_groups(workload, chosen, axis_of, widths, numbers, self.member, importance))
@@ -244,13 +244,10 @@ def _weight_count(workload: Workload, rows: FloatArray) -> float:
     return sum(float(rows[block.attributes, block.kinds].prod(axis=1).sum()) for block in workload.blocks)
 
 
-def _shares(workload: Workload, asked: dict[int, AskedForms], member: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def _shares(workload: Workload, asked: dict[int, AskedForms], member: NDArray[np.int64]) -> NDArray[np.int64]:
     """Which attributes share a basis, numbered, and -1 for those without one of their own, (d,)."""
     share = np.full(len(workload.domain), -1, dtype=np.int64)
     own = np.array(sorted(asked))
-    if member is None:
-        share[own] = np.arange(len(own))
-    else:
-        singles = workload.closure.positions_of(own[:, None].astype(np.int32))
-        share[own] = np.unique(member[singles], return_inverse=True)[1]
+    singles = workload.closure.positions_of(own[:, None].astype(np.int32))
+    share[own] = np.unique(member[singles], return_inverse=True)[1]
     return share

@@ -9,7 +9,7 @@ each with its kind, are the query's pattern, and give a product of heads.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -18,32 +18,46 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
-from residualplanner.workload import Workload, row_numbers, subset_products
+from residualplanner.workload import QueryRun, Workload, row_numbers, subset_products
 
 #: Attributes, each with its kind, by their numbers.
 Pattern = tuple[tuple[int, int], ...]
 _CHUNK = 2**18
 
 
-def coefficient_pieces(
-    workload: Workload, corner: FloatArray, has_tail: NDArray[np.bool_]
-) -> Iterator[tuple[slice, NDArray[np.int64], FloatArray]]:
-    """For runs of queries: which they are, the sets B within each, and the numbers they give, both (m, 2**k).
+def block_table(
+    workload: Workload,
+    weights: FloatArray,
+    corner: FloatArray,
+    has_tail: NDArray[np.bool_],
+    columns: Iterable[NDArray[np.int64]],
+    count: int,
+) -> sparse.csr_array:
+    """The coefficient of each of ``count`` columns in each block, (closure, columns).
 
     Args:
         workload: the queries.
+        weights (q,): of the queries.
         corner (d, kinds): the factor of an attribute that is not in B.
         has_tail (d,): which attributes may be in B.
+        columns: for each run of queries the column that each query counts for, (m, 1), or each with each B, (m, 2**k).
+        count: how many columns there are.
     """
-    start = 0
-    for order, block in enumerate(workload.blocks):
-        step = max(1, _CHUNK >> order)
-        for first in range(0, len(block), step):
-            attributes, kinds = block.attributes[first : first + step], block.kinds[first : first + step]
-            coefficients = subset_products(corner[attributes, kinds], has_tail[attributes])
-            queries = slice(start + first, start + first + len(attributes))
-            yield queries, workload.closure.subset_positions(attributes), coefficients
-        start += len(block)
+    places, entries = [], []
+    for run, column in zip(runs_of(workload), columns, strict=True):
+        coefficients = subset_products(corner[run.attributes, run.kinds], has_tail[run.attributes])
+        taken = coefficients * weights[run.numbers, None]
+        kept = taken > 0
+        row = workload.closure.subset_positions(run.attributes)[kept]
+        places.append(np.stack([row, np.broadcast_to(column, taken.shape)[kept]]))
+        entries.append(taken[kept])
+    where = tuple(np.concatenate(places, axis=1))
+    return sparse.csr_array(sparse.coo_array((np.concatenate(entries), where), shape=(len(workload.closure), count)))
+
+
+def runs_of(workload: Workload) -> Iterator[QueryRun]:
+    """The runs of queries that are worked on at a time."""
+    return workload.runs(_CHUNK)
 
 
 def pattern_table(
@@ -58,30 +72,18 @@ def pattern_table(
     Args:
         workload: the queries.
         weights (q,): of the queries.
-        corner (d, kinds): as in `coefficient_pieces`.
+        corner (d, kinds): as in `block_table`.
         has_tail (d,): as there.
         has_head (d,): which attributes, present or not in a query, have heads that are more than a corner.
     """
     kinds = len(workload.kinds)
     number: dict[tuple[int, ...], int] = {(): 0}
-    rows, columns, entries = [], [], []
-    attributes_of = {order: block for order, block in enumerate(workload.blocks) if len(block)}
-    ends = np.cumsum([len(block) for block in workload.blocks])
-    for queries, positions, coefficients in coefficient_pieces(workload, corner, has_tail):
-        order = int(np.searchsorted(ends, queries.start, side="right"))
-        block, start = attributes_of[order], int(ends[order]) - len(attributes_of[order])
-        part = slice(queries.start - start, queries.stop - start)
-        codes = np.where(has_head[block.attributes[part]], block.attributes[part] * kinds + block.kinds[part], -1)
-        column = _numbered(codes, number)
-        taken = coefficients * weights[queries, None]
-        kept = taken > 0
-        rows.append(positions[kept])
-        columns.append(column[kept])
-        entries.append(taken[kept])
+    columns = [
+        _numbered(np.where(has_head[run.attributes], run.attributes * kinds + run.kinds, -1), number)
+        for run in runs_of(workload)
+    ]
     patterns = [tuple(divmod(code, kinds) for code in codes) for codes in number]
-    shape = (len(workload.closure), len(patterns))
-    where = np.concatenate(rows), np.concatenate(columns)
-    return sparse.csr_array(sparse.coo_array((np.concatenate(entries), where), shape=shape)), patterns
+    return block_table(workload, weights, corner, has_tail, columns, len(patterns)), patterns
 
 
 def _numbered(codes: NDArray[np.int64], number: dict[tuple[int, ...], int]) -> NDArray[np.int64]:

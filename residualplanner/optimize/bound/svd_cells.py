@@ -1,6 +1,6 @@
 """Weights on all cells of one query, and what follows from them in residual coordinates: arrays in, arrays out.
 
-Reads: kinds of query.  Gives: CellRows.
+Reads: kinds of query.  Gives: QueryRows.
 Source: spec eqs. (17) and (33).
 """
 
@@ -20,7 +20,7 @@ _CHUNK = 2**22
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class CellRows:
+class QueryRows:
     """Queries that are alike: their cells' weights are one array, with an axis for each attribute with rows of its own.
 
     Attributes:

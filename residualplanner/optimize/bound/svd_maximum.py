@@ -19,8 +19,8 @@ from scipy import linalg, sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
-from residualplanner.optimize.bound.svd_blocks import Pattern, coefficient_pieces, coordinates, distinct_rows
-from residualplanner.optimize.bound.svd_cells import CellRows
+from residualplanner.optimize.bound.svd_blocks import Pattern, block_table, coordinates, distinct_rows, runs_of
+from residualplanner.optimize.bound.svd_cells import QueryRows
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload, workload_orbits
 
@@ -35,14 +35,15 @@ _LARGEST_BOOST = 1e3
 
 
 def greatest_bound(workload: Workload, importance: FloatArray) -> float:
-    """The greatest bound for a sum of cell variances whose weights, over ``importance`` (q,) > 0, have sum 1.
+    """The greatest bound for a sum of cell variances whose weights, over the ``importance`` (q,), have sum 1.
 
     Raises:
         WorkloadError: matrices or weights are too large.
 
     Source: spec eqs. (17) and (33).
     """
-    return _Search.of(workload, importance).run()
+    matters = np.flatnonzero(importance > 0)
+    return _Search.of(workload.take(matters), importance[matters]).run()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -89,7 +90,7 @@ class _Search:
         blocks: all others.
     """
 
-    groups: list[CellRows]
+    groups: list[QueryRows]
     flat: NDArray[np.int64]
     table: sparse.csr_array
     count: FloatArray
@@ -101,12 +102,11 @@ class _Search:
         single = _asked_single_values(workload)
         sizes = np.array(workload.domain.sizes, dtype=np.float64)
         orbits = workload_orbits(workload, np.where(single, sizes, -1 - np.arange(len(sizes))), importance)
-        group_of = np.arange(len(workload)) if orbits is None else orbits.query
-        number = np.unique(group_of, return_index=True)[1]
-        patterns = _patterns(workload, number, single)
-        groups = _groups(workload, patterns, np.bincount(group_of))
+        patterns = _patterns(workload, orbits.representative, single)
+        groups = _groups(workload, patterns, orbits.query_size)
         corner = np.where(single, 1 / sizes**2, 1.0)[:, None] * np.ones(len(workload.kinds))
-        table = _table(workload, importance, corner, single & (sizes > 1), group_of)
+        group_of = (orbits.query[run.numbers, None] for run in runs_of(workload))
+        table = block_table(workload, importance, corner, single & (sizes > 1), group_of, len(groups))
         count = workload.closure.products(np.where(single, (sizes - 1) / sizes, 0.0))
         has_axes = np.array([bool(group.kinds) for group in groups])
         in_block = (table @ has_axes.astype(np.float64)) > 0
@@ -195,12 +195,12 @@ def _patterns(workload: Workload, numbers: NDArray[np.int64], single: NDArray[np
     return patterns
 
 
-def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64]) -> list[CellRows]:
+def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64]) -> list[QueryRows]:
     groups = []
     for pattern, count in zip(patterns, counts.tolist(), strict=True):
         kinds = tuple(workload.kinds[code] for _, code in pattern)
         groups.append(
-            CellRows(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count))
+            QueryRows(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count))
         )
     weights = sum(math.prod(group.shape) for group in groups)
     if weights > WEIGHTS:
@@ -209,21 +209,3 @@ def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int6
             f"computed up to {WEIGHTS:,}: use coarser values, leave queries out, or take the bound on the sum"
         )
     return groups
-
-
-def _table(
-    workload: Workload,
-    importance: FloatArray,
-    corner: FloatArray,
-    has_tail: NDArray[np.bool_],
-    group_of: NDArray[np.int64],
-) -> sparse.csr_array:
-    """The coefficient of each group in each block, (closure, groups)."""
-    shape = (len(workload.closure), int(group_of.max()) + 1)
-    table = sparse.csr_array(shape)
-    for queries, positions, coefficients in coefficient_pieces(workload, corner, has_tail):
-        taken = coefficients * importance[queries, None]
-        column = np.broadcast_to(group_of[queries, None], taken.shape)
-        kept = taken > 0
-        table = table + sparse.csr_array(sparse.coo_array((taken[kept], (positions[kept], column[kept])), shape=shape))
-    return table

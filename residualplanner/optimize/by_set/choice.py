@@ -107,7 +107,7 @@ def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> ChoiceBy
     noise = np.ldexp(1 / precision, exponents[problem.cost_class])
     by_set = _bases_by_set(family, whole, numbers, found, precision * problem.factor)
     choice = ChoiceBySet(by_set, NoiseChoice(noise, float((variances / precision).sum()), found.bound, _STATUS))
-    by_set, costing = spending(choice, 1.0, neighbors)
+    by_set, costing = _of_cost_one(choice, neighbors)
     loss = choice.noise.loss * float(costing[0] / noise[0])
     bound = min(found.bound * neighbors.cost_factor, loss)
     return ChoiceBySet(by_set, NoiseChoice(costing, loss, bound, _STATUS))
@@ -153,13 +153,13 @@ def _messages(found: TableChoice, number: int, family: Family, numbers: Numbers,
     }
 
 
-def spending(choice: ChoiceBySet, spent: float, neighbors: Neighbors) -> tuple[Strategy, FloatArray]:
-    """Bases and noise (m,) that cost ``spent`` at most, exactly, and hardly less."""
-    factor = spent / cost_upper_bound(choice.strategy, choice.noise.noise_variance, neighbors)
+def _of_cost_one(choice: ChoiceBySet, neighbors: Neighbors) -> tuple[Strategy, FloatArray]:
+    """Bases and noise (m,) that cost 1 at most, exactly, and hardly less."""
+    factor = 1 / cost_upper_bound(choice.strategy, choice.noise.noise_variance, neighbors)
     with np.errstate(over="ignore", under="ignore"):
         bases, noise = choice.strategy.scaled(factor), choice.noise.noise_variance / factor
         for _ in range(_ROUNDINGS):
-            excess = cost_upper_bound(bases, noise, neighbors) / spent - 1
+            excess = cost_upper_bound(bases, noise, neighbors) - 1
             if excess <= 0:
                 break
             noise = noise * (1 + max(2 * excess, _ULP))

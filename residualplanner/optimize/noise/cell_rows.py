@@ -16,7 +16,7 @@ from scipy import sparse
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.minimax_noise import MinimaxProblem, least_maximum_row
-from residualplanner.strategy import FOR_THE_BOUND, AnswerShares, Strategy, VaryingTables, hull_answers, largest_cells
+from residualplanner.strategy import AnswerShares, Strategy, VaryingTables, hull_answers, largest_cells
 from residualplanner.workload import Workload, subset_products
 
 #: Up to this many entries, all combinations of hull answers are rows from the start.
@@ -73,13 +73,14 @@ class CellRows:
         """The rows (r, classes) of some cells: ``query`` (r,) ascending, and the ``place`` (r,) among its cells."""
         ends = np.searchsorted(query, np.cumsum([0, *map(len, self.queries.blocks)]))
         columns, entries, lengths, start = [], [], [], 0
+        closure = self.tables.strategy.closure
         for order, block in enumerate(self.queries.blocks):
             part = slice(ends[order], ends[order + 1])
             chosen = block.part(query[part] - start)
             answer = _digits(place[part], self.shares.counts(chosen))
             present, absent = self.shares.at(chosen, answer)
             taken = subset_products(absent, present) * self.importance[query[part], None]
-            columns.append(problem.member[problem.closure.subset_positions(chosen.attributes)].ravel())
+            columns.append(problem.orbits.member[closure.subset_positions(chosen.attributes)].ravel())
             entries.append(taken.ravel())
             lengths.append(np.full(len(taken), 1 << order))
             start += len(block)
@@ -118,7 +119,7 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         whole = replace(choice, loss=float(value.max()))
         best = replace(min(whole, best or whole, key=lambda found: found.loss), bound=bound)
         if best.gap <= gap:
-            return replace(best, status=_status("certified", choice))
+            return replace(best, status=f"certified{average.costs.remark}")
         above = np.flatnonzero(value > choice.loss * (1 + _ROUNDING))
         is_slow = choice.gap > inner
         if is_slow or (not len(above) and inner <= gap / 4):
@@ -126,7 +127,7 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         query, place, start = _joined((query, place), _ended(choice)[: len(query)], (above, worst[above]))
         inner = max(gap / 4, min(inner, (whole.loss / choice.loss - 1)) / 4)
     assert best is not None
-    return replace(best, status=_status(f"stopped with {len(query):,} cells", choice))
+    return replace(best, status=f"stopped with {len(query):,} cells{average.costs.remark}")
 
 
 def _relaxed(average: MinimaxProblem, matrix: sparse.csr_array, start: FloatArray) -> MinimaxProblem:
@@ -145,10 +146,6 @@ def _ended(choice: NoiseChoice) -> FloatArray:
     """The weights of the rows where the search ended, none so small that the next one could not raise it."""
     assert choice.weights is not None
     return np.maximum(choice.weights, _LEAST_WEIGHT / len(choice.weights))
-
-
-def _status(words: str, choice: NoiseChoice) -> str:
-    return f"{words} {FOR_THE_BOUND}" if choice.status.endswith(FOR_THE_BOUND) else words
 
 
 def _joined(

@@ -16,6 +16,7 @@ exponent 2 is Newton's step for it; queries that end without weight are driven o
 lowers g is taken back and repeated with exponent 2 for all.  Where that is slow, the end is left to Newton steps.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,8 @@ from residualplanner.optimize.noise.interior import interior_weights
 _GROWTH = 1.3
 _LARGEST_BOOST = 1e3
 _LEAST_WEIGHT = 1e-280
+#: A sum of weighted variances that is smaller than this is taken for it: its noise is finite.
+_LEAST = 1e-300
 #: After this many steps Newton steps are tried: rows that share all their noise trade weights slowly.
 _PATIENCE = 100
 #: Up to this many base mechanisms Newton steps are cheap.
@@ -75,7 +78,7 @@ def minimize_maximum_variance(
     """
     pcost, gap = require_positive("pcost", pcost), require_positive("gap", gap)
     matrix = sparse.csr_array(variance_coefficient)
-    problem = _problem(pcost_coefficient, matrix)
+    problem, scale = _problem(pcost_coefficient, matrix)
     here = problem.at(_start(start, matrix.shape[0]), _start(None, len(problem.cost_rows)))
     found, query_boost, cost_boost = _Found(here, here), 1.0, 1.0
     for step in range(steps):
@@ -90,7 +93,7 @@ def minimize_maximum_variance(
     best, bound = found.best, found.bounding.value
     status = "certified" if found.is_within(gap) else f"stopped after {steps} steps"
     noise_variance, weights = frozen(best.noise_variance / pcost), frozen(found.bounding.query_weights)
-    return NoiseChoice(noise_variance, best.maximum / pcost, bound / pcost, status, weights)
+    return NoiseChoice(noise_variance, best.maximum / pcost * scale, bound / pcost * scale, status, weights)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -136,7 +139,7 @@ class _Problem:
 
     def at(self, query_weights: FloatArray, cost_weights: FloatArray) -> _Point:
         """Evaluate both sides of the certificate, spec eqs. (16) and (17)."""
-        p, v = cost_weights @ self.cost_rows, self.variance_columns @ query_weights
+        p, v = cost_weights @ self.cost_rows, np.maximum(self.variance_columns @ query_weights, _LEAST)
         root_sum = float(np.sqrt(p * v).sum())
         noise_variance = np.sqrt(p / v)
         variance_ratio = (self.variance_rows @ noise_variance) / root_sum
@@ -180,7 +183,8 @@ def _reweighted(weights: FloatArray, ratio: FloatArray, exponent: FloatArray | f
     return moved
 
 
-def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> _Problem:
+def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_Problem, float]:
+    """The problem, with variances near the ends of floating point divided by a power of 16; and that power."""
     p = np.array(pcost_coefficient, dtype=np.float64)
     p = frozen_float_array("pcost_coefficient", np.atleast_2d(p) if p.ndim < 2 else p, ndim=2)
     if matrix.ndim != 2 or matrix.shape[1] != p.shape[1] or not matrix.shape[0]:
@@ -189,10 +193,11 @@ def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> _Problem
         raise ValueError("pcost_coefficient must be positive")
     if not (np.isfinite(matrix.data) & (matrix.data >= 0)).all():
         raise ValueError("variance_coefficient must be at least 0 and finite in every entry")
-    columns = matrix.T
-    if not (columns @ np.ones(matrix.shape[0]) > 0).all():
+    if not (matrix.T @ np.ones(matrix.shape[0]) > 0).all():
         raise ValueError("every base mechanism must matter to some query: a column of variance_coefficient is 0")
-    return _Problem(p, matrix, columns)
+    exponent = 192 * round(math.frexp(float(matrix.data.max()))[1] / 256)
+    scaled = matrix * math.ldexp(1.0, -exponent) if exponent else matrix
+    return _Problem(p, scaled, scaled.T), math.ldexp(1.0, exponent)
 
 
 def _start(start: ArrayLike | None, count: int) -> FloatArray:

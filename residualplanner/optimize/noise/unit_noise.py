@@ -1,28 +1,87 @@
 """The best noise at privacy cost 1 for losses that are proportional to it, so that one answer serves every budget.
 
-Reads: a workload, the bases of its attributes, the importance of its queries, neighbors.  Gives: NoiseChoice.
+Reads: a workload, bases, the importance of the queries, neighbors.  Gives: NoiseProblem; NoiseChoice.
 Source: spec eqs. (14) to (17) and (37).
 """
+
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, IntArray, frozen, require_positive
 from residualplanner.bases import Basis, ResidualNumbers
-from residualplanner.errors import WorkloadError
+from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.optimize.noise.cell_rows import CellRows, least_maximum_cell
 from residualplanner.optimize.noise.choice import NoiseChoice
-from residualplanner.optimize.noise.minimax_noise import MinimaxProblem, indicator, least_maximum_row
+from residualplanner.optimize.noise.minimax_noise import MinimaxProblem, least_maximum_row
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.privacy import Neighbors
-from residualplanner.strategy import constant_strategy, has_equal_cells, variance_matrix, variance_weights
+from residualplanner.strategy import (
+    Strategy,
+    UnitCosts,
+    constant_strategy,
+    cost_upper_bound,
+    has_equal_cells,
+    unit_costs,
+    variance_matrix,
+    variance_weights,
+    workload_numbers,
+)
 from residualplanner.workload import Workload, workload_orbits
 
 
-def least_sum(
-    workload: Workload, numbers: ResidualNumbers, importance: FloatArray, neighbors: Neighbors, *, gap: float
-) -> NoiseChoice:
-    """The least sum of average cell variances weighted by ``importance`` (q,), at privacy cost 1.
+@dataclass(frozen=True, eq=False)
+class NoiseProblem:
+    """What noise is chosen for: queries, one basis an attribute, and who must not be told apart.
+
+    Attributes:
+        workload: the queries.
+        bases (d,): of the attributes.
+        importance (q,): how much each query's variance counts.
+        neighbors: which data sets are neighbors.
+        gap: how close to the optimum is close enough, as a fraction.
+        numbers: of the attributes with these bases.
+
+    Raises:
+        BudgetError: ``gap`` is not a positive finite number.
+        WorkloadError: a basis cannot answer a kind of query that is asked of its attribute, or has so large entries
+            that the costs of sets are no floats.
+    """
+
+    workload: Workload
+    bases: tuple[Basis, ...]
+    importance: FloatArray
+    neighbors: Neighbors
+    gap: float
+    numbers: ResidualNumbers
+
+    @classmethod
+    def of(
+        cls, workload: Workload, bases: tuple[Basis, ...], importance: FloatArray, neighbors: Neighbors, gap: float
+    ) -> "NoiseProblem":
+        """The problem, checked."""
+        numbers = workload_numbers(workload, bases)
+        with np.errstate(over="ignore"):
+            costs = workload.closure.products(numbers.pcost)
+        if not np.isfinite(costs).all():
+            raise WorkloadError("the bases have entries too large for queries of so many attributes; divide them")
+        return cls(workload, bases, importance, neighbors, require_positive("gap", gap), numbers)
+
+    @cached_property
+    def costs(self) -> UnitCosts:
+        """What every set costs at unit noise."""
+        return unit_costs(self.workload.closure, self.numbers, self.neighbors)
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """What is measured."""
+        return constant_strategy(self.workload.closure, self.bases)
+
+
+def least_sum(problem: NoiseProblem) -> NoiseChoice:
+    """The least sum of average cell variances weighted by their queries' importance, at privacy cost 1.
 
     It is a closed form, or where records are replaced a search like that of `least_maximum`, over one row.
 
@@ -31,29 +90,18 @@ def least_sum(
 
     Source: spec eq. (14); for "replace" eq. (37).
     """
-    weights = variance_weights(workload, numbers, importance)
+    workload, costs = problem.workload, problem.costs
+    weights = variance_weights(workload, problem.numbers, problem.importance)
     require_limited(workload, weights)
-    if neighbors.notion == "add-remove":
-        cost = workload.closure.products(numbers.pcost) * neighbors.cost_factor
-        return minimize_weighted_variance(cost, weights, pcost=1.0)
-    orbits = workload_orbits(workload, numbers.code, importance)
-    row, member = sparse.csr_array(weights[None, :]), np.arange(len(weights))
-    if orbits is not None:
-        row, member = row @ indicator(orbits.member), orbits.member
-    problem = MinimaxProblem(workload.closure, numbers, neighbors, row, np.ones(1), member)
-    return least_maximum_row(problem, gap)
+    if costs.is_sum and (costs.largest > 0).all():
+        return minimize_weighted_variance(costs.rows(costs.every)[0], weights, pcost=1.0)
+    orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
+    row = orbits.sum_sets(sparse.csr_array(weights[None, :]))
+    return least_maximum_row(MinimaxProblem(costs, row, np.ones(1), orbits), problem.gap)
 
 
-def least_maximum(
-    workload: Workload,
-    bases: tuple[Basis, ...],
-    numbers: ResidualNumbers,
-    importance: FloatArray,
-    neighbors: Neighbors,
-    *,
-    gap: float,
-) -> NoiseChoice:
-    """The least maximum of cell variances times the ``importance`` (q,) of their query, at privacy cost 1.
+def least_maximum(problem: NoiseProblem) -> NoiseChoice:
+    """The least maximum of cell variances times the importance of their query, at privacy cost 1.
 
     Noise that is the same on each orbit of sets suffices, by convexity, where the workload is symmetric; one query of
     each orbit stands for all.
@@ -63,23 +111,53 @@ def least_maximum(
 
     Source: spec eqs. (15) to (17) and (23); for "replace" eq. (37).
     """
-    orbits = workload_orbits(workload, numbers.code, importance)
-    closure = workload.closure
-    # Ascending, as the queries that are taken come in the workload's order.
-    chosen = np.arange(len(workload)) if orbits is None else np.sort(orbits.representative)
-    queries = workload if orbits is None else workload.take(chosen)
-    size = np.ones(len(chosen)) if orbits is None else orbits.query_size[orbits.query[chosen]].astype(np.float64)
-    member = np.arange(len(closure)) if orbits is None else orbits.member
-    matrix = variance_matrix(queries, closure, numbers)
-    matrix.data *= np.repeat(importance[chosen], np.diff(matrix.indptr))
-    if orbits is not None:
-        matrix = matrix @ indicator(member)
-    require_limited(workload, (matrix.T @ np.ones(len(chosen)))[member])
-    average = MinimaxProblem(closure, numbers, neighbors, matrix, size, member)
-    strategy = constant_strategy(closure, bases)
-    if has_equal_cells(queries, strategy):
-        return least_maximum_row(average, gap)
-    return least_maximum_cell(average, CellRows.of(queries, strategy, importance[chosen]), gap)
+    workload, closure = problem.workload, problem.workload.closure
+    orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
+    chosen = np.sort(orbits.representative)  # as the queries come in the workload's order
+    queries, importance = workload.take(chosen), problem.importance[chosen]
+    size = orbits.query_size[orbits.query[chosen]].astype(np.float64)
+    matrix = variance_matrix(queries, closure, problem.numbers)
+    matrix.data *= np.repeat(importance, np.diff(matrix.indptr))
+    matrix = orbits.sum_sets(matrix)
+    require_limited(workload, (matrix.T @ np.ones(len(chosen)))[orbits.member])
+    average = MinimaxProblem(problem.costs, matrix, size, orbits)
+    if has_equal_cells(queries, problem.strategy):
+        return least_maximum_row(average, problem.gap)
+    return least_maximum_cell(average, CellRows.of(queries, problem.strategy, importance), problem.gap)
+
+
+def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice:
+    """The least maximum of cell variances times importance, at privacy cost 1, with finite noise for all sets.
+
+    The queries of importance 0 take no part in the maximum.  Sets that only they need get the part ``reserve`` of the
+    cost, divided for the least sum of the average variances of these queries.  The bound is for noise that leaves those
+    sets out, so that the gap includes the reserve.
+
+    Raises:
+        BudgetError: records are replaced, and the only query with a target is their number, which is public.
+
+    Source: spec eqs. (14), (15) and (23); for "replace" eq. (37).
+    """
+    importance, closure = problem.importance, problem.workload.closure
+    limited = np.flatnonzero(importance > 0)
+    part = replace(problem, workload=problem.workload.take(limited), importance=importance[limited])
+    if not (part.costs.largest > 0).any():
+        raise BudgetError("when records are replaced their number is public: it needs no target; name another table")
+    choice = least_maximum(part)
+    own: IntArray = np.concatenate([closure.positions_of(block) for block in part.workload.closure.blocks])
+    free = np.ones(len(closure), dtype=np.bool_)
+    free[own] = False
+    noise_variance = np.empty(len(closure))
+    noise_variance[own] = choice.noise_variance
+    if not free.any():
+        return replace(choice, noise_variance=frozen(noise_variance))
+    weights = variance_weights(problem.workload, problem.numbers, (importance == 0).astype(np.float64))
+    costs, spent = problem.costs.largest[free] * problem.costs.factor, reserve / (1 - reserve)
+    noise_variance[free] = minimize_weighted_variance(costs, weights[free], pcost=spent).noise_variance
+    # Measured together they may cost a little less than apart, or, where a safe bound is needed, more.
+    cost = cost_upper_bound(problem.strategy, noise_variance, problem.neighbors)
+    status = f"{choice.status}, {reserve:.2g} of the cost for tables without a target"
+    return replace(choice, noise_variance=frozen(noise_variance * cost), loss=choice.loss * cost, status=status)
 
 
 def require_limited(workload: Workload, weights: FloatArray) -> None:

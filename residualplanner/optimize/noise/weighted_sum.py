@@ -45,5 +45,5 @@ def minimize_weighted_variance(
         raise ValueError("pcost_coefficient and variance_weight must be positive in every entry")
 
     root_sum = float(np.sqrt(v * p).sum())
-    loss = root_sum**2 / pcost
+    loss = root_sum * root_sum / pcost
     return NoiseChoice(frozen(np.sqrt(p / v) * (root_sum / pcost)), loss, loss, "closed form")

@@ -12,6 +12,7 @@ import numpy as np
 from residualplanner._checks import IntArray
 from residualplanner.bases import spans_kind
 from residualplanner.errors import WorkloadError
+from residualplanner.losses import DescribedLoss
 from residualplanner.plan.plan import Plan
 from residualplanner.privacy import Budget, pcost
 from residualplanner.workload import Workload
@@ -44,15 +45,15 @@ def answered_queries(plan: Plan, queries: Workload) -> IntArray:
 
 def plan_of_part(plan: Plan, part: Workload) -> Plan:
     """The same noise as a plan for other queries, all of which the plan must answer; it has no targets."""
-    places = np.concatenate([plan.closure.positions_of(block) for block in part.closure.blocks])
-    strategy = plan.strategy.part(part.closure)
-    return replace(plan, workload=part, noise_variances=plan.noise_variances[places], strategy=strategy, targets=None)
+    sets = np.concatenate([plan.closure.positions_of(block) for block in part.closure.blocks])
+    strategy, loss = plan.strategy.part(part.closure), DescribedLoss(f"{plan.loss.words}, of more queries")
+    return replace(plan, workload=part, noise_variances=plan.noise_variances[sets], strategy=strategy, loss=loss)
 
 
 def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> Plan:
     """The plan with the privacy cost times ``factor``, and all variances divided by it.
 
-    For losses in proportion to the noise, or with targets to its root, it is what `select` makes of that budget.
+    For losses in proportion to the noise it is what `select` makes of that budget.
 
     Args:
         plan: a plan for a sum, a maximum or targets.
@@ -66,7 +67,7 @@ def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> P
         >>> round(scaled_plan(plan, 4).rmse / plan.rmse, 6)
         0.5
     """
-    loss_value = plan.loss_value / (factor if plan.targets is None else math.sqrt(factor))
+    loss_value = plan.loss_value / plan.loss.stated(factor)
     noise_variances = plan.noise_variances / factor
     loose = replace(
         plan,

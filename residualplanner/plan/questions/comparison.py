@@ -100,7 +100,7 @@ def _totals(plan: Plan) -> dict[str, object]:
         "rho": plan.pcost / 2,
         "rmse": plan.rmse,
         "max_std_err": math.sqrt(plan.max_variance),
-        "loss": plan.loss,
+        "loss": plan.loss.words,
         "loss_value": plan.loss_value,
         "gap": plan.gap,
         "neighbors": plan.neighbors.words,

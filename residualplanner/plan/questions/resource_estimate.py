@@ -13,7 +13,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.errors import DataError
-from residualplanner.losses import ConvexLoss, Loss, SumOfVariances, read_loss
+from residualplanner.losses import LossLike, read_loss
 from residualplanner.optimize import by_set_problem
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload, require_workload
@@ -86,7 +86,7 @@ class ResourceEstimate:
 
 
 def resource_estimate(
-    workload: Workload, *, loss: Loss = "sum", by_set: bool = False, records: int | None = None
+    workload: Workload, *, loss: LossLike = "sum", by_set: bool = False, records: int | None = None
 ) -> ResourceEstimate:
     """Estimate what planning, measuring and writing a workload takes, before any of it.
 
@@ -119,12 +119,12 @@ def resource_estimate(
     require_workload("resource_estimate", workload)
     if isinstance(records, bool) or not (records is None or (isinstance(records, int | float) and records >= 0)):
         raise DataError("records must be a number, at least 0: about how many there are")
-    asked, closure, sizes = read_loss(loss), workload.closure, np.array(workload.domain.sizes, dtype=np.float64)
+    goal, closure, sizes = read_loss(loss), workload.closure, np.array(workload.domain.sizes, dtype=np.float64)
     counts, answers = float(closure.products(sizes).sum()), float(closure.products(sizes - 1).sum())
     sets, cells, largest = len(closure), float(workload.cells.sum()), float(workload.cells.max())
     largest_count = float(closure.products(sizes).max())
     pairs = float((2.0**workload.orders).sum())
-    bases = _basis_seconds(workload) * (1.0 if isinstance(asked, SumOfVariances) else _FOR_MAXIMUM)
+    bases = _basis_seconds(workload) * (_FOR_MAXIMUM if goal.is_of_maximum else 1.0)
     if by_set and (problem := by_set_problem(workload, np.ones(len(workload)))) is not None:
         bases += problem.size.seconds
     counting = 0.0 if records is None else records * float(_maximal_sets(workload)) * _COUNTING
@@ -135,7 +135,7 @@ def resource_estimate(
         residual_sets=sets,
         counts=counts,
         residual_answers=answers,
-        planning_seconds=math.nan if isinstance(asked, ConvexLoss) else pairs * _PLANNING + bases,
+        planning_seconds=pairs * _PLANNING + bases if goal.is_proportional else math.nan,
         planning_bytes=sets * _PLANNING_BYTES + _LEAST_BYTES + _basis_bytes(workload),
         measuring_seconds=counting + counts * _DRAWING + sets * _MEASURING,
         measuring_bytes=counts * _DRAWING_BYTES + largest_count * _LARGEST_BYTES + sets * _MEASURING_BYTES,

@@ -11,7 +11,7 @@ import numpy as np
 
 from residualplanner._margins import margin_factor
 from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.losses import ConvexLoss, Loss, describe_loss, read_loss
+from residualplanner.losses import LossLike, read_loss
 from residualplanner.optimize import Bases
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.questions.answered import scaled_plan
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def sweep(
     workload: Workload,
     budgets: Sequence[Budget],
-    losses: Loss | Sequence[Loss] | Mapping[str, Loss] = "sum",
+    losses: LossLike | Sequence[LossLike] | Mapping[str, LossLike] = "sum",
     *,
     level: float = 0.95,
     bases: Bases = "optimal",
@@ -78,7 +78,7 @@ def sweep(
     for name, loss in _named(losses).items():
         plan = None
         for budget in budgets:
-            if plan is None or isinstance(read_loss(loss), ConvexLoss):
+            if plan is None or not plan.loss.is_proportional:
                 plan = select(
                     workload,
                     budget=budget,
@@ -107,16 +107,16 @@ def _row(plan: Plan, factor: float) -> dict[str, float]:
     return row if plan.targets is None else row | {"meets_targets": plan.meets_targets}
 
 
-def _named(losses: Loss | Sequence[Loss] | Mapping[str, Loss]) -> dict[str, Loss]:
+def _named(losses: LossLike | Sequence[LossLike] | Mapping[str, LossLike]) -> dict[str, LossLike]:
     """Losses by name: the given ones, the words they are given as, or what they are in words, made distinct."""
     if isinstance(losses, Mapping):
         given = {str(name): loss for name, loss in losses.items()}
     else:
         is_list = isinstance(losses, Sequence) and not isinstance(losses, str)
-        listed = cast("list[Loss]", list(losses) if is_list else [losses])  # type: ignore[arg-type]
+        listed = cast("list[LossLike]", list(losses) if is_list else [losses])  # type: ignore[arg-type]
         given = {}
         for loss in listed:
-            words = loss if isinstance(loss, str) else describe_loss(read_loss(loss))
+            words = loss if isinstance(loss, str) else read_loss(loss).words
             given[words if words not in given else f"{words} ({len(given) + 1})"] = loss
     if not given:
         raise WorkloadError('losses must be one loss or a list of them, such as ["sum", "max"]')

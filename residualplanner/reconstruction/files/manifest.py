@@ -73,7 +73,7 @@ def about_plan(plan: Plan) -> dict[str, Any]:
         "neighbors": plan.neighbors.notion,
         "records_per_person": plan.neighbors.records_per_person,
         "protected_change": plan.neighbors.words,
-        "loss": plan.loss,
+        "loss": plan.loss.words,
         "loss_value": plan.loss_value,
         "gap": plan.gap if math.isfinite(plan.gap) else None,
         "status": plan.status,

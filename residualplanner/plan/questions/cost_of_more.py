@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, IntArray, require_positive, require_type
+from residualplanner._checks import IntArray, require_positive, require_type
 from residualplanner._margins import margin_factor
 from residualplanner._words import listed, rounded_up
 from residualplanner.bases import spans_kind
 from residualplanner.errors import WorkloadError
-from residualplanner.losses import ConvexLoss, Loss, SumOfVariances, Targets, loss_of_words, query_places, read_loss
+from residualplanner.losses import Loss, LossLike, Targets, read_loss
 from residualplanner.optimize import Bases
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.questions.answered import answered_queries, plan_of_part, scaled_plan
 from residualplanner.plan.select import select
-from residualplanner.workload import QueryLike, Workload
+from residualplanner.workload import QueryLike, Workload, query_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,28 +35,28 @@ class CostOfMore:
     """What queries cost that are added to a plan.
 
     Attributes:
-        now: the plan without them.
+        before: the plan without them.
         same_budget: the best plan for all queries at the same budget.
         same_accuracy: a plan for all queries with which none of those that were there is less accurate, and its budget.
         queries: a row for each query: ``query``, ``kinds``, ``cells``, ``is_new``; the standard error of the cell with
-            the largest variance ``now`` (NaN where the plan does not answer it), at the ``same_budget`` and at the
-            ``same_accuracy``; and ``growth``, how many times as large as now it is at the same budget.
+            the largest variance ``before`` (NaN where the plan does not answer it), at the ``same_budget`` and at the
+            ``same_accuracy``; and ``growth``, how many times as large as before it is at the same budget.
     """
 
-    now: Plan
+    before: Plan
     same_budget: Plan
     same_accuracy: Plan
     queries: "pd.DataFrame"
 
     @property
     def budget_factor(self) -> float:
-        """How many times the privacy cost of now has to be spent, so that no query that was there gets worse."""
-        return self.same_accuracy.pcost / self.now.pcost
+        """How many times the privacy cost of before has to be spent, so that no query that was there gets worse."""
+        return self.same_accuracy.pcost / self.before.pcost
 
     @property
     def extra_pcost(self) -> float:
         """The privacy cost that the added queries take, if no query that was there is to get worse."""
-        return self.same_accuracy.pcost - self.now.pcost
+        return self.same_accuracy.pcost - self.before.pcost
 
     def __str__(self) -> str:
         is_new = self.queries["is_new"].to_numpy()
@@ -64,12 +64,13 @@ class CostOfMore:
         growth = old["growth"].to_numpy()
         worst = old["query"].iloc[int(growth.argmax())]
         at_budget, at_accuracy = (f"{float(new[name].max()):.4g}" for name in ("same_budget", "same_accuracy"))
-        now, then, more = (
-            rounded_up(cost / 2) for cost in (self.now.budget.pcost_exact, self.same_accuracy.pcost, self.extra_pcost)
+        before, then, more = (
+            rounded_up(cost / 2)
+            for cost in (self.before.budget.pcost_exact, self.same_accuracy.pcost, self.extra_pcost)
         )
         return (
             f"Added: {listed(new['query'], 3)}\n"
-            f"Same budget, rho {now}: standard errors grow by factors of {growth.min():.4g} "
+            f"Same budget, rho {before}: standard errors grow by factors of {growth.min():.4g} "
             f"to {growth.max():.4g}, most for {worst}; added {at_budget}\n"
             f"Same accuracy: {self.budget_factor:.4g} times the budget, rho {then}, "
             f"{more} more; added {at_accuracy}"
@@ -82,7 +83,7 @@ def cost_of_more(
     *,
     moe: float | None = None,
     level: float = 0.95,
-    loss: Loss | None = None,
+    loss: LossLike | None = None,
     gap: float = 1e-6,
 ) -> CostOfMore:
     """Tell what it costs to publish more queries: in accuracy at the same budget, or in budget at the same accuracy.
@@ -120,16 +121,16 @@ def cost_of_more(
     """
     require_type("cost_of_more", "plan", plan, Plan, "write cost_of_more(plan, queries)")
     added = queries if isinstance(queries, Workload) else Workload(plan.domain, queries)
-    known = query_places(plan.workload, added)
+    known = query_numbers(plan.workload, added)
     if (known >= 0).any():
         query = next(iter(added.take([int(np.flatnonzero(known >= 0)[0])])))
         raise WorkloadError(f"{query!r} is in the plan already; name queries that are not")
     whole = plan.workload + added
-    places, new = query_places(whole, plan.workload), query_places(whole, added)
-    margins = np.full(len(whole), math.nan)
+    old, new = query_numbers(whole, plan.workload), query_numbers(whole, added)
+    variances = np.full(len(whole), math.nan)
     if moe is not None:
-        margins[new] = require_positive("moe", moe) / margin_factor(level)
-    asked = _loss(plan, loss, margins, places)
+        variances[new] = (require_positive("moe", moe) / margin_factor(level)) ** 2
+    goal = plan.loss.with_more(old, variances) if loss is None else _given(loss)
     planned = partial(
         select,
         whole,
@@ -137,31 +138,23 @@ def cost_of_more(
         neighbors=plan.neighbors.notion,
         records_per_person=plan.neighbors.records_per_person,
     )
-    same_budget = planned(budget=plan.budget, loss=asked, bases=_bases(plan, asked))
+    same_budget = planned(budget=plan.budget, loss=goal, bases=_bases(plan, goal))
     if moe is None:
-        factor = float((same_budget.max_variances[places] / plan.max_variances).max())
+        factor = float((same_budget.max_variances[old] / plan.max_variances).max())
         same_accuracy = scaled_plan(same_budget, factor * _RESERVE)
     else:
-        margins[places] = np.sqrt(plan.max_variances)
-        targets = Targets(margins * margin_factor(level), level)
+        variances[old] = plan.max_variances
+        targets = Targets(np.sqrt(variances) * margin_factor(level), level)
         plans = [planned(loss=targets, bases=bases) for bases in _all_bases(plan, whole, targets)]
         same_accuracy = min(plans, key=lambda found: found.pcost)
     return CostOfMore(plan, same_budget, same_accuracy, _table(plan, same_budget, same_accuracy, new))
 
 
-def _loss(plan: Plan, loss: Loss | None, std_errs: FloatArray, places: IntArray) -> Loss:
-    """The plan's loss for all queries; with targets those of the plan, and for what is added what it is to have."""
-    if loss is not None:
-        if isinstance(read_loss(loss), ConvexLoss):
-            raise WorkloadError(
-                "cost_of_more is for sums, maxima and targets; compare plans for a function of your own"
-            )
-        return loss
-    if plan.targets is None:
-        return loss_of_words(plan.loss)
-    margins = std_errs * margin_factor(plan.targets.level)
-    margins[places] = plan.targets.in_order(plan.workload)
-    return Targets(margins, plan.targets.level, plan.targets.others)
+def _given(loss: LossLike) -> Loss:
+    goal = read_loss(loss)
+    if not goal.is_proportional:
+        raise WorkloadError("cost_of_more is for sums, maxima and targets; compare plans for a function of your own")
+    return goal
 
 
 def _bases(plan: Plan, loss: Loss) -> Bases:
@@ -169,7 +162,7 @@ def _bases(plan: Plan, loss: Loss) -> Bases:
     given = {name: basis for name, basis in plan.bases.items() if basis.family == "given"}
     if given:
         return given
-    if plan.strategy.varying.any() and isinstance(read_loss(loss), SumOfVariances):
+    if plan.strategy.varying.any() and loss.allows_bases_by_set:
         return "optimal_by_set"
     return "orthogonal" if "orthogonal" in plan.basis_summary else "optimal"
 
@@ -190,14 +183,14 @@ def _all_bases(plan: Plan, whole: Workload, targets: Targets) -> list[Bases]:
     return [anew, kept] if is_spanned else [anew]
 
 
-def _table(now: Plan, same_budget: Plan, same_accuracy: Plan, new: IntArray) -> "pd.DataFrame":
+def _table(before: Plan, same_budget: Plan, same_accuracy: Plan, new: IntArray) -> "pd.DataFrame":
     whole = same_budget.workload
     table = same_budget.errors()[["query", "kinds", "cells"]]
     table["is_new"] = np.isin(np.arange(len(whole)), new)
-    numbers = answered_queries(now, whole)
-    before = np.full(len(whole), math.nan)
-    before[numbers] = np.sqrt(plan_of_part(now, whole.take(numbers)).max_variances)
-    table["now"], table["same_budget"] = before, np.sqrt(same_budget.max_variances)
-    table["growth"] = table["same_budget"] / table["now"]
+    numbers = answered_queries(before, whole)
+    std_errs = np.full(len(whole), math.nan)
+    std_errs[numbers] = np.sqrt(plan_of_part(before, whole.take(numbers)).max_variances)
+    table["before"], table["same_budget"] = std_errs, np.sqrt(same_budget.max_variances)
+    table["growth"] = table["same_budget"] / table["before"]
     table["same_accuracy"] = np.sqrt(same_accuracy.max_variances)
     return table

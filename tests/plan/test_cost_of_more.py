@@ -55,8 +55,8 @@ def test_the_same_budget_and_the_same_accuracy_are_what_planning_anew_says(probl
     assert cost.extra_pcost == pytest.approx(cost.same_accuracy.pcost - plan.pcost)
     old = cost.queries[~cost.queries["is_new"]]
     np.testing.assert_allclose(old["growth"], growth, rtol=1e-9)
-    np.testing.assert_allclose(old["now"], [math.sqrt(largest(plan, query)) for query in case.workload], rtol=1e-12)
-    assert (old["same_accuracy"] <= old["now"] * (1 + 1e-12)).all()
+    np.testing.assert_allclose(old["before"], [math.sqrt(largest(plan, query)) for query in case.workload], rtol=1e-12)
+    assert (old["same_accuracy"] <= old["before"] * (1 + 1e-12)).all()
 
 
 def least_cost(plan, whole, added, moe) -> float:
@@ -112,7 +112,7 @@ def test_a_table_that_follows_from_others_at_its_accuracy_costs_nothing():
     assert cost.budget_factor == pytest.approx(1, rel=1e-6)
     row = cost.queries.set_index("query").loc["a"]
     assert row["is_new"]
-    assert row["now"] == pytest.approx(moe / 1.97, rel=1e-12)
+    assert row["before"] == pytest.approx(moe / 1.97, rel=1e-12)
 
 
 def test_bases_are_kept_where_that_is_cheaper_and_given_ones_always():
@@ -190,7 +190,7 @@ def test_with_bases_by_set_the_same_budget_is_planned_with_such_bases():
     again = select(plan.workload + Workload(plan.domain, more), budget=zcdp("0.5"), bases="optimal_by_set")
     assert cost.same_budget.strategy.varying.any()
     assert cost.same_budget.rmse == pytest.approx(again.rmse, rel=1e-9)
-    assert (cost.queries["same_accuracy"] <= cost.queries["now"] * (1 + 1e-9))[~cost.queries["is_new"]].all()
+    assert (cost.queries["same_accuracy"] <= cost.queries["before"] * (1 + 1e-9))[~cost.queries["is_new"]].all()
 
 
 def test_a_loss_or_targets_that_bases_by_set_are_not_for_are_planned_with_one_basis():
@@ -198,4 +198,4 @@ def test_a_loss_or_targets_that_bases_by_set_are_not_for_are_planned_with_one_ba
     cost = cost_of_more(plan, [{"a": Range()}], loss="max", moe=5)
     assert not cost.same_budget.strategy.varying.any()
     assert not cost.same_accuracy.strategy.varying.any()
-    assert (cost.queries["same_accuracy"] <= cost.queries["now"] * (1 + 1e-6))[~cost.queries["is_new"]].all()
+    assert (cost.queries["same_accuracy"] <= cost.queries["before"] * (1 + 1e-6))[~cost.queries["is_new"]].all()

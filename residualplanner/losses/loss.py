@@ -1,0 +1,214 @@
+"""What every loss can do: find its best noise, say how queries matter to it, and tell itself in words and in files.
+
+Reads: a problem of noise.  Gives: Loss, Selection.
+Source: spec section 3.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray
+from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner.optimize import NoiseChoice, NoiseProblem, stopped_words
+from residualplanner.privacy import Neighbors
+from residualplanner.strategy import Accuracy, Strategy
+from residualplanner.workload import Workload
+
+#: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.
+RESERVE = 1 + 1e-11
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Selection:
+    """What to measure, with how much noise, and what that reaches.
+
+    Attributes:
+        strategy: what is measured.
+        noise_variance (m,): sigma squared of every set, in counts squared.
+        loss: the loss of this noise.
+        gap: how far it may be above the best, as a fraction.
+        status: how it was found, in a few words.
+
+    """
+
+    strategy: Strategy
+    noise_variance: FloatArray
+    loss: float
+    gap: float
+    status: str
+
+    @classmethod
+    def of(cls, problem: NoiseProblem, choice: NoiseChoice) -> "Selection":
+        """A choice for a problem of one basis an attribute."""
+        status = choice.status + stopped_words(problem.workload.domain.names, problem.bases)
+        return cls(problem.strategy, choice.noise_variance, choice.loss, choice.gap, status)
+
+    def at(self, pcost: float) -> "Selection":
+        """The same at another privacy cost, from that at cost 1; for a loss in proportion to the noise.
+
+        Raises:
+            BudgetError: the noise is not positive and finite, or the loss at cost 1 is too large for a float.
+        """
+        with np.errstate(over="ignore", under="ignore"):
+            noise_variance, loss = self.noise_variance / pcost, self.loss / pcost
+        if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
+            raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
+        if self.loss == math.inf:
+            raise BudgetError("the loss is too large for a float; divide all weights by the same number")
+        return Selection(self.strategy.scaled(pcost), noise_variance, loss, self.gap, self.status)
+
+
+class Loss(ABC):
+    """What a plan is to make small.
+
+    Losses are in proportion to the noise, unless they say otherwise: then the best noise at privacy cost 1, scaled, is
+    that at every cost.
+
+    Attributes:
+        is_proportional: whether the best noise at one cost is, scaled, that at every cost.
+        is_of_maximum: whether bases are chosen for the largest cell variance, not for the sum of average variances.
+        has_targets: whether it is margins of error to be met, `Targets`.
+        allows_bases_by_set: whether bases that vary by set are searched for.
+        unit: of its values, to stand behind a number.
+        default_limit: the value to reach where neither a budget nor a limit is given; None for none.
+    """
+
+    __slots__ = ()
+
+    is_proportional: ClassVar[bool] = True
+    is_of_maximum: ClassVar[bool] = False
+    has_targets: ClassVar[bool] = False
+    allows_bases_by_set: ClassVar[bool] = False
+    unit: ClassVar[str] = " counts squared"
+    default_limit: ClassVar[float | None] = None
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The loss in a few words, as messages name it."""
+
+    def of(self, workload: Workload) -> "Loss":
+        """The same, with what was given for each query as an array, one number for each query of the workload.
+
+        Raises:
+            WorkloadError: weights or targets do not fit the workload.
+        """
+        del workload
+        return self
+
+    def importance(self, workload: Workload) -> FloatArray:
+        """How much each query's average cell variance counts, (q,).
+
+        Raises:
+            WorkloadError: weights do not fit the workload, or are not finite, negative or all 0; the loss is not told.
+        """
+        del workload
+        raise self._untold()
+
+    def basis_importance(self, importance: FloatArray) -> FloatArray:
+        """How much each query's average cell variance counts when bases are chosen, from `importance` (q,), (q,)."""
+        return importance
+
+    def unit_noise(self, problem: NoiseProblem) -> Selection:
+        """The best noise at privacy cost 1; its loss is the largest variance or the sum of variances itself."""
+        del problem
+        raise self._untold()
+
+    def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
+        """The noise with the least loss at this privacy cost."""
+        found = self.unit_noise(problem).at(pcost)
+        return replace(found, loss=self.stated(found.loss))
+
+    def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> Selection:
+        """The noise with the least privacy cost whose loss is at most this."""
+        unit = self.unit_noise(problem)
+        found = unit.at(self.pcost_for(unit.loss, at_most) * RESERVE)
+        return replace(found, loss=self.stated(found.loss))
+
+    def stated(self, variance: float) -> float:
+        """The loss that a plan states for a largest variance or sum of variances."""
+        return variance
+
+    def pcost_for(self, unit_loss: float, at_most: float) -> float:
+        """The privacy cost at which the loss is ``at_most``, from the largest or summed variance at cost 1."""
+        return unit_loss / at_most
+
+    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> "Loss":
+        """The same, for bases that may vary by set.
+
+        Raises:
+            WorkloadError: they are not searched for with this loss or these neighbors, or the search is too large.
+        """
+        del workload, importance, neighbors
+        raise WorkloadError(
+            'bases="optimal_by_set" is for the losses "sum" and SumOfVariances(...), '
+            f'not for the {self.words}; use bases="optimal"'
+        )
+
+    def svd_bound(self, workload: Workload) -> float:
+        """No unbiased linear mechanism with Gaussian noise and privacy cost 1 has a loss below this.
+
+        Raises:
+            WorkloadError: no such bound is known, or it is too large a computation.
+
+        Source: spec eq. (33).
+        """
+        del workload
+        raise WorkloadError("svd_bound is for the losses 'sum', 'max', SumOfVariances(...) and MaxVariance(...)")
+
+    def value(self, workload: Workload, accuracy: Accuracy) -> float:
+        """The loss that a plan of this accuracy has, where there is a bound of it.
+
+        Raises:
+            WorkloadError: as `svd_bound`.
+        """
+        del accuracy
+        return self.svd_bound(workload)
+
+    def with_more(self, known: NDArray[np.int64], variances: FloatArray) -> "Loss":
+        """The same loss for q queries, more than it was for.
+
+        Args:
+            known (p,): the numbers of those that the loss was for.
+            variances (q,): what the largest cell variance of the others is to be; NaN where that is left open.
+
+        Raises:
+            WorkloadError: the loss is known for single queries only, or not at all.
+        """
+        del known, variances
+        raise self._untold()
+
+    @abstractmethod
+    def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
+        """The loss as JSON values and arrays with a number for each query; `loss_from_archive` reads them back."""
+
+    def _untold(self) -> WorkloadError:
+        return WorkloadError(
+            f"the plan does not tell its loss ({self.words}) in full; give loss=... for all queries together"
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DescribedLoss(Loss):
+    """A loss of which only words are known: a function of a plan that was read from a file, or noise given by hand.
+
+    Attributes:
+        words: what it is called.
+
+    Example:
+        >>> DescribedLoss("noise given by hand").words
+        'noise given by hand'
+    """
+
+    words: str
+    is_proportional: ClassVar[bool] = False
+
+    def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
+        """The words."""
+        return {"kind": "described", "words": self.words}, {}

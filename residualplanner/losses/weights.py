@@ -1,0 +1,85 @@
+"""Weights of queries: by rule, by name, or one by one.
+
+Reads: a workload, weights.  Gives: an array, one entry per query.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from residualplanner._checks import FloatArray
+from residualplanner._words import suggestion
+from residualplanner.errors import WorkloadError
+from residualplanner.workload import QueryLike, Workload, read_query
+
+#: Weights of queries: a rule, a mapping from query to weight, or one number per query in the workload's order.
+Weights = Literal["cells", "equal", "sqrt"] | Mapping[Any, float] | Sequence[float] | FloatArray
+
+#: The rules, as functions of how many cells queries have.
+RULES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "cells": lambda cells: cells,
+    "equal": np.ones_like,
+    "sqrt": np.sqrt,
+}
+
+#: What stands in words and files for weights that were given one by one.
+GIVEN = "given"
+
+
+def importance_of(workload: Workload, weights: Weights) -> FloatArray:
+    """How much each query's average cell variance counts, (q,): by rule or given, times the workload's own weights.
+
+    Raises:
+        WorkloadError: weights are of the wrong number, negative, not finite or all zero, or name other queries.
+    """
+    given = given_weights(workload, weights)
+    if not (np.isfinite(given) & (given >= 0)).all():
+        raise WorkloadError("weights must be finite and at least 0")
+    with np.errstate(over="ignore"):
+        importance: FloatArray = given * workload.weights
+    if not np.isfinite(importance).all():
+        raise WorkloadError("weights are too large: times the workload's own weights, they must be finite")
+    if not (importance > 0).any():
+        raise WorkloadError("all weights are 0; at least one query must matter")
+    return importance
+
+
+def given_weights(workload: Workload, weights: Weights) -> FloatArray:
+    """The weight of each query, (q,), without the workload's own.
+
+    Raises:
+        WorkloadError: weights are of the wrong number, or name other queries.
+    """
+    if isinstance(weights, str):
+        if weights not in RULES:
+            meant = suggestion(weights, sorted(RULES))
+            raise WorkloadError(f"weights must be one of {sorted(RULES)}, a mapping or numbers, got {weights!r}{meant}")
+        return RULES[weights](workload.cells)
+    if isinstance(weights, Mapping):
+        weights = _in_order(workload, weights)
+    try:
+        given = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WorkloadError("weights must be numbers, one for each query") from None
+    if given.shape != (len(workload),):
+        raise WorkloadError(
+            f"one weight for each query: got {len(workload)} queries and weights of shape {given.shape}"
+        )
+    return given
+
+
+def _in_order(workload: Workload, weights: Mapping[Any, float]) -> list[float]:
+    def key(query: QueryLike) -> object:
+        return read_query(workload.domain, query)
+
+    by_query = {key(query): weight for query, weight in weights.items()}
+    if len(by_query) < len(weights):
+        raise WorkloadError("weights name one query twice, with its attributes in another order")
+    queries = {key(query): query for query in workload}
+    missing = [query for found, query in queries.items() if found not in by_query]
+    if missing:
+        raise WorkloadError(f"weights name no weight for the query {missing[0]!r}; give one for each query")
+    if len(by_query) > len(queries):
+        raise WorkloadError("weights name a query that is not in the workload")
+    return [by_query[found] for found in queries]
