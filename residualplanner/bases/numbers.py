@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases.basis import Basis, basis_codes, subtraction_basis
-from residualplanner.bases.shares import mean_variance_factors
+from residualplanner.bases.basis import Basis, basis_codes
+from residualplanner.bases.subtraction import subtraction_basis
 from residualplanner.queries import Identity, Kind
 
 _ULP = 2.0**-52
@@ -60,20 +60,20 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], asked: Array
         (array([0.75]), array([[0.75]]), array([[0.0625]]))
     """
     wanted, code = np.asarray(asked, dtype=np.bool_), basis_codes(bases)
-    shares: dict[tuple[int, int], tuple[float, float]] = {}
+    factors: dict[tuple[int, int], tuple[float, float]] = {}
     present, absent = np.zeros(wanted.shape), np.zeros(wanted.shape)
     for attribute, number in np.argwhere(wanted).tolist():
         pair = (int(code[attribute]), number)
-        if pair not in shares:
-            shares[pair] = mean_variance_factors(bases[attribute], kinds[number])
-        present[attribute, number], absent[attribute, number] = shares[pair]
+        if pair not in factors:
+            factors[pair] = bases[attribute].mean_variance_factors(kinds[number])
+        present[attribute, number], absent[attribute, number] = factors[pair]
     return ResidualNumbers(
         sizes=frozen(np.array([basis.size for basis in bases], dtype=np.float64)),
         pcost=frozen(np.array([float(basis.pcost) for basis in bases], dtype=np.float64)),
         present=frozen(present),
         absent=frozen(absent),
         worst_replacement=frozen(_worst_replacements(bases, code)),
-        is_subtraction=frozen(np.array([basis.matrix is None for basis in bases], dtype=np.bool_)),
+        is_subtraction=frozen(np.array([basis.is_symmetric for basis in bases], dtype=np.bool_)),
         code=frozen(code),
     )
 
@@ -100,6 +100,6 @@ def _worst_replacements(bases: Sequence[Basis], code: IntArray) -> NDArray[np.fl
     worst: dict[int, float] = {}
     for basis, number in zip(bases, code.tolist(), strict=True):
         if number not in worst:
-            lost = 0.0 if basis.matrix is None else (basis.answers + 4) * _ULP
+            lost = 0.0 if basis.is_symmetric else (basis.answers + 4) * _ULP
             worst[number] = basis.worst_replacement + lost
     return np.array([worst[number] for number in code.tolist()], dtype=np.float64)

@@ -126,7 +126,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         constant: likewise added, such that the sum is never negative.
         u (n,): what u is kept at where there is no V_s, with sum 1; ``1/n``, the best basis orthogonal to the total,
             when omitted.
-        directions: what is asked about, as `asked_directions` says; by default of both matrices.
+        directions: what is asked about, as `weighted_directions` says; by default of both matrices.
         gap: stop when the objective is proved to be within this fraction of the least possible.
         steps: stop after this many steps, with the gap reached.
         start: the solution of a similar problem.
@@ -157,7 +157,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         begin = _coarse_start(present, absent, slope, constant, kept, gap)
     else:
         begin = _Start(np.full(n, max(float(np.trace(present)), 1e-300) / n**2), kept)
-    problem = _Problem.of(present, V, slope, constant, directions or asked_directions(present + V), absent is None)
+    problem = _Problem.of(present, V, slope, constant, directions or weighted_directions(present + V), absent is None)
     found = problem.solve(begin if absent is not None else begin._replace(u=kept), gap, steps)
     return problem.residuals(problem.polished(found, gap) if finish else found)
 
@@ -317,7 +317,7 @@ class _Problem:
         return 2 * point.trace - point.total + self._share(point.v) - gained
 
 
-def asked_directions(form: NDArray[np.float64]) -> Directions:
+def weighted_directions(form: NDArray[np.float64]) -> Directions:
     """Which directions of sum 0 have a weight in a positive semidefinite form (n, n), and which have none."""
     Z = zero_sum_basis(len(form))
     values, vectors = eigen(Z.T @ form @ Z)

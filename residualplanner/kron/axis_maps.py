@@ -11,7 +11,7 @@ a long axis is mapped directly where that takes less than a product.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,7 @@ def matrix_map(matrix: NDArray[np.float64]) -> AxisMap:
     return AxisMap(matrix.shape[1], matrix.shape[0], lambda: matrix)
 
 
+@lru_cache(maxsize=4096)
 def keeping(size: int) -> AxisMap:
     """The map that leaves an axis as it is.
 
@@ -86,7 +87,11 @@ class ProductMap:
     def __init__(self, maps: Sequence[AxisMap]) -> None:
         self.columns = tuple(axis.columns for axis in maps)
         self.rows = tuple(axis.rows for axis in maps)
-        self._passes = [_merged([maps[number] for number in part]) for part in merged_axes(self.columns, self.rows)]
+        self.is_identity = all(axis.direct is _turn for axis in maps)
+        parts = merged_axes(self.columns, self.rows)
+        self._passes = [
+            maps[part[0]] if len(part) == 1 else _merged(*(maps[number] for number in part)) for part in parts
+        ]
 
     def apply(self, tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:
         """Map all axes of ``tables`` (b, n_1, .., n_k) but the first, (b, m_1, .., m_k).
@@ -139,10 +144,9 @@ def merged_axes(columns: tuple[int, ...], rows: tuple[int, ...]) -> list[list[in
     return merged
 
 
-def _merged(maps: Sequence[AxisMap]) -> AxisMap:
+@lru_cache(maxsize=4096)  # none has more than DENSE_LIMIT rows and columns
+def _merged(*maps: AxisMap) -> AxisMap:
     """Several maps as one, of their axes merged."""
-    if len(maps) == 1:
-        return maps[0]
     product: NDArray[np.float64] = np.ones((1, 1))
     for axis in maps:
         product = np.kron(product, axis.matrix).astype(np.float64, copy=False)

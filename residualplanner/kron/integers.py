@@ -8,12 +8,12 @@ Source: spec eqs. (34), (35) and (36).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from residualplanner._checks import IntArray
 from residualplanner.kron.arrays import Array, Scratch
 from residualplanner.kron.exact_products import exact_product
 
@@ -56,12 +56,12 @@ def differences_of_tables(
     return result
 
 
-def integer_products(tables: Array, matrices: Sequence[NDArray[np.int64] | None], *, total: int) -> Array:
-    """Apply one integer matrix along each axis.
+def integer_products(tables: Array, matrices: Mapping[int, IntArray], *, total: int) -> Array:
+    """Apply an integer matrix along some axes.
 
     Args:
         tables (b, n_1, .., n_k): integers, int64 or Python integers.
-        matrices (k,): for each axis a matrix (m_i, n_i), or None to leave it alone.
+        matrices: by axis, some of 1, .., k ascending, a matrix (m_i, n_i).
         total: the entries of no table add up, in absolute value, to more than this.
 
     Returns:
@@ -72,14 +72,12 @@ def integer_products(tables: Array, matrices: Sequence[NDArray[np.int64] | None]
     Source: spec eq. (36).
 
     Example:
-        >>> integer_products(np.array([[[1, 2], [3, 4]]]), [None, np.array([[1, -1]])], total=10)
+        >>> integer_products(np.array([[[1, 2], [3, 4]]]), {2: np.array([[1, -1]])}, total=10)
         array([[[-1],
                 [-1]]])
     """
     result = tables
-    for axis, matrix in enumerate(matrices, start=1):
-        if matrix is None:
-            continue
+    for axis, matrix in matrices.items():
         largest = total * max(1, int(np.abs(matrix).max()))
         if result.dtype == np.int64 and largest < _INT64:
             result = along_axis(partial(exact_product, total=total), matrix, result, axis)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, require_path, require_type
-from residualplanner.bases import spans_kind
 from residualplanner.errors import DomainError, WorkloadError, memory_for
 from residualplanner.kron import Scratch
 from residualplanner.measurement import BATCH_CELLS, Measurement, Progress
@@ -199,7 +198,7 @@ class Release(Mapping[Any, Table]):
             start += len(block)
 
     def _require_spanned(self, position: int, kind: Kind) -> None:
-        if not spans_kind(self.plan.strategy.of_attributes[position], kind):
+        if not self.plan.strategy.of_attributes[position].spans(kind):
             raise WorkloadError(
                 f"what was measured of {self.plan.domain.names[position]!r} does not answer {kind.name}; ask for "
                 "this kind in a query of the workload, plan and measure again"

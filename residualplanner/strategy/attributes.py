@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from residualplanner._checks import frozen
-from residualplanner.bases import Basis, ResidualNumbers, is_alike, residual_numbers, spans_kind, subtraction_basis
+from residualplanner.bases import Basis, ResidualNumbers, residual_numbers, subtraction_basis
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Kind
 from residualplanner.strategy.strategy import Strategy, constant_strategy
@@ -41,7 +41,7 @@ def strategy_numbers(workload: Workload, strategy: Strategy) -> ResidualNumbers:
 def has_equal_cells(workload: Workload, strategy: Strategy) -> bool:
     """Whether all cells of each query have one variance, by symmetry: identity queries on subtraction bases."""
     bases, pairs = strategy.of_attributes, np.argwhere(workload.asked).tolist()
-    return all(is_alike(bases[attribute], workload.kinds[number]) for attribute, number in pairs)
+    return all(bases[attribute].has_equal_variances(workload.kinds[number]) for attribute, number in pairs)
 
 
 def require_all_spanned(workload: Workload, bases: Sequence[Basis]) -> None:
@@ -60,7 +60,7 @@ def require_spanned(name: str, basis: Basis, kind: Kind) -> None:
     Raises:
         WorkloadError: the rows of the query are no combinations of what is measured.
     """
-    if not spans_kind(basis, kind):
+    if not basis.spans(kind):
         raise WorkloadError(
             f"the basis of {name!r} has {basis.answers} answers, from which {kind.name} does not follow; "
             "ask for it in the workload and plan again, or give a basis that spans it"

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases import row_variance_factors
 from residualplanner.strategy.hulls import hull_rows
 from residualplanner.strategy.strategy import Strategy
 from residualplanner.strategy.varying_groups import VaryingTables
@@ -190,7 +189,7 @@ def _shares(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerS
         key = _VARYING if strategy.varying[attribute] else (int(strategy.of_attribute[attribute]), kind)
         if key not in known:
             known[key] = len(parts)
-            present, absent = _ONE if key == _VARYING else row_variance_factors(bases[attribute], workload.kinds[kind])
+            present, absent = _ONE if key == _VARYING else bases[attribute].row_variance_factors(workload.kinds[kind])
             parts.append(hull_rows(present, absent) if on_hull else (present, absent))
         pair[attribute, kind] = known[key]
     count = np.array([len(present) for present, _ in parts], dtype=np.int64)

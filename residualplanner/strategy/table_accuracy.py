@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.bases import cell_covariances, row_variance_factors
 from residualplanner.strategy.table_axes import (
     Axis,
     absent_parts,
     in_full,
-    present_parts,
     require_few_cells,
     require_small_covariance,
     weights_by_value,
@@ -70,7 +68,7 @@ class TableAccuracy:
         Raises:
             WorkloadError: there are too many.
         """
-        shares = [row_variance_factors(axis.basis, axis.kind) for axis in self._constant]
+        shares = [axis.basis.row_variance_factors(axis.kind) for axis in self._constant]
         lengths = [*self.varying.shape, *(len(present) for present, _ in shares)]
         require_few_cells(self.shape, tuple(lengths))
         (weights,) = self.varying.of_cells()
@@ -143,7 +141,7 @@ class TableAccuracy:
         values = weights_by_value(rows, basis.size, weights, last)
         total = np.moveaxis(np.moveaxis(weights, last, -1) * level, -1, last).sum(axis=last, keepdims=True)
         yield from self._residual_weights(absent_parts(basis, values, last) + total, others)
-        yield from self._residual_weights(present_parts(basis, values, last), others)
+        yield from self._residual_weights(basis.present_parts(values, last), others)
 
 
 def _covariance(axes: Sequence[Axis], parts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -154,7 +152,7 @@ def _covariance(axes: Sequence[Axis], parts: NDArray[np.float64]) -> NDArray[np.
     if not axes:
         return parts
     first, *others = axes
-    factors = cell_covariances(first.basis, first.kind)
+    factors = first.basis.cell_covariances(first.kind)
     terms = [np.kron(factor, _covariance(others, part)) for factor, part in zip(factors, parts, strict=False)]
     total: NDArray[np.float64] = np.add.reduce(terms)
     return total

@@ -79,24 +79,9 @@ def require_small_covariance(cells: int) -> None:
         )
 
 
-def present_parts(basis: Basis, values: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """What weights on values take of the noise where the attribute of one axis is present, along that axis.
-
-    With the subtraction basis, noise of covariance ``Sub Sub^T`` is taken as deviations from the mean.
-    """
-    if basis.G is None:
-        deviations: NDArray[np.float64] = values - values.mean(axis=number, keepdims=True)
-        return deviations
-    found: NDArray[np.float64] = np.moveaxis(np.moveaxis(values, number, -1) @ basis.G, -1, number)
-    return found
-
-
-def absent_parts(basis: Basis, values: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """The same where it is absent: one entry."""
-    if basis.u is None:
-        mean: NDArray[np.float64] = values.mean(axis=number, keepdims=True)
-        return mean
-    found: NDArray[np.float64] = np.expand_dims(np.moveaxis(values, number, -1) @ basis.u, number)
+def absent_parts(basis: Basis, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Weights on values along one axis as a weight on the noise where the attribute is absent: ``u^T``, one entry."""
+    found: NDArray[np.float64] = np.expand_dims(np.moveaxis(values, axis, -1) @ basis.u, axis)
     return found
 
 

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.bases import Basis, cell_covariances, mean_variance_factors, row_variance_factors
+from residualplanner.bases import Basis
 from residualplanner.queries import Kind
 from residualplanner.strategy.rest_tables import rest_tables
-from residualplanner.strategy.table_axes import present_parts
 
 _Array = NDArray[np.float64]
 
@@ -48,21 +47,21 @@ class VaryingAxis:
     @property
     def values(self) -> FloatArray:
         """u, (n,)."""
-        return self.basis.absent_vector()
+        return self.basis.u
 
     @cached_property
     def present(self) -> FloatArray:
         """The squared length of every row of ``W G``, (q,)."""
-        return row_variance_factors(self.basis, self.kind)[0]
+        return self.basis.row_variance_factors(self.kind)[0]
 
     @cached_property
     def mean_present(self) -> float:
         """Their mean."""
-        return mean_variance_factors(self.basis, self.kind)[0]
+        return self.basis.mean_variance_factors(self.kind)[0]
 
     def form(self) -> FloatArray:
         """``W G G^T W^T``, (q, q)."""
-        return cell_covariances(self.basis, self.kind)[1]
+        return self.basis.cell_covariances(self.kind)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +194,7 @@ class VaryingTable:
                 rest = np.expand_dims(rests[bits], self.constant)
                 summed = (weights * rest).sum(axis=tuple(set(self.axes) - set(within)), keepdims=True)
                 for axis in within:
-                    summed = present_parts(self.factors[bits, axis].basis, summed, axis)
+                    summed = self.factors[bits, axis].basis.present_parts(summed, axis)
                 total += variance * float(np.vdot(summed, summed))
         return total
 

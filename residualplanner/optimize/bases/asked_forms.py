@@ -20,10 +20,11 @@ from residualplanner.bases import (
     Basis,
     Directions,
     ResidualBasis,
-    asked_directions,
     integer_basis,
+    inverse_parts,
     optimal_residuals,
     rounded_matrix,
+    weighted_directions,
 )
 from residualplanner.errors import SolverError, WorkloadError
 from residualplanner.queries import Identity, Kind
@@ -108,7 +109,7 @@ class AskedForms:
     @cached_property
     def directions(self) -> Directions:
         """What is asked about, whatever the scale of the rows."""
-        return asked_directions(self.reach)
+        return weighted_directions(self.reach)
 
     def restricted(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
         """An augmented symmetric matrix (1 + n, 1 + n) averaged over the groups, (1 + g, 1 + g)."""
@@ -300,6 +301,5 @@ def rows_present(workload: Workload, forms: AskedForms, S: NDArray[np.float64]) 
 
 def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
     """The vector u (g,) and ``G G^T`` (g, g) of a residual matrix (g-1, g)."""
-    inverse = np.linalg.inv(np.vstack([np.ones(S.shape[1]), S]))
-    G = inverse[:, 1:]
-    return inverse[:, 0], G @ G.T
+    u, G = inverse_parts(S)
+    return u, G @ G.T

@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 
 from residualplanner._checks import FloatArray, value_text
 from residualplanner._words import suggestion
-from residualplanner.bases import Basis, integer_basis, integer_twin, subtraction_basis
+from residualplanner.bases import (
+    Basis,
+    MatrixBasis,
+    SubtractionBasis,
+    integer_basis,
+    integer_twin,
+    subtraction_basis,
+)
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.losses import LossObject, MaxVariance, Targets
@@ -81,7 +88,7 @@ def read_bases(domain: Domain, bases: Bases) -> str | dict[str, Basis]:
 
 
 def _given(name: str, size: int, matrix: ArrayLike | Basis) -> Basis:
-    if isinstance(matrix, Basis):
+    if isinstance(matrix, SubtractionBasis | MatrixBasis):
         if matrix.size != size:
             raise WorkloadError(f"the basis given for {name!r} is for {matrix.size} values, but it has {size}")
         return matrix

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
+from residualplanner.bases import inverse_parts
 from residualplanner.optimize.by_set.terms import OwnAxis
 
 #: What nothing is asked of still gets basis vectors, so that all counts follow; they are this long.
@@ -49,11 +50,11 @@ class GroupBasis:
         Raises:
             LinAlgError: it is no basis.
         """
-        inverse = np.linalg.inv(np.vstack([np.ones(matrix.shape[1]), matrix]))
-        G = axis.Z.T @ inverse[:, 1:]
+        u, G = inverse_parts(matrix)
+        G = axis.Z.T @ G
         form = G @ G.T
         core = np.linalg.inv(np.linalg.cholesky(form))
-        return cls(axis, axis.Z.T @ inverse[:, 0], core, form, (matrix * matrix).sum(axis=0))
+        return cls(axis, axis.Z.T @ u, core, form, (matrix * matrix).sum(axis=0))
 
     def matrix(self) -> FloatArray:
         """A matrix (g-1, g) whose longest column has length 1, with short rows for what is not asked."""

@@ -144,8 +144,7 @@ class Family:
         """The member with one basis (d,) for each attribute, messages of 0 and the best noise for them, of cost 1."""
         problem, found = self.problem, {}
         for i, axis in problem.axes.items():
-            matrix, first = bases[i].matrix, np.unique(axis.forms.group, return_index=True)[1]
-            assert matrix is not None
+            (matrix,), first = bases[i].multipliers, np.unique(axis.forms.group, return_index=True)[1]
             found[i] = GroupBasis.from_matrix(axis, matrix[:, first] / math.sqrt(bases[i].pcost))
         of_group = tuple(found[i] for i in self.attribute)
         numbers = Numbers.of(of_group)

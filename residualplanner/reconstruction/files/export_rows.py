@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import frozen
-from residualplanner.bases import is_alike
 from residualplanner.domain import Attribute
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
@@ -76,7 +75,9 @@ def places(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
 def _are_alike(table: Table) -> bool:
     """Whether all cells have one variance: those of a marginal have, with subtraction bases, by symmetry."""
     bases = table.plan.strategy.of_attributes
-    return all(is_alike(bases[position], kind) for position, kind in zip(table.positions, table.kinds, strict=True))
+    return all(
+        bases[position].has_equal_variances(kind) for position, kind in zip(table.positions, table.kinds, strict=True)
+    )
 
 
 def _label_array(attribute: Attribute, kind: Kind) -> Any:
