@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.strategy.table_axes import (
     Axis,
-    absent_parts,
+    augmented_weights,
     in_full,
     require_few_cells,
     require_small_covariance,
-    weights_by_value,
 )
 from residualplanner.strategy.varying_tables import VaryingTable
 
@@ -103,7 +102,7 @@ class TableAccuracy:
         Source: spec eqs. (26) and (40).
         """
         for number in self.varying.axes:
-            weights = weights_by_value(self.axes[number].kind, self.axes[number].basis.size, weights, number)
+            weights = augmented_weights(self.axes[number], weights, number)
         parts = list(self._residual_weights(weights, self.varying.constant))
         return self.varying.combination_variance(parts, self.noise[self.varying.columns])
 
@@ -128,19 +127,15 @@ class TableAccuracy:
         return in_order[tuple(slice(0, min(axis.basis.size, 2)) for axis in constant)]
 
     def _residual_weights(self, weights: NDArray[np.float64], constant: Sequence[int]) -> Iterator[NDArray[np.float64]]:
-        """What weights on answers are on the residuals of each subset of the constant attributes.
-
-        The constant part of the rows is about the total alone; taken off first, it costs the others no digits.
-        """
+        """What weights on answers are on the residuals of each subset of the constant attributes."""
         if not constant:
             yield weights
             return
         *others, last = constant
-        basis, kind = self.axes[last].basis, self.axes[last].kind
-        rows, level = kind.centered(basis.size)
-        values = weights_by_value(rows, basis.size, weights, last)
-        total = np.moveaxis(np.moveaxis(weights, last, -1) * level, -1, last).sum(axis=last, keepdims=True)
-        yield from self._residual_weights(absent_parts(basis, values, last) + total, others)
+        basis = self.axes[last].basis
+        total, values = np.split(augmented_weights(self.axes[last], weights, last), [1], axis=last)
+        absent = np.expand_dims(np.moveaxis(values, last, -1) @ basis.u, last)
+        yield from self._residual_weights(absent + total, others)
         yield from self._residual_weights(basis.present_parts(values, last), others)
 
 

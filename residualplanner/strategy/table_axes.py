@@ -40,6 +40,22 @@ class Axis:
         return self.kind.rows(self.basis.size)
 
 
+def augmented_weights(axis: Axis, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """Weights on answers along one axis as weights on the total and on the values, (.., 1 + n, ..).
+
+    The constant parts of rows depend on the total alone; taken off first, they cost the others no digits.  Of
+    constants that are close to the largest one the differences from it are taken, which floating point does exactly: so
+    nothing is lost either where the weights of such rows cancel.
+    """
+    rows, constant = axis.kind.centered(axis.basis.size)
+    largest = constant[np.abs(constant).argmax()]
+    is_close = (constant * largest > 0) & (np.abs(constant) >= np.abs(largest) / 2)
+    parts = np.stack([constant - largest * is_close, np.where(is_close, largest, 0.0)])
+    total = (np.moveaxis(weights, number, -1)[..., None, :] * parts).sum(axis=-1)
+    values = weights_by_value(rows, axis.basis.size, weights, number)
+    return np.concatenate([np.expand_dims(total.sum(axis=-1), number), values], axis=number)
+
+
 def weights_by_value(kind: Kind, size: int, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
     """Weights on values that amount to weights on answers: the basic matrix's transpose along one axis.
 
@@ -77,12 +93,6 @@ def require_small_covariance(cells: int) -> None:
         raise WorkloadError(
             f"too large: the covariance of {cells:,} cells; ask for the variance of a combination instead"
         )
-
-
-def absent_parts(basis: Basis, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """Weights on values along one axis as a weight on the noise where the attribute is absent: ``u^T``, one entry."""
-    found: NDArray[np.float64] = np.expand_dims(np.moveaxis(values, axis, -1) @ basis.u, axis)
-    return found
 
 
 def _too_large(shape: tuple[int, ...]) -> WorkloadError:

@@ -42,12 +42,12 @@ class VaryingAxis:
     @cached_property
     def origin(self) -> FloatArray:
         """``W u``, (q,)."""
-        return self.kind.apply(self.values, 0)
+        return self.kind.apply(self.basis.u, 0)
 
     @property
-    def values(self) -> FloatArray:
-        """u, (n,)."""
-        return self.basis.u
+    def augmented(self) -> FloatArray:
+        """1 for the constant parts of rows, then u, (1 + n,): the others lose no digits to them."""
+        return np.concatenate([[1.0], self.basis.u])
 
     @cached_property
     def present(self) -> FloatArray:
@@ -118,7 +118,7 @@ class VaryingTable:
         Source: spec eq. (40).
         """
         grams = {
-            number: kind.gram(size) / kind.rows(size)
+            number: kind.augmented_gram(size) / kind.rows(size)
             for number, (kind, size) in enumerate(zip(self.kinds, self.sizes, strict=True))
             if kind.rows(size) > size
         }
@@ -181,8 +181,8 @@ class VaryingTable:
         """The variance of a weighted sum of cells, without their covariance.
 
         Args:
-            parts: for each subset of the constant attributes, what the weights are on its residuals and on the values
-                of the varying attributes, (.., n_i, ..): the axes of all attributes, in order.
+            parts: for each subset of the constant attributes, what the weights are on its residuals and on the totals
+                and values of the varying attributes, (.., 1 + n_i, ..): the axes of all attributes, in order.
             noise (2**c, 2**v): as of `covariances`.
 
         Source: spec eq. (40).
@@ -194,7 +194,8 @@ class VaryingTable:
                 rest = np.expand_dims(rests[bits], self.constant)
                 summed = (weights * rest).sum(axis=tuple(set(self.axes) - set(within)), keepdims=True)
                 for axis in within:
-                    summed = self.factors[bits, axis].basis.present_parts(summed, axis)
+                    values = np.split(summed, [1], axis=axis)[1]
+                    summed = self.factors[bits, axis].basis.present_parts(values, axis)
                 total += variance * float(np.vdot(summed, summed))
         return total
 
@@ -210,7 +211,7 @@ class VaryingTable:
         pieces = part or [slice(None)] * order
         origins = {
             (bits, axis): _along(
-                (factor.values if number in by_value else factor.origin)[pieces[number]], number, order
+                (factor.augmented if number in by_value else factor.origin)[pieces[number]], number, order
             )
             for number, own in enumerate(self.axes)
             for (bits, axis), factor in self.factors.items()
