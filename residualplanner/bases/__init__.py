@@ -1,7 +1,7 @@
 """The residual basis of one attribute: what is measured of it, and its factors of privacy cost and variances.
 
 Reads: integer matrices, or Gram matrices of queries.  Gives: bases; the best one for given weights; numbers of many.
-Bases are `SubtractionBasis` and `MatrixBasis`, behind the protocol `Basis`; nothing else tells them apart.
+`SubtractionBasis` and `MatrixBasis` are the two sorts of `Basis`; nothing outside of this folder tells them apart.
 With T the row of ones above a residual matrix and ``[u | G]`` its pseudo-inverse, a query W is ``W (u 1^T + G S)``.
 Source: spec sections 2, 4 and 5; eqs. (5), (8), (11), (12), (23) to (31), (35) and (36).
 """

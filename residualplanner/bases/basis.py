@@ -1,15 +1,17 @@
-"""The residual basis of one attribute: what every basis tells, and numbers for those that measure the same.
+"""The residual basis of one attribute: what is measured of it, and what cost and variances follow from that.
 
-Reads: bases.  Gives: Basis, the protocol of `SubtractionBasis` and `MatrixBasis`; codes.
+Reads: kinds of query.  Gives: Basis, of which `SubtractionBasis` and `MatrixBasis` are the two sorts; codes.
 
 With T the row of ones above the residual matrix S, and ``[u | G]`` its pseudo-inverse, every query whose rows are
 combinations of T's is ``W (u 1^T + G S)``.
-Source: spec section 5, eqs. (12) and (24) to (28).
+Source: spec section 5, eqs. (12) and (23) to (28).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,60 +20,80 @@ from residualplanner._checks import FloatArray, IntArray
 from residualplanner.kron import AxisMap
 from residualplanner.queries import Kind
 
-#: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost.
+#: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost: so
+#: every noise variance that a query depends on has an optimum, and no variance changes.
 _LEAST = 2.0**-100
 
 
-class Basis(Protocol):
-    """The residual basis of one attribute of n values, m of whose residuals are measured.
+@dataclass(frozen=True, eq=False)
+class Basis(ABC):
+    """The residual basis of one attribute of n values; `integer_basis` and `subtraction_basis` make them.
 
     Attributes:
+        size: n.
         family: how the basis was found: "subtraction", "orthogonal", "optimal", "near_optimal" (neighboring values were
             merged, and only a few steps taken in full), "optimal_by_set" (for some of the sets that the attribute is
             in), "given".
+        answers: m, how many residual answers there are.
+        pcost: p, the exact cost factor: ``max_j ||B e_j||**2``, or ``(n-1)/n``.
         gap: with the noise and the other attributes' bases as they are, no basis of this attribute (of its family, if
             that is "orthogonal") with the same cost factor lowers the part of the loss that depends on it by more than
             this fraction; infinite where nothing is proved.
+        multipliers: the integer matrices that counts are multiplied by before there is noise: B, or none.
+        is_symmetric: whether a permutation of the values changes neither cost nor variances; then no basis by set is
+            better.
+        takes_differences: whether noise is added to all n values, and the answers are differences of noisy values.
 
     Source: spec eqs. (24) and (28).
     """
 
-    @property
-    def size(self) -> int:
-        """The number of values, n."""
-        ...
+    size: int
+    family: str
+    answers: int
+    pcost: Fraction
+    gap: float
+    multipliers: tuple[IntArray, ...]
+
+    is_symmetric: ClassVar[bool]
+    takes_differences: ClassVar[bool]
 
     @property
-    def family(self) -> str:
-        """How the basis was found."""
-        ...
-
-    @property
-    def gap(self) -> float:
-        """How far from the best it is at most."""
-        ...
+    @abstractmethod
+    def u(self) -> FloatArray:
+        """How the total is spread over the values where all residuals are 0, (n,)."""
 
     @property
     def matrix(self) -> IntArray | None:
         """B (m, n), int64; None for the subtraction basis."""
-        ...
+        return self.multipliers[0] if self.multipliers else None
 
     @property
-    def u(self) -> FloatArray:
-        """How the total is spread over the values where all residuals are 0, (n,)."""
-        ...
+    def largest_entry(self) -> int:
+        """The largest entry of B in size, or 1."""
+        return max((int(np.abs(matrix).max()) for matrix in self.multipliers), default=1)
 
     @property
-    def pcost(self) -> Fraction:
-        """The exact cost factor p: ``max_j ||B e_j||**2``, or ``(n-1)/n``.  Source: spec eq. (28)."""
-        ...
+    def noise_values(self) -> int:
+        """How many numbers get noise: n or m."""
+        return self.size if self.takes_differences else self.answers
 
     @property
+    def divisor(self) -> int:
+        """What exact answers are multiplied by to be integers.  Source: spec eq. (35)."""
+        return self.size if self.takes_differences else 1
+
+    @property
+    def key(self) -> tuple[int, bytes]:
+        """Equal for bases that measure the same, and for no others."""
+        return self.size, b"".join(matrix.tobytes() for matrix in self.multipliers)
+
+    @property
+    @abstractmethod
     def column_squares(self) -> list[Fraction]:
         """``||B e_j||**2`` of every value, exactly; one entry, p, for a symmetric basis.  Source: spec eq. (28)."""
-        ...
 
     @property
+    @abstractmethod
     def worst_replacement(self) -> float:
         """How negative the product of two columns can be, relative to p: ``max(0, -min_{j,k} B_j^T B_k / p)``.
 
@@ -80,74 +102,41 @@ class Basis(Protocol):
 
         Source: spec eq. (37), generalized.
         """
-        ...
 
     @property
-    def is_symmetric(self) -> bool:
-        """Whether a permutation of the values changes neither cost nor variances: no basis by set can be better."""
-        ...
-
-    @property
-    def key(self) -> tuple[int, bytes]:
-        """Equal for bases that measure the same, and for no others."""
-        ...
-
-    @property
-    def answers(self) -> int:
-        """The number of residual answers, m."""
-        ...
-
-    @property
-    def multipliers(self) -> tuple[IntArray, ...]:
-        """The integer matrices that counts are multiplied by before the noise is added: B, or none."""
-        ...
-
-    @property
-    def largest_entry(self) -> int:
-        """The largest entry of these in size, or 1."""
-        ...
-
-    @property
-    def takes_differences(self) -> bool:
-        """Whether the answers are differences of noisy values.  Source: spec eq. (35)."""
-        ...
-
-    @property
-    def noise_values(self) -> int:
-        """How many numbers get noise: n or m."""
-        ...
-
-    @property
-    def divisor(self) -> int:
-        """What the answers are to be multiplied by to be integers: n for the subtraction basis, else 1."""
-        ...
-
-    @property
+    @abstractmethod
     def before_noise(self) -> AxisMap:
         """The map from counts to the numbers that get independent noise of equal variance."""
-        ...
 
     @property
+    @abstractmethod
     def after_noise(self) -> AxisMap:
         """The map from these to the residual answers."""
-        ...
 
     @property
+    @abstractmethod
     def reconstruction(self) -> AxisMap:
         """The map ``[u | G]`` from the total and the residual answers to the values.  Source: spec eq. (25)."""
-        ...
 
+    @abstractmethod
     def spans(self, kind: Kind) -> bool:
         """Whether queries of a kind can be answered: always where m = n-1."""
-        ...
 
+    @abstractmethod
     def spans_rows(self, rows: NDArray[Any]) -> bool:
         """The same for the rows (q, n) of a query, without constant parts: these can always be answered."""
-        ...
 
+    @abstractmethod
     def has_equal_variances(self, kind: Kind) -> bool:
         """Whether all answers of a kind have the same variance factors by symmetry."""
-        ...
+
+    @abstractmethod
+    def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+        """Weights on values along one axis as weights on the noise where the attribute is present.
+
+        ``G^T`` times the weights; for the subtraction basis, with noise of covariance ``Sub Sub^T``, their deviations
+        from the mean.  Source: spec eqs. (12) and (26).
+        """
 
     def mean_variance_factors(self, kind: Kind) -> tuple[float, float]:
         """The variance factors of an average answer: where the attribute is present, and where it is absent.
@@ -156,7 +145,9 @@ class Basis(Protocol):
 
         Source: spec eqs. (11) and (27).
         """
-        ...
+        form, u, rows = kind.augmented_gram(self.size), np.concatenate([[1.0], self.u]), kind.rows(self.size)
+        absent = float(u @ form @ u)
+        return max(self._trace(form[1:, 1:]), self._least * absent) / rows, absent / rows
 
     def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The variance factors of each answer: where the attribute is present, and where it is absent, (q,) each.
@@ -165,31 +156,41 @@ class Basis(Protocol):
 
         Source: spec eqs. (23) and (26).
         """
-        ...
+        rows, constant = kind.centered(self.size)
+        absent: FloatArray = (constant + rows.apply(self.u, 0)) ** 2
+        return np.maximum(self._squares(rows), self._least * absent), absent
 
     def cell_covariances(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The covariance factors of the answers, (q, q) each: where the attribute is absent, where it is present.
 
         Source: spec eqs. (12) and (26); paper Theorems 4.4 and 7.2.
+
+        Example:
+            >>> from residualplanner.bases import subtraction_basis
+            >>> from residualplanner.queries import Identity
+            >>> absent, present = subtraction_basis(2).cell_covariances(Identity())
+            >>> absent.tolist(), present.tolist()
+            ([[0.25, 0.25], [0.25, 0.25]], [[0.5, -0.5], [-0.5, 0.5]])
         """
-        ...
+        rows, constant = kind.centered(self.size)
+        spread = constant + rows.apply(self.u, 0)
+        return np.outer(spread, spread), self._products(rows)
 
-    def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-        """Weights on values along one axis as weights on the noise where the attribute is present.
+    @property
+    def _least(self) -> float:
+        return _LEAST / float(self.pcost or 1)
 
-        ``G^T`` times the weights; for the subtraction basis, with noise of covariance ``Sub Sub^T``, their deviations
-        from the mean.  Source: spec eqs. (12) and (26).
-        """
-        ...
+    @abstractmethod
+    def _trace(self, gram: FloatArray) -> float:
+        """``||W G||**2`` from the Gram matrix of W, (n, n)."""
 
+    @abstractmethod
+    def _squares(self, rows: Kind) -> FloatArray:
+        """``||w_r G||**2`` for all rows, (q,)."""
 
-def positive_factors(present: FloatArray, absent: FloatArray, pcost: Fraction) -> FloatArray:
-    """``present`` (q,), where a factor of 0 is replaced by next to nothing, relative to the ``absent`` one (q,).
-
-    So every noise variance that a query depends on has an optimum, and no variance changes.
-    """
-    raised: FloatArray = np.maximum(present, _LEAST * absent / float(pcost or 1))
-    return raised
+    @abstractmethod
+    def _products(self, rows: Kind) -> FloatArray:
+        """``W G G^T W^T``, (q, q)."""
 
 
 def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:

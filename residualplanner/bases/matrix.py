@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases.basis import positive_factors
+from residualplanner.bases.basis import Basis
 from residualplanner.bases.inverse import pseudo_inverse_parts
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import AxisMap, keeping, matrix_map
@@ -31,78 +31,48 @@ _FEW = 1.5
 _FULL_RANK = (Identity(), Prefix(), Range())
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class MatrixBasis:
-    """The basis of an integer matrix B (m, n), whose answers ``B x`` get independent noise of equal variance.
+@dataclass(frozen=True, eq=False)
+class MatrixBasis(Basis):
+    """The basis of an integer matrix B, whose answers ``B x`` get independent noise of equal variance.
 
     Attributes:
-        matrix (m, n): B, int64.
-        family: how it was found, a word.
-        u (n,), G (n, m): the pseudo-inverse of a row of ones above B, its inverse where B has n-1 rows.
-        pcost: the largest squared length of a column.
-        gap: how close to the best it is proved to be.
+        inverse: u (n,) and G (n, m), the pseudo-inverse of a row of ones above B, its inverse where B has n-1 rows; the
+            other members are those of `Basis`.
 
-    Source: spec eqs. (24) and (36); the members are those of `Basis`.
+    Source: spec eqs. (24) and (36).
     """
 
-    matrix: IntArray
-    family: str
-    u: FloatArray = field(repr=False)
-    G: FloatArray = field(repr=False)
-    pcost: Fraction
-    gap: float
+    inverse: tuple[FloatArray, FloatArray] = field(repr=False)
 
     is_symmetric = False
     takes_differences = False
-    divisor = 1
 
     @property
-    def size(self) -> int:
-        """The number of columns, n."""
-        return int(self.matrix.shape[1])
+    def u(self) -> FloatArray:
+        """The first column of the pseudo-inverse, (n,)."""
+        return self.inverse[0]
 
     @property
-    def answers(self) -> int:
-        """The number of rows, m."""
-        return len(self.matrix)
+    def G(self) -> FloatArray:
+        """Its other columns, (n, m)."""
+        return self.inverse[1]
 
     @property
     def column_squares(self) -> list[Fraction]:
         """Of every column, exactly."""
-        return [Fraction(square) for square in _column_squares(self.matrix)]
+        return [Fraction(square) for square in _column_squares(*self.multipliers)]
 
     @property
     def worst_replacement(self) -> float:
-        """From all products of columns, in floating point."""
-        columns = self.matrix.astype(np.float64)
-        step = max(1, _CHUNK // self.size)
+        """From the products of all columns, in floating point."""
+        columns, step = self._floats, max(1, _CHUNK // self.size)
         least = min(float((columns[:, i : i + step].T @ columns).min()) for i in range(0, self.size, step))
         return max(0.0, -least / float(self.pcost) * (1 + 1e-12))
 
     @property
-    def key(self) -> tuple[int, bytes]:
-        """The size and the entries of the matrix."""
-        return self.size, self.matrix.tobytes()
-
-    @property
-    def multipliers(self) -> tuple[IntArray, ...]:
-        """B."""
-        return (self.matrix,)
-
-    @property
-    def largest_entry(self) -> int:
-        """Of B, in size."""
-        return int(np.abs(self.matrix).max())
-
-    @property
-    def noise_values(self) -> int:
-        """M."""
-        return self.answers
-
-    @property
     def before_noise(self) -> AxisMap:
         """B, in floating point."""
-        return matrix_map(self.matrix.astype(np.float64))
+        return matrix_map(self._floats)
 
     @property
     def after_noise(self) -> AxisMap:
@@ -128,13 +98,13 @@ class MatrixBasis:
         return self.spans_rows(rows.matrix(self.size) if is_small else rows.gram(self.size))
 
     def spans_rows(self, rows: NDArray[Any]) -> bool:
-        """Whether they are combinations of B's and a row of ones, but for rounding."""
+        """Whether they are, but for rounding, what their answers rebuild."""
         wanted = np.asarray(rows, dtype=np.float64)
-        rebuilt = np.outer(wanted @ self.u, np.ones(self.size)) + (wanted @ self.G) @ self.matrix
+        rebuilt = np.outer(wanted @ self.u, np.ones(self.size)) + (wanted @ self.G) @ self._floats
         return bool((np.abs(rebuilt - wanted) <= 1e-8 * np.abs(wanted).max(axis=1, keepdims=True)).all())
 
     def has_equal_variances(self, kind: Kind) -> bool:
-        """Symmetry is not looked for."""
+        """Never: symmetry is not looked for."""
         del kind
         return False
 
@@ -146,33 +116,32 @@ class MatrixBasis:
             (0.25, 0.25)
         """
         rows = kind.rows(self.size)
-        if rows <= _FEW * self.size and rows * self.answers <= _PRODUCTS:
-            each = self.row_variance_factors(kind)
-            return float(each[0].mean()), float(each[1].mean())
-        form, u = kind.augmented_gram(self.size), np.concatenate([[1.0], self.u])
-        present, absent = ((form[1:, 1:] @ self.G) * self.G).sum(), u @ form @ u
-        return float(positive_factors(present, absent, self.pcost)) / rows, float(absent) / rows
-
-    def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """``||w_r G||**2`` and ``(w_r u)**2`` for every row w_r."""
-        rows, constant = kind.centered(self.size)
-        absent: FloatArray = (constant + rows.apply(self.u, 0)) ** 2
-        if len(absent) * self.answers <= _PRODUCTS:
-            present: FloatArray = (rows.apply(self.G, 0) ** 2).sum(axis=1)
-        else:
-            present = rows.row_forms(self.G @ self.G.T)
-        return positive_factors(present, absent, self.pcost), absent
-
-    def cell_covariances(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """``W u u^T W^T`` and ``W G G^T W^T``."""
-        rows, constant = kind.centered(self.size)
-        spread, parts = constant + rows.apply(self.u, 0), rows.apply(self.G, 0)
-        return np.outer(spread, spread), parts @ parts.T
+        if rows > _FEW * self.size or rows * self.answers > _PRODUCTS:
+            return super().mean_variance_factors(kind)
+        present, absent = self.row_variance_factors(kind)
+        return float(present.mean()), float(absent.mean())
 
     def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         """``G^T`` along the axis."""
         found: NDArray[np.float64] = np.moveaxis(np.moveaxis(values, axis, -1) @ self.G, -1, axis)
         return found
+
+    def _trace(self, gram: FloatArray) -> float:
+        return float(((gram @ self.G) * self.G).sum())
+
+    def _squares(self, rows: Kind) -> FloatArray:
+        if rows.rows(self.size) * self.answers > _PRODUCTS:
+            return rows.row_forms(self.G @ self.G.T)
+        squares: FloatArray = (rows.apply(self.G, 0) ** 2).sum(axis=1)
+        return squares
+
+    def _products(self, rows: Kind) -> FloatArray:
+        parts = rows.apply(self.G, 0)
+        return parts @ parts.T
+
+    @property
+    def _floats(self) -> NDArray[np.float64]:
+        return self.multipliers[0].astype(np.float64)
 
 
 def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> MatrixBasis:
@@ -197,9 +166,9 @@ def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> M
         raise WorkloadError(f"a basis must be integers of shape (m, n), 1 <= m < n, got {B.dtype} {B.shape}")
     if not (abs(B.astype(object)) <= 2**50).all():
         raise WorkloadError("a basis must have entries of at most 2**50")
-    B = B.astype(np.int64)
+    B = frozen(B.astype(np.int64))
     u, G = pseudo_inverse_parts(B)
-    return MatrixBasis(frozen(B), family, frozen(u), frozen(G), Fraction(max(_column_squares(B))), gap)
+    return MatrixBasis(B.shape[1], family, len(B), Fraction(max(_column_squares(B))), gap, (B,), (frozen(u), frozen(G)))
 
 
 def _column_squares(B: IntArray) -> list[int]:

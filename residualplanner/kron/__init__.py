@@ -6,10 +6,8 @@ from residualplanner.kron.double_word import combine_words, float_identifies, pr
 from residualplanner.kron.integers import differences_of_tables, integer_products
 from residualplanner.kron.residuals import (
     rebuilding,
-    residuals_of_tables,
     subtracting,
     tables_of_residuals,
-    tables_of_tensors,
 )
 
 __all__ = [
@@ -24,8 +22,6 @@ __all__ = [
     "matrix_map",
     "products_modulo",
     "rebuilding",
-    "residuals_of_tables",
     "subtracting",
     "tables_of_residuals",
-    "tables_of_tensors",
 ]

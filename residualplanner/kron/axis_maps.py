@@ -30,7 +30,7 @@ class AxisMap:
         columns: n.
         rows: m.
         make_matrix: gives its matrix, (m, n); asked for only where a product is formed.
-        direct: of a stack (b, n, r) and a place (b, r, m): the map of the middle axis, put last, in fewer operations
+        direct: of a stack (b, n, r) and an array (b, r, m): the map of the middle axis, put last, in fewer operations
             than a matrix product; None where there is no such way.
     """
 
@@ -44,12 +44,12 @@ class AxisMap:
         """The matrix, (m, n)."""
         return self.make_matrix()
 
-    def turn(self, stack: Array, place: Array) -> None:
-        """Map the middle axis of a stack (b, n, r), put it last, and write the result to ``place`` (b, r, m)."""
+    def turn(self, stack: Array, out: Array) -> None:
+        """Map the middle axis of a stack (b, n, r), put it last, and write the result to ``out`` (b, r, m)."""
         if self.direct is not None and self.columns > DENSE_LIMIT:
-            self.direct(stack, place)
+            self.direct(stack, out)
         else:
-            multiply_into(place, namespace(stack).matrix_transpose(stack), like(self._transposed, stack))
+            multiply_into(out, namespace(stack).matrix_transpose(stack), like(self._transposed, stack))
 
     @cached_property
     def _transposed(self) -> NDArray[np.float64]:
@@ -153,5 +153,5 @@ def _merged(*maps: AxisMap) -> AxisMap:
     return matrix_map(product)
 
 
-def _turn(stack: Array, place: Array) -> None:
-    place[...] = namespace(stack).matrix_transpose(stack)
+def _turn(stack: Array, out: Array) -> None:
+    out[...] = namespace(stack).matrix_transpose(stack)

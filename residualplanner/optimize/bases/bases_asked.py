@@ -14,8 +14,6 @@ from residualplanner._checks import FloatArray, value_text
 from residualplanner._words import suggestion
 from residualplanner.bases import (
     Basis,
-    MatrixBasis,
-    SubtractionBasis,
     integer_basis,
     integer_twin,
     subtraction_basis,
@@ -88,7 +86,7 @@ def read_bases(domain: Domain, bases: Bases) -> str | dict[str, Basis]:
 
 
 def _given(name: str, size: int, matrix: ArrayLike | Basis) -> Basis:
-    if isinstance(matrix, SubtractionBasis | MatrixBasis):
+    if isinstance(matrix, Basis):
         if matrix.size != size:
             raise WorkloadError(f"the basis given for {name!r} is for {matrix.size} values, but it has {size}")
         return matrix
