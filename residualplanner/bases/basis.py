@@ -32,7 +32,7 @@ class Basis(ABC):
     Attributes:
         size: n.
         family: how the basis was found: "subtraction", "orthogonal", "optimal", "near_optimal" (neighboring values were
-            merged, and only a few steps taken in full), "optimal_by_set" (for some of the sets that the attribute is
+            merged, with only a few steps in full), "optimal_by_set" (for some of the sets that the attribute is
             in), "given".
         answers: m, how many residual answers there are.
         pcost: p, the exact cost factor: ``max_j ||B e_j||**2``, or ``(n-1)/n``.

@@ -1,4 +1,4 @@
-"""Which kinds of query are asked of which attribute, and what that makes of each attribute with its basis.
+"""The kinds of query that a workload has for each attribute, and the factors of cost and variance that follow.
 
 Reads: a workload, one basis per attribute.  Gives: ResidualNumbers.
 """
@@ -20,7 +20,7 @@ def workload_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumb
     """What each attribute of the workload contributes to cost and variance with these bases.
 
     Raises:
-        WorkloadError: a basis cannot answer a kind of query that is asked of its attribute.
+        WorkloadError: a basis cannot answer a kind of query that the workload has for its attribute.
     """
     require_all_spanned(workload, bases)
     return residual_numbers(bases, workload.kinds, workload.asked)
@@ -30,7 +30,7 @@ def strategy_numbers(workload: Workload, strategy: Strategy) -> ResidualNumbers:
     """What each constant attribute contributes to cost and variance; variances have the factor 1 for those that vary.
 
     Raises:
-        WorkloadError: a basis cannot answer a kind of query that is asked of its attribute.
+        WorkloadError: a basis cannot answer a kind of query that the workload has for its attribute.
     """
     numbers = workload_numbers(workload, strategy.of_attributes)
     varies = strategy.varying[:, None]
@@ -45,7 +45,7 @@ def has_equal_cells(workload: Workload, strategy: Strategy) -> bool:
 
 
 def require_all_spanned(workload: Workload, bases: Sequence[Basis]) -> None:
-    """Refuse bases (d,) of which one cannot answer a kind of query that is asked of its attribute.
+    """Refuse bases (d,) of which one cannot answer a kind of query that the workload has for its attribute.
 
     Raises:
         WorkloadError: the rows of a query are no combinations of what is measured.

@@ -23,7 +23,7 @@ class BasisGroups:
         shapes: the shape of each group's tables of counts.
         answer_shapes: the shape of the residual answers to each of its tables.
         group (m,): the group of every set.
-        row (m,): its place within the group.
+        row (m,): its index within the group.
         members: for each group the numbers of its sets, ascending.
     """
 

@@ -67,12 +67,12 @@ class TableAccuracy:
         Raises:
             WorkloadError: there are too many.
         """
-        shares = [axis.basis.row_variance_factors(axis.kind) for axis in self._constant]
-        lengths = [*self.varying.shape, *(len(present) for present, _ in shares)]
+        factors = [axis.basis.row_variance_factors(axis.kind) for axis in self._constant]
+        lengths = [*self.varying.shape, *(len(present) for present, _ in factors)]
         require_few_cells(self.shape, tuple(lengths))
         (weights,) = self.varying.of_cells()
         cells = self._by_subset(self.varying.applied(self.noise[None], weights)[0], self.varying.shape)
-        for present, absent in shares:
+        for present, absent in factors:
             # The first axis left is the attribute's; its cells become the last one.
             cells = np.tensordot(cells, np.stack([absent, present])[: len(cells)], axes=(0, 0))
         return cells.transpose(self._order)
@@ -96,8 +96,8 @@ class TableAccuracy:
     def combination_variance(self, weights: NDArray[np.float64]) -> float:
         """The variance of the sum of all cells times ``weights``, in the table's shape.
 
-        The weights are taken through the transposes of each basic matrix and of the parts u and G of each basis.  What
-        is then at the index of a residual answer is what the sum takes of its noise.
+        The weights are multiplied by the transposes of each basic matrix and of the parts u and G of each basis: the
+        result has the weight of the noise of every residual answer.
 
         Source: spec eqs. (26) and (40).
         """

@@ -28,7 +28,7 @@ class Axis:
 
     Attributes:
         basis: its residual basis.
-        kind: what is asked of it.
+        kind: the kind of query.
     """
 
     basis: Basis
@@ -43,9 +43,8 @@ class Axis:
 def augmented_weights(axis: Axis, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
     """Weights on answers along one axis as weights on the total and on the values, (.., 1 + n, ..).
 
-    The constant parts of rows depend on the total alone; taken off first, they cost the others no digits.  Of
-    constants that are close to the largest one the differences from it are taken, which floating point does exactly: so
-    nothing is lost either where the weights of such rows cancel.
+    The constant parts of rows depend on the total alone; taken off first, they cost the others no digits.  Differences
+    of constants of like size are exact in floating point, so nothing is lost either where weights of such rows cancel.
     """
     rows, constant = axis.kind.centered(axis.basis.size)
     largest = constant[np.abs(constant).argmax()]

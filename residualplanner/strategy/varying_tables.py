@@ -1,4 +1,4 @@
-"""What a table takes of the noise of each subset by its varying attributes: a table over these, beside a product.
+"""The variance factors of a table by its varying attributes: a table over these for each subset, beside a product.
 
 Reads: the kinds of query of varying attributes, and their bases in each subset.  Gives: VaryingTable.
 Source: spec eqs. (39) and (40).
@@ -111,9 +111,9 @@ class VaryingTable:
 
     @cached_property
     def means(self) -> FloatArray:
-        """What an average cell takes of the noise of each subset, (2**k,).
+        """The factor of the noise of each subset in the variance of an average cell, (2**k,).
 
-        Attributes with more answers than values are taken by their Gram matrices: nothing has an entry for each answer.
+        Attributes with more answers than values enter by their Gram matrices: nothing has an entry for each answer.
 
         Source: spec eq. (40).
         """
@@ -131,7 +131,7 @@ class VaryingTable:
             coefficients[rows] *= self.means
 
     def of_cells(self, most: float = math.inf) -> Iterator[_Array]:
-        """What cells take of the noise of each subset, at most so many at a time, (2**k, cells).
+        """The factor of the noise of each subset in the variance of cells, at most so many at a time, (2**k, cells).
 
         Source: spec eq. (40).
         """
@@ -140,7 +140,7 @@ class VaryingTable:
             return
         for part in _parts(self.shape, most / (1 << self.order)):
             lengths = [piece.stop - piece.start for piece in part]
-            yield np.stack([np.broadcast_to(share, lengths).ravel() for share in self._cells(part)])
+            yield np.stack([np.broadcast_to(factor, lengths).ravel() for factor in self._cells(part)])
 
     def applied(self, noise: FloatArray, weights: _Array) -> _Array:
         """The noise of all subsets of the constant attributes at some cells over the varying ones, (m, 2**c, x).
@@ -220,17 +220,17 @@ class VaryingTable:
         return rest_tables(origins, np.ones((1,) * order), self.order)
 
     def _cells(self, part: Sequence[slice]) -> Iterator[_Array]:
-        """For each subset what the cells of a part of the table take of its noise, as an array that spreads over it."""
+        """For each subset its factor in the variance of the cells of a part of the table, as an array that broadcasts."""
         rests, order = self._rests(part), len(self.axes)
         for bits in range(1 << self.order):
-            share = rests[bits] ** 2
+            factor = rests[bits] ** 2
             for number in self._within(bits):
                 present = self.factors[bits, self.axes[number]].present[part[number]]
-                share = share * _along(present, number, order)
-            yield share
+                factor = factor * _along(present, number, order)
+            yield factor
 
     def _mean(self, bits: int, rest: _Array, grams: Mapping[int, _Array]) -> float:
-        """What an average cell takes of one subset's noise, from the table of the other attributes."""
+        """The factor of one subset's noise in the mean variance, from the table of the other attributes."""
         weighed, mean, within = rest, 1.0, self._within(bits)
         for number in range(len(self.axes)):
             if number in within:
