@@ -63,6 +63,11 @@ class Basis(ABC):
         """How the total is spread over the values where all residuals are 0, (n,)."""
 
     @property
+    def G(self) -> FloatArray:
+        """How much each residual adds to each value, (n, m)."""
+        return self.reconstruction.matrix[:, 1:]
+
+    @property
     def matrix(self) -> IntArray | None:
         """B (m, n), int64; None for the subtraction basis."""
         return self.multipliers[0] if self.multipliers else None

@@ -75,7 +75,7 @@ def _changes(own: Sequence[Basis], reference: Sequence[Basis]) -> dict[int, _Cha
     """For each axis, counted from 0, whose basis is not the reference: what becomes of it."""
     codes, found = basis_codes([*own, *reference]), {}
     for axis in np.flatnonzero(codes[: len(own)] != codes[len(own) :]).tolist():
-        (R,), (u, G) = reference[axis].multipliers, np.split(own[axis].reconstruction.matrix, [1], axis=1)
+        (R,), u, G = reference[axis].multipliers, own[axis].u, own[axis].G
         found[axis] = _Change(R @ G, (R @ u).reshape(-1, *(1,) * (len(own) - axis - 1)))
     return found
 

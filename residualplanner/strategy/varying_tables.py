@@ -220,7 +220,7 @@ class VaryingTable:
         return rest_tables(origins, np.ones((1,) * order), self.order)
 
     def _cells(self, part: Sequence[slice]) -> Iterator[_Array]:
-        """For each subset its factor in the variance of the cells of a part of the table, as an array that broadcasts."""
+        """For each subset its factor in the variance of the cells of a part of the table, broadcasting."""
         rests, order = self._rests(part), len(self.axes)
         for bits in range(1 << self.order):
             factor = rests[bits] ** 2
