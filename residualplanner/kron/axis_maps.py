@@ -88,10 +88,12 @@ class ProductMap:
         self.columns = tuple(axis.columns for axis in maps)
         self.rows = tuple(axis.rows for axis in maps)
         self.is_identity = all(axis.direct is _turn for axis in maps)
-        parts = merged_axes(self.columns, self.rows)
-        self._passes = [
-            maps[part[0]] if len(part) == 1 else _merged(*(maps[number] for number in part)) for part in parts
-        ]
+        self._maps = tuple(maps)
+
+    @cached_property
+    def _passes(self) -> list[AxisMap]:
+        parts = [[self._maps[number] for number in part] for part in merged_axes(self.columns, self.rows)]
+        return [part[0] if len(part) == 1 else _merged(*part) for part in parts]
 
     def apply(self, tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:
         """Map all axes of ``tables`` (b, n_1, .., n_k) but the first, (b, m_1, .., m_k).
