@@ -29,7 +29,7 @@ from scipy.stats import beta, norm
 from residualplanner.bases import Basis, integer_basis
 from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits
 from residualplanner.domain import Domain
-from residualplanner.kron import tables_of_residuals
+from residualplanner.kron import ProductMap, rebuilding, tables_of_residuals
 from residualplanner.losses import DescribedLoss
 from residualplanner.measurement import measure
 from residualplanner.measurement.answers import IntegerResiduals
@@ -230,7 +230,10 @@ def table_cells(
         rows = np.array([groups.row[number] * several for number in sets]) + np.arange(several)[:, None]
         held = [int(groups.group[number]) for number in sets]
         tables = tables_of_residuals(
-            [answers.stored(group) for group in held], rows, divisors=[answers.divisor(group) for group in held]
+            [answers.stored(group) for group in held],
+            rows,
+            maps=ProductMap([rebuilding(size) for size in groups.shapes[held[-1]]]),
+            divisors=[answers.divisor(group) for group in held],
         )
         found.append(np.array(tables).reshape(several, -1))
     return np.concatenate(found)

@@ -75,9 +75,9 @@ def principal_rows(basis: Basis) -> NDArray[np.float64]:
     Answers may be rotated among themselves without changing anything; this rotation makes them comparable.
     """
     n = basis.size
-    lengths, directions = np.linalg.eigh(basis.present_form() * float(basis.pcost))
+    lengths, directions = np.linalg.eigh(basis.G @ basis.G.T * float(basis.pcost))
     G = directions[:, 1:] * np.sqrt(lengths[1:])  # the first direction is the total's, with length 0
-    rows = np.linalg.pinv(G) @ (np.eye(n) - np.outer(basis.absent_vector(), np.ones(n)))
+    rows = np.linalg.pinv(G) @ (np.eye(n) - np.outer(basis.u, np.ones(n)))
     return rows[:ROWS] * np.sign(rows[:ROWS, :1])
 
 
@@ -88,7 +88,7 @@ def example() -> dict[str, Any]:
     return {
         name: {
             "rmse": plans[name].rmse,
-            "u": np.round(basis.absent_vector(), 6).tolist(),
+            "u": np.round(basis.u, 6).tolist(),
             "rows": principal_rows(basis).round(6).tolist(),
         }
         for name, basis in bases.items()

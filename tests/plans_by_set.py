@@ -11,7 +11,7 @@ from kinds import kinds_of
 from residualplanner.bases import Basis, integer_basis, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.losses import DescribedLoss
-from residualplanner.optimize.bases.asked_forms import asked_forms
+from residualplanner.optimize.bases.attribute_grams import attribute_grams
 from residualplanner.plan import Plan
 from residualplanner.privacy import Neighbors, pcost
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
@@ -71,7 +71,7 @@ def plan_by_set(workload: Workload, seed: int = 0, *, most: int = 3) -> Plan:
 
 def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3) -> Strategy:
     """Random bases for the places of the workload's closure, and random messages."""
-    forms, bases, numbers = asked_forms(workload), [], {}
+    forms, bases, numbers = attribute_grams(workload), [], {}
     for attribute, size in enumerate(workload.domain.sizes):
         if attribute in forms:
             has_all = rng.random() < 0.5  # else equal values are measured together

@@ -1,77 +1,104 @@
-"""The residual basis of one attribute: what is measured of it, and how its values follow from that.
+"""The residual basis of one attribute: what is measured of it, and what cost and variances follow from that.
 
-Reads: an integer matrix.  Gives: Basis.
-Source: spec section 5, eqs. (24) to (28) and (36).
+Reads: kinds of query.  Gives: Basis, of which `SubtractionBasis` and `MatrixBasis` are the two sorts; codes.
+
+With T the row of ones above the residual matrix S, and ``[u | G]`` its pseudo-inverse, every query whose rows are
+combinations of T's is ``W (u 1^T + G S)``.
+Source: spec section 5, eqs. (12) and (23) to (28).
 """
 
-import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases.inverse import rebuilding_of
-from residualplanner.errors import WorkloadError
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.kron import AxisMap
+from residualplanner.queries import Kind, Rows
 
-#: How many products of columns are held at a time.
-_CHUNK = 2**22
+#: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost: so
+#: every noise variance that a query depends on has an optimum, and no variance changes.
+_LEAST = 2.0**-100
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Basis:
-    """The residual basis of one attribute of n values.
-
-    Either the subtraction basis, measured by ``n I - 1 1^T`` with noise that becomes ``Sub Sub^T`` (spec eq. (35)), or
-    a matrix B of integers, whose answers ``B x`` get independent noise of equal variance (spec eq. (36)).  With T
-    the row of ones above B, ``[u | G]`` is the pseudo-inverse of T, its inverse where B has n-1 rows: every query whose
-    rows are combinations of T's is ``W (u 1^T + G B)``.
+@dataclass(frozen=True, eq=False)
+class Basis(ABC):
+    """The residual basis of one attribute of n values; `integer_basis` and `subtraction_basis` make them.
 
     Attributes:
         size: n.
-        family: how the basis was found: "subtraction", "orthogonal", "optimal", "near_optimal" (from a problem with
-            neighboring values taken together, a few steps in full), "optimal_by_set" (for some of the sets that the
-            attribute is in), "given".
-        matrix (m, n): B, int64; None for the subtraction basis.
-        u (n,): the first part of the pseudo-inverse; None for the subtraction basis, for which closed forms serve.
-        G (n, m): the second part, likewise.
+        family: how the basis was found: "subtraction", "orthogonal", "optimal", "near_optimal" (neighboring values were
+            merged, with only a few steps in full), "optimal_by_set" (for some of the sets that the attribute is
+            in), "given".
+        answers: m, how many residual answers there are.
         pcost: p, the exact cost factor: ``max_j ||B e_j||**2``, or ``(n-1)/n``.
         gap: with the noise and the other attributes' bases as they are, no basis of this attribute (of its family, if
-            that is "orthogonal") with the same cost factor makes the part of the loss that has to do with it smaller by
-            more than this fraction; infinite where nothing is proved.
+            that is "orthogonal") with the same cost factor lowers the part of the loss that depends on it by more than
+            this fraction; infinite where nothing is proved.
+        multipliers: the integer matrices that counts are multiplied by before there is noise: B, or none.
+        is_symmetric: whether a permutation of the values changes neither cost nor variances; then no basis by set is
+            better.
+        takes_differences: whether noise is added to all n values, and the answers are differences of noisy values.
 
     Source: spec eqs. (24) and (28).
     """
 
     size: int
     family: str
-    matrix: IntArray | None = None
-    u: FloatArray | None = field(default=None, repr=False)
-    G: FloatArray | None = field(default=None, repr=False)
-    pcost: Fraction = Fraction(0)
-    gap: float = math.inf
+    answers: int
+    pcost: Fraction
+    gap: float
+    multipliers: tuple[IntArray, ...]
+
+    is_symmetric: ClassVar[bool]
+    takes_differences: ClassVar[bool]
 
     @property
-    def answers(self) -> int:
-        """How many residual answers the attribute has: m, or n-1 for the subtraction basis."""
-        return self.size - 1 if self.matrix is None else len(self.matrix)
+    @abstractmethod
+    def u(self) -> FloatArray:
+        """How the total is spread over the values where all residuals are 0, (n,)."""
+
+    @property
+    def G(self) -> FloatArray:
+        """How much each residual adds to each value, (n, m)."""
+        return self.reconstruction.matrix[:, 1:]
+
+    @property
+    def matrix(self) -> IntArray | None:
+        """B (m, n), int64; None for the subtraction basis."""
+        return self.multipliers[0] if self.multipliers else None
 
     @property
     def largest_entry(self) -> int:
-        """The largest entry in size of the integer matrix that counts are multiplied by before there is noise."""
-        return self.size if self.matrix is None else int(np.abs(self.matrix).max())
+        """The largest entry of B in size, or 1."""
+        return max((int(np.abs(matrix).max()) for matrix in self.multipliers), default=1)
 
     @property
+    def noise_values(self) -> int:
+        """How many numbers get noise: n or m."""
+        return self.size if self.takes_differences else self.answers
+
+    @property
+    def divisor(self) -> int:
+        """What exact answers are multiplied by to be integers.  Source: spec eq. (35)."""
+        return self.size if self.takes_differences else 1
+
+    @property
+    def key(self) -> tuple[int, bytes]:
+        """Equal for bases that measure the same, and for no others."""
+        return self.size, b"".join(matrix.tobytes() for matrix in self.multipliers)
+
+    @property
+    @abstractmethod
     def column_squares(self) -> list[Fraction]:
-        """``||B e_j||**2`` of every value, exactly; one entry, p, for the subtraction basis, where they are alike.
-
-        Source: spec eq. (28).
-        """
-        return [self.pcost] if self.matrix is None else [Fraction(square) for square in _column_squares(self.matrix)]
+        """``||B e_j||**2`` of every value, exactly; one entry, p, for a symmetric basis.  Source: spec eq. (28)."""
 
     @property
+    @abstractmethod
     def worst_replacement(self) -> float:
         """How negative the product of two columns can be, relative to p: ``max(0, -min_{j,k} B_j^T B_k / p)``.
 
@@ -80,102 +107,104 @@ class Basis:
 
         Source: spec eq. (37), generalized.
         """
-        if self.matrix is None:
-            return 1 / (self.size - 1) if self.size > 1 else 0.0
-        columns = self.matrix.astype(np.float64)
-        step = max(1, _CHUNK // self.size)
-        least = min(float((columns[:, i : i + step].T @ columns).min()) for i in range(0, self.size, step))
-        return max(0.0, -least / float(self.pcost) * (1 + 1e-12))
 
-    def spans(self, rows: ArrayLike) -> bool:
-        """Whether queries with these rows (q, n) can be answered: always where m = n-1.
+    @property
+    @abstractmethod
+    def before_noise(self) -> AxisMap:
+        """The map from counts to the numbers that get independent noise of equal variance."""
 
-        Constant parts of rows are best taken off before: they can always be answered.
+    @property
+    @abstractmethod
+    def after_noise(self) -> AxisMap:
+        """The map from these to the residual answers."""
+
+    @property
+    @abstractmethod
+    def reconstruction(self) -> AxisMap:
+        """The map ``[u | G]`` from the total and the residual answers to the values.  Source: spec eq. (25)."""
+
+    @abstractmethod
+    def spans(self, kind: Kind) -> bool:
+        """Whether queries of a kind can be answered: always where m = n-1."""
+
+    @abstractmethod
+    def spans_rows(self, rows: NDArray[Any]) -> bool:
+        """The same for the rows (q, n) of a query, without constant parts: these can always be answered."""
+
+    @abstractmethod
+    def has_equal_variances(self, kind: Kind) -> bool:
+        """Whether all answers of a kind have the same variance factors by symmetry."""
+
+    @abstractmethod
+    def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+        """Weights on values along one axis as weights on the noise where the attribute is present.
+
+        ``G^T`` times the weights; for the subtraction basis, with noise of covariance ``Sub Sub^T``, their deviations
+        from the mean.  Source: spec eqs. (12) and (26).
         """
-        if self.matrix is None or len(self.matrix) == self.size - 1:
-            return True
-        assert self.u is not None
-        assert self.G is not None
-        wanted = np.asarray(rows, dtype=np.float64)
-        rebuilt = np.outer(wanted @ self.u, np.ones(self.size)) + (wanted @ self.G) @ self.matrix
-        return bool((np.abs(rebuilt - wanted) <= 1e-8 * np.abs(wanted).max(axis=1, keepdims=True)).all())
 
-    def present_form(self) -> NDArray[np.float64]:
-        """The symmetric matrix (n, n) whose form ``w^T M w`` is what a query row takes of the noise where present.
+    def mean_variance_factors(self, kind: Kind) -> tuple[float, float]:
+        """The variance factors of an average answer: where the attribute is present, and where it is absent.
 
-        ``G G^T``, or ``I - 1 1^T / n``.  Source: spec eqs. (12) and (26).
+        ``||W G||**2 / q`` and ``||W u||**2 / q`` for q answers.
+
+        Source: spec eqs. (11) and (27).
         """
-        if self.G is None:
-            return np.eye(self.size) - 1 / self.size
-        form: NDArray[np.float64] = self.G @ self.G.T
-        return form
+        form, u, rows = kind.augmented_gram(self.size), np.concatenate([[1.0], self.u]), kind.rows(self.size)
+        absent = float(u @ form @ u)
+        return max(self._trace(form[1:, 1:]), self._least * absent) / rows, absent / rows
 
-    def absent_vector(self) -> NDArray[np.float64]:
-        """The vector (n,) whose product with a query row, squared, is what the row takes of the noise where absent.
+    def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The variance factors of each answer: where the attribute is present, and where it is absent, (q,) each.
 
-        u, or ``1/n``.  Source: spec eqs. (12) and (26).
+        ``||w_r G||**2`` and ``(w_r u)**2`` for the rows w_r of the basic matrix; (1,) where all are equal by symmetry.
+
+        Source: spec eqs. (23) and (26).
         """
-        return np.full(self.size, 1 / self.size) if self.u is None else self.u
+        rows, constant = kind.centered(self.size)
+        absent: FloatArray = (constant + rows.apply(self.u, 0)) ** 2
+        return np.maximum(self._squares(rows), self._least * absent), absent
 
-    def rebuilding(self) -> NDArray[np.float64]:
-        """``[u | G]`` (n, 1 + m), of a basis that is not the subtraction basis."""
-        assert self.u is not None
-        assert self.G is not None
-        return np.column_stack([self.u, self.G])
+    def cell_covariances(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The covariance factors of the answers, (q, q) each: where the attribute is absent, where it is present.
 
+        Source: spec eqs. (12) and (26); paper Theorems 4.4 and 7.2.
 
-def subtraction_basis(size: int) -> Basis:
-    """The subtraction basis of an attribute of ``size`` values.
+        Example:
+            >>> from residualplanner.bases import subtraction_basis
+            >>> from residualplanner.queries import Identity
+            >>> absent, present = subtraction_basis(2).cell_covariances(Identity())
+            >>> absent.tolist(), present.tolist()
+            ([[0.25, 0.25], [0.25, 0.25]], [[0.5, -0.5], [-0.5, 0.5]])
+        """
+        rows, constant = kind.centered(self.size)
+        spread = constant + rows.apply(self.u, 0)
+        return np.outer(spread, spread), self._products(rows)
 
-    Example:
-        >>> subtraction_basis(4).pcost
-        Fraction(3, 4)
-    """
-    return Basis(size, "subtraction", pcost=Fraction(size - 1, size), gap=0.0)
+    @property
+    def _least(self) -> float:
+        return _LEAST / float(self.pcost or 1)
 
+    @abstractmethod
+    def _trace(self, gram: FloatArray) -> float:
+        """``||W G||**2`` from the Gram matrix of W, (n, n)."""
 
-def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> Basis:
-    """The basis of an integer matrix B (m, n), 1 <= m < n.
+    @abstractmethod
+    def _squares(self, rows: Rows) -> FloatArray:
+        """``||w_r G||**2`` for all rows, (q,)."""
 
-    Args:
-        matrix (m, n): B.
-        family: how it was found.
-        gap: how close to the best it is proved to be, see `Basis`.
-
-    Raises:
-        WorkloadError: it is of another shape or type, its rows with a row of ones are dependent or nearly so, or its
-            entries are so large that floating point does not hold them.
-
-    Example:
-        >>> basis = integer_basis([[1, -1]], "given")
-        >>> basis.pcost, basis.u, basis.G.ravel()
-        (Fraction(1, 1), array([0.5, 0.5]), array([ 0.5, -0.5]))
-    """
-    B = np.array(matrix)
-    if B.dtype.kind not in "iu" or B.ndim != 2 or not 1 <= len(B) < B.shape[1]:
-        raise WorkloadError(f"a basis must be integers of shape (m, n), 1 <= m < n, got {B.dtype} {B.shape}")
-    if not (abs(B.astype(object)) <= 2**50).all():
-        raise WorkloadError("a basis must have entries of at most 2**50")
-    B = B.astype(np.int64)
-    u, G = rebuilding_of(B)
-    return Basis(B.shape[1], family, frozen(B), frozen(u), frozen(G), Fraction(max(_column_squares(B))), gap)
+    @abstractmethod
+    def _products(self, rows: Rows) -> FloatArray:
+        """``W G G^T W^T``, (q, q)."""
 
 
 def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:
-    """A number for each basis (d,), equal exactly where bases are: same size, same matrix.
+    """A number for each basis (d,), equal exactly where bases measure the same.
 
     Example:
+        >>> from residualplanner.bases import subtraction_basis
         >>> basis_codes([subtraction_basis(3), subtraction_basis(2), subtraction_basis(3)]).tolist()
         [0, 1, 0]
     """
-    keys = [(basis.size, b"" if basis.matrix is None else basis.matrix.tobytes()) for basis in bases]
     numbers: dict[tuple[int, bytes], int] = {}
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
-
-
-def _column_squares(B: IntArray) -> list[int]:
-    """The squared lengths of the columns, exactly."""
-    is_narrow = B.shape[0] * float(np.abs(B).max()) ** 2 < 2**62
-    exact = B if is_narrow else B.astype(object)
-    squares: list[int] = (exact * exact).sum(axis=0).tolist()
-    return squares
+    return np.array([numbers.setdefault(basis.key, len(numbers)) for basis in bases], dtype=np.int64)

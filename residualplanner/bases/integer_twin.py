@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import IntArray, frozen
+from residualplanner.bases.inverse import inverse_parts
 from residualplanner.errors import WorkloadError
 
 #: How much larger, relative, a variance may get because S is rounded.
@@ -60,22 +61,17 @@ def integer_twin(basis: ArrayLike, *, loss: float = LOSS) -> IntegerTwin:
         Fraction(1, 1)
     """
     S = _checked(basis)
-    u, G = _inverse_parts(S)
+    scale = np.abs(S).max()
+    u, G = inverse_parts(S / scale)
+    G = G / scale
     pcost = float((S * S).sum(axis=0).max())
-    first = -math.floor(math.log2(np.abs(S).max()))
+    first = -math.floor(math.log2(scale))
     for exponent in range(first, first + 50):
         rounded = np.rint(np.ldexp(S, exponent))
         found = _loss(rounded, G, u, pcost)
         if found < loss:
             return IntegerTwin(frozen(rounded.astype(np.int64)), exponent, found)
     raise WorkloadError("a basis matrix must be well conditioned; no integer matrix comes close enough to this one")
-
-
-def _inverse_parts(basis: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The inverse of the row of ones above ``basis`` (n-1, n): its first column u (n,) and the others G (n, n-1)."""
-    scale = np.abs(basis).max()
-    inverse = np.linalg.inv(np.vstack([np.ones(basis.shape[1]), basis / scale]))
-    return inverse[:, 0].copy(), inverse[:, 1:] / scale
 
 
 def _loss(rounded: NDArray[np.float64], G: NDArray[np.float64], u: NDArray[np.float64], pcost: float) -> float:

@@ -1,6 +1,6 @@
-"""The inverse of a row of ones above a matrix of integers, to the last digits of floating point.
+"""The inverse ``[u | G]`` of a row of ones above a residual matrix; of integers to the last digits of floating point.
 
-Reads: an integer matrix B.  Gives: u and G.
+Reads: a matrix.  Gives: u and G.
 Source: spec section 5, eq. (24).
 """
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.errors import WorkloadError
 
-#: The largest condition number of a basis, by Frobenius norms, with rows of like size, and over n: above it, tables
-#: would be rebuilt from differences of large numbers.
+#: The largest condition number of a basis, by Frobenius norms, with rows scaled to similar lengths, divided by n: above
+#: it, tables would be differences of large numbers.
 _CONDITION = 1e8
 #: Above this condition number the inverse is improved once.
 _ROUGH = 1e4
@@ -19,11 +19,25 @@ _ROUGH = 1e4
 _DIGITS = 20
 
 
-def rebuilding_of(B: IntArray) -> tuple[FloatArray, FloatArray]:
+def inverse_parts(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
+    """The parts u (g,) and G (g, g-1) of the inverse of a row of ones above S (g-1, g).
+
+    Raises:
+        LinAlgError: the rows are dependent.
+
+    Example:
+        >>> inverse_parts(np.array([[1.0, -1.0]]))[0]
+        array([0.5, 0.5])
+    """
+    inverse = np.linalg.inv(np.vstack([np.ones(S.shape[1]), S]))
+    return inverse[:, 0], inverse[:, 1:]
+
+
+def pseudo_inverse_parts(B: IntArray) -> tuple[FloatArray, FloatArray]:
     """The parts u (n,) and G (n, m) of the pseudo-inverse of a row of ones above B (m, n).
 
-    Columns of B that are equal are taken together: where all that differ make a square matrix, its inverse is shared
-    out among equals.
+    Equal columns of B are merged: where the distinct ones make a square matrix, each of its inverse's rows is divided
+    evenly among the equal columns.
 
     Raises:
         WorkloadError: the rows are dependent, or nearly so.
@@ -39,14 +53,16 @@ def rebuilding_of(B: IntArray) -> tuple[FloatArray, FloatArray]:
     else:
         _, first, group, count = np.unique(B, axis=1, return_index=True, return_inverse=True, return_counts=True)
         is_square = len(first) == len(rows)
-        shared = _inverse(rows[:, first])[group.ravel()] / count[group.ravel(), None] if is_square else None
-        whole = np.linalg.pinv(rows, rcond=0.1 / _CONDITION) if shared is None else shared
+        if is_square:
+            whole = _inverse(rows[:, first])[group.ravel()] / count[group.ravel(), None]
+        else:
+            whole = np.linalg.pinv(rows, rcond=0.1 / _CONDITION)
     _require_independent(rows, whole, is_square=is_square)
     return whole[:, 0].copy(), whole[:, 1:] / scale
 
 
 def _inverse(T: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The inverse, with one step of Newton's method from what is left, which is computed with twice the digits."""
+    """The inverse, improved by one step of Newton's method whose remainder is computed with twice the digits."""
     try:
         X = np.asarray(np.linalg.inv(T), dtype=np.float64)
     except np.linalg.LinAlgError:

@@ -16,12 +16,12 @@ import numpy as np
 from residualplanner._checks import FloatArray
 from residualplanner.bases.eigen import eigen
 
-#: How many steps, what share of the way to the nearest bound they go, and how fast products of multipliers and slacks
+#: How many steps, how far towards the nearest bound they go, and how fast products of multipliers and slacks
 #: shrink.
 _STEPS, _REACH, _SHRINKING = 60, 0.95, 0.2
-#: Slacks begin no smaller than this, multipliers no smaller than this share of their mean.
+#: Slacks begin no smaller than this, multipliers no smaller than this fraction of their mean.
 _LEAST = 1e-2
-#: No eigenvalue of M counts as less than this share of the largest.
+#: No eigenvalue of M counts as less than this fraction of the largest.
 _SINGULAR = 1e-15
 #: Up to so many multiplications a step is quick.
 _QUICK = 4e8

@@ -1,6 +1,6 @@
 """What attributes contribute to privacy cost and to variances, as arrays over all attributes.
 
-Reads: bases, and the kinds of query that are asked of each attribute.  Gives: ResidualNumbers.
+Reads: bases, and the kinds of query of each attribute.  Gives: ResidualNumbers.
 Source: spec eqs. (8), (11), (27) and (28).
 """
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases.basis import Basis, basis_codes, subtraction_basis
-from residualplanner.bases.shares import mean_variance_factors
+from residualplanner.bases.basis import Basis, basis_codes
+from residualplanner.bases.subtraction import subtraction_basis
 from residualplanner.queries import Identity, Kind
 
 _ULP = 2.0**-52
@@ -25,9 +25,9 @@ class ResidualNumbers:
     Attributes:
         sizes (d,): how many values each attribute has.
         pcost (d,): to the cost of a base mechanism that contains the attribute; one that does not has factor 1.
-        present (d, kinds): to the variance that a query of that kind takes from a base mechanism that contains the
-            attribute; 0 where the attribute is not asked in that kind.
-        absent (d, kinds): to the variance that a query takes from one that leaves the attribute out.
+        present (d, kinds): to the variance of a query of that kind by the noise of a base mechanism that contains the
+            attribute; 0 where it has no query of that kind.
+        absent (d, kinds): to the same by the noise of one that leaves the attribute out.
         worst_replacement (d,): how negative two columns' product can be, relative to pcost; never too small.
         is_subtraction (d,): which attributes have the subtraction basis.
         code (d,): equal for attributes of equal basis, and for no others.
@@ -42,13 +42,13 @@ class ResidualNumbers:
     code: IntArray
 
 
-def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], asked: ArrayLike) -> ResidualNumbers:
+def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayLike) -> ResidualNumbers:
     """The numbers of attributes with these bases.
 
     Args:
         bases: one for each attribute.
         kinds: the kinds of query.
-        asked (d, kinds): whether the attribute is asked in that kind; its basis must span the kind.
+        uses (d, kinds): whether the attribute has a query of that kind; its basis must span the kind.
 
     Cost: one pass over n by n matrices for each distinct pair of a basis and a kind; identity queries on the
         subtraction basis are closed forms.
@@ -59,21 +59,21 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], asked: Array
         >>> numbers.pcost, numbers.present, numbers.absent
         (array([0.75]), array([[0.75]]), array([[0.0625]]))
     """
-    wanted, code = np.asarray(asked, dtype=np.bool_), basis_codes(bases)
-    shares: dict[tuple[int, int], tuple[float, float]] = {}
+    wanted, code = np.asarray(uses, dtype=np.bool_), basis_codes(bases)
+    factors: dict[tuple[int, int], tuple[float, float]] = {}
     present, absent = np.zeros(wanted.shape), np.zeros(wanted.shape)
     for attribute, number in np.argwhere(wanted).tolist():
         pair = (int(code[attribute]), number)
-        if pair not in shares:
-            shares[pair] = mean_variance_factors(bases[attribute], kinds[number])
-        present[attribute, number], absent[attribute, number] = shares[pair]
+        if pair not in factors:
+            factors[pair] = bases[attribute].mean_variance_factors(kinds[number])
+        present[attribute, number], absent[attribute, number] = factors[pair]
     return ResidualNumbers(
         sizes=frozen(np.array([basis.size for basis in bases], dtype=np.float64)),
         pcost=frozen(np.array([float(basis.pcost) for basis in bases], dtype=np.float64)),
         present=frozen(present),
         absent=frozen(absent),
         worst_replacement=frozen(_worst_replacements(bases, code)),
-        is_subtraction=frozen(np.array([basis.matrix is None for basis in bases], dtype=np.bool_)),
+        is_subtraction=frozen(np.array([basis.is_symmetric for basis in bases], dtype=np.bool_)),
         code=frozen(code),
     )
 
@@ -100,6 +100,6 @@ def _worst_replacements(bases: Sequence[Basis], code: IntArray) -> NDArray[np.fl
     worst: dict[int, float] = {}
     for basis, number in zip(bases, code.tolist(), strict=True):
         if number not in worst:
-            lost = 0.0 if basis.matrix is None else (basis.answers + 4) * _ULP
+            lost = 0.0 if basis.is_symmetric else (basis.answers + 4) * _ULP
             worst[number] = basis.worst_replacement + lost
     return np.array([worst[number] for number in code.tolist()], dtype=np.float64)

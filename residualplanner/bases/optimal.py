@@ -1,6 +1,6 @@
 """The best residual basis of one attribute, for given weights of its two variance factors: a convex problem.
 
-Reads: the Gram matrices of what is asked.  Gives: ResidualBasis, a real matrix, with a proof of how good it is.
+Reads: Gram matrices of queries.  Gives: ResidualBasis, a real matrix, with a proof of how good it is.
 Source: spec section 5, eqs. (24), (29) and (31); docs/bases.md has the proof.
 
 With T = [1^T; S] and its inverse [u | G], cost and variances depend on S only through u and ``X = (Z^T G)(Z^T G)^T``,
@@ -25,11 +25,11 @@ from residualplanner._checks import FloatArray, frozen
 from residualplanner.bases.eigen import eigen
 from residualplanner.bases.newton import is_quick, newton_points
 
-#: Eigenvalues of all that is asked below this share of the largest count as 0.  What is not asked about still gets
-#: basis vectors, so that all counts follow from the answers; they are this long, and so cost little precision.
+#: Eigenvalues of the queries' Gram matrix below this fraction of the largest count as 0.  Directions that no query
+#: depends on still get basis vectors, so that all counts follow from the answers; they are this short, and cost little.
 _ZERO = 1e-13
 _UNASKED_LENGTH = 1e-3
-#: The least weight of a direction that is asked about, as a share of the mean weight: the others' bases need not reach
+#: The least weight of a direction that queries depend on, relative to the mean weight: the others' bases need not reach
 #: into the last digits for it.  The gap takes account of it.
 _LEAST_WEIGHT = 1e-12
 #: Above this many values the search starts from the multipliers of a problem a quarter as large.
@@ -41,7 +41,7 @@ _EXPONENT = 1.8
 _DAMPING = 0.7
 _RECOVERY = 1.1
 
-#: Orthonormal columns (n, r) that sum to 0 and are asked about, and orthonormal rows (n-1-r, n) that are not.
+#: Orthonormal columns (n, r) of sum 0 that queries depend on, and orthonormal rows (n-1-r, n) that none depends on.
 Directions = tuple[FloatArray, FloatArray]
 
 
@@ -51,7 +51,7 @@ class ResidualBasis:
 
     Attributes:
         S (n-1, n): the residual matrix, scaled so that its longest column has length 1.
-        u (n,): the share of the total that each value is taken to have.
+        u (n,): how the total is spread over the values where all residuals are 0.
         multipliers (n,): of the constraints; a start for similar problems.
         gap: the objective is within this fraction of the least possible.
         bound: no basis has a smaller objective than this.
@@ -119,14 +119,14 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
     """Minimize ``p tr(V_t G G^T) + u^T V_s u`` over all residual bases of one attribute, with ``p = max ||S e_j||**2``.
 
     Args:
-        present (n, n): V_t, positive semidefinite: the weighted Gram matrix of what is asked where the attribute's own
+        present (n, n): V_t, positive semidefinite: the weighted Gram matrix of the queries where the attribute's own
             residuals are used.
         absent (n, n): V_s, the same where they are not; None to keep u as given.
-        linear (n,): ``2 linear^T u`` is added to ``u^T V_s u``, for rows of which a constant part was taken off.
+        linear (n,): ``2 linear^T u`` is added to ``u^T V_s u``, for the constant parts of rows.
         constant: likewise added, such that the sum is never negative.
         u (n,): what u is kept at where there is no V_s, with sum 1; ``1/n``, the best basis orthogonal to the total,
             when omitted.
-        directions: what is asked about, as `asked_directions` says; by default of both matrices.
+        directions: those that queries depend on, as `weighted_directions` says; by default of both matrices.
         gap: stop when the objective is proved to be within this fraction of the least possible.
         steps: stop after this many steps, with the gap reached.
         start: the solution of a similar problem.
@@ -157,7 +157,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         begin = _coarse_start(present, absent, slope, constant, kept, gap)
     else:
         begin = _Start(np.full(n, max(float(np.trace(present)), 1e-300) / n**2), kept)
-    problem = _Problem.of(present, V, slope, constant, directions or asked_directions(present + V), absent is None)
+    problem = _Problem.of(present, V, slope, constant, directions or weighted_directions(present + V), absent is None)
     found = problem.solve(begin if absent is not None else begin._replace(u=kept), gap, steps)
     return problem.residuals(problem.polished(found, gap) if finish else found)
 
@@ -166,14 +166,14 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
 class _Problem:
     """The problem in coordinates where V_t is the identity: ``c_j = V^{1/2} Z^T e_j``, ``v = V^{1/2} Z^T u``.
 
-    Only the r directions of Z that something is asked about have coordinates.  They are such that what is asked where
+    Only the r directions of Z that queries depend on have coordinates.  They are such that the Gram matrix where
     the attribute is absent is diagonal.
 
     Attributes:
         atoms (r, n): the c_j.
         absent (r,), linear (r,), constant: ``u^T V_s u = sum absent v**2 + 2 linear^T v + constant``.
         rest (n, r): ``u = 1/n + rest v``.
-        unasked (n-1-r, n): orthonormal rows that sum to 0, of which nothing is asked.
+        unasked (n-1-r, n): orthonormal rows of sum 0 that no query depends on.
         raised (r,): by how much each root of an eigenvalue of V was raised, in the coordinates of ``weighed``.
         weighed (r, n): ``Z^T e_j`` in the coordinates of V's eigenvectors.
         is_fixed: whether u is kept as it is.
@@ -263,7 +263,7 @@ class _Problem:
         return best._replace(bound=max(best.bound, self._bound(point, best.objective))), lengths
 
     def residuals(self, best: _Found) -> ResidualBasis:
-        """The basis in all directions, with a gap for what was asked."""
+        """The basis in all directions, with a gap for the queries."""
         u = 1 / len(best.multipliers) + self.rest @ best.v
         others = _UNASKED_LENGTH * (self.unasked - (self.unasked @ u)[:, None])
         S = np.vstack([best.S, others])
@@ -317,12 +317,12 @@ class _Problem:
         return 2 * point.trace - point.total + self._share(point.v) - gained
 
 
-def asked_directions(form: NDArray[np.float64]) -> Directions:
+def weighted_directions(form: NDArray[np.float64]) -> Directions:
     """Which directions of sum 0 have a weight in a positive semidefinite form (n, n), and which have none."""
     Z = zero_sum_basis(len(form))
     values, vectors = eigen(Z.T @ form @ Z)
-    asked = values > _ZERO * values[-1]
-    return (Z, np.empty((0, len(form)))) if asked.all() else (Z @ vectors[:, asked], (Z @ vectors[:, ~asked]).T)
+    is_used = values > _ZERO * values[-1]
+    return (Z, np.empty((0, len(form)))) if is_used.all() else (Z @ vectors[:, is_used], (Z @ vectors[:, ~is_used]).T)
 
 
 def _coarse_start(
@@ -347,8 +347,8 @@ def _coarse_start(
         gap=max(gap, 1e-3),
     )
     centers = spread.T @ np.arange(n)
-    multipliers, shares = (np.interp(np.arange(n), centers, x / width) for x in (coarse.multipliers, coarse.u))
-    return _Start(multipliers, shares / shares.sum())
+    multipliers, start = (np.interp(np.arange(n), centers, x / width) for x in (coarse.multipliers, coarse.u))
+    return _Start(multipliers, start / start.sum())
 
 
 def zero_sum_basis(size: int) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ def rounded_matrix(S: NDArray[np.float64], exponent: int, slack: float = 0.0) ->
     Args:
         S (m, n): real.
         exponent: how many binary digits to keep, at least 1.
-        slack: how far from its own a squared length may be, as a share of the longest; moves beyond that are not made.
+        slack: how far from its own a squared length may be, relative to the longest; moves beyond that are not made.
 
     Example:
         >>> rounded_matrix(np.array([[0.8, 0.4], [0.6, -0.7]]), 4)

@@ -46,20 +46,20 @@ def take(array: Array, rows: NDArray[np.int64]) -> Array:
     return xp.take(array, xp.asarray(rows, device=array.device), axis=0)
 
 
-def multiply_into(place: Array, left: Array, right: Array) -> None:
-    """Write the matrix product of ``left`` and ``right`` to ``place``."""
-    if isinstance(place, np.ndarray):
-        np.matmul(left, right, out=place)
+def multiply_into(out: Array, left: Array, right: Array) -> None:
+    """Write the matrix product of ``left`` and ``right`` to ``out``."""
+    if isinstance(out, np.ndarray):
+        np.matmul(left, right, out=out)
     else:
-        place[...] = namespace(left, right).matmul(left, right)
+        out[...] = namespace(left, right).matmul(left, right)
 
 
-def subtract_into(place: Array, left: Array, right: Array) -> None:
-    """Write the difference of ``left`` and ``right`` to ``place``."""
-    if isinstance(place, np.ndarray):
-        np.subtract(left, right, out=place)
+def subtract_into(out: Array, left: Array, right: Array) -> None:
+    """Write the difference of ``left`` and ``right`` to ``out``."""
+    if isinstance(out, np.ndarray):
+        np.subtract(left, right, out=out)
     else:
-        place[...] = left - right
+        out[...] = left - right
 
 
 class Scratch:

@@ -11,7 +11,7 @@ a long axis is mapped directly where that takes less than a product.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ class AxisMap:
         columns: n.
         rows: m.
         make_matrix: gives its matrix, (m, n); asked for only where a product is formed.
-        direct: of a stack (b, n, r) and a place (b, r, m): the map of the middle axis, put last, in fewer operations
+        direct: of a stack (b, n, r) and an array (b, r, m): the map of the middle axis, put last, in fewer operations
             than a matrix product; None where there is no such way.
     """
 
@@ -44,12 +44,12 @@ class AxisMap:
         """The matrix, (m, n)."""
         return self.make_matrix()
 
-    def turn(self, stack: Array, place: Array) -> None:
-        """Map the middle axis of a stack (b, n, r), put it last, and write the result to ``place`` (b, r, m)."""
+    def turn(self, stack: Array, out: Array) -> None:
+        """Map the middle axis of a stack (b, n, r), put it last, and write the result to ``out`` (b, r, m)."""
         if self.direct is not None and self.columns > DENSE_LIMIT:
-            self.direct(stack, place)
+            self.direct(stack, out)
         else:
-            multiply_into(place, namespace(stack).matrix_transpose(stack), like(self._transposed, stack))
+            multiply_into(out, namespace(stack).matrix_transpose(stack), like(self._transposed, stack))
 
     @cached_property
     def _transposed(self) -> NDArray[np.float64]:
@@ -66,6 +66,7 @@ def matrix_map(matrix: NDArray[np.float64]) -> AxisMap:
     return AxisMap(matrix.shape[1], matrix.shape[0], lambda: matrix)
 
 
+@lru_cache(maxsize=4096)
 def keeping(size: int) -> AxisMap:
     """The map that leaves an axis as it is.
 
@@ -86,7 +87,13 @@ class ProductMap:
     def __init__(self, maps: Sequence[AxisMap]) -> None:
         self.columns = tuple(axis.columns for axis in maps)
         self.rows = tuple(axis.rows for axis in maps)
-        self._passes = [_merged([maps[number] for number in part]) for part in merged_axes(self.columns, self.rows)]
+        self.is_identity = all(axis.direct is _turn for axis in maps)
+        self._maps = tuple(maps)
+
+    @cached_property
+    def _passes(self) -> list[AxisMap]:
+        parts = [[self._maps[number] for number in part] for part in merged_axes(self.columns, self.rows)]
+        return [part[0] if len(part) == 1 else _merged(*part) for part in parts]
 
     def apply(self, tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:
         """Map all axes of ``tables`` (b, n_1, .., n_k) but the first, (b, m_1, .., m_k).
@@ -139,15 +146,14 @@ def merged_axes(columns: tuple[int, ...], rows: tuple[int, ...]) -> list[list[in
     return merged
 
 
-def _merged(maps: Sequence[AxisMap]) -> AxisMap:
+@lru_cache(maxsize=4096)  # none has more than DENSE_LIMIT rows and columns
+def _merged(*maps: AxisMap) -> AxisMap:
     """Several maps as one, of their axes merged."""
-    if len(maps) == 1:
-        return maps[0]
     product: NDArray[np.float64] = np.ones((1, 1))
     for axis in maps:
         product = np.kron(product, axis.matrix).astype(np.float64, copy=False)
     return matrix_map(product)
 
 
-def _turn(stack: Array, place: Array) -> None:
-    place[...] = namespace(stack).matrix_transpose(stack)
+def _turn(stack: Array, out: Array) -> None:
+    out[...] = namespace(stack).matrix_transpose(stack)

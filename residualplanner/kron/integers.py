@@ -8,12 +8,12 @@ Source: spec eqs. (34), (35) and (36).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from residualplanner._checks import IntArray
 from residualplanner.kron.arrays import Array, Scratch
 from residualplanner.kron.exact_products import exact_product
 
@@ -23,7 +23,7 @@ _INT64 = 2**63
 def differences_of_tables(
     tables: Array, *, axes: Sequence[int] | None = None, scratch: Scratch | None = None, out: Array | None = None
 ) -> Array:
-    """The first entry minus each other one, along axes: `residuals_of_tables` for integers.
+    """The first entry minus each other one, along some axes, or all of them: `subtracting` in integers.
 
     Args:
         tables (b, n_1, .., n_k): integers; written over if they lie in slot 0 of ``scratch``, else only read.
@@ -32,9 +32,9 @@ def differences_of_tables(
         out (b, m_1, .., m_k): where the result goes, contiguous; a new array when omitted.
 
     Returns:
-        The differences, (b, m_1, .., m_k), with ``m_i = n_i - 1`` for the axes taken and n_i for the others.
+        The differences, (b, m_1, .., m_k), with ``m_i = n_i - 1`` for these axes and n_i for the others.
 
-    Guarantees: exact.  Along each axis taken numbers at most double in size.
+    Guarantees: exact.  Along each of these axes numbers at most double in size.
     Source: spec eq. (35), the product with Sub along every axis.
 
     Example:
@@ -42,26 +42,26 @@ def differences_of_tables(
         array([[2, 4]])
     """
     scratch = scratch or Scratch()
-    taken = list(range(1, tables.ndim) if axes is None else axes)
-    shape = tuple(size - (axis in taken) for axis, size in enumerate(tables.shape))
+    chosen = list(range(1, tables.ndim) if axes is None else axes)
+    shape = tuple(size - (axis in chosen) for axis, size in enumerate(tables.shape))
     result = np.empty(shape, dtype=tables.dtype) if out is None else out
-    if not taken:
+    if not chosen:
         result[...] = tables
-    for number, axis in enumerate(taken, start=1):
+    for number, axis in enumerate(chosen, start=1):
         before, after = math.prod(shape[:axis]), math.prod(tables.shape[axis + 1 :])
         stack = tables.reshape(before, tables.shape[axis], after)
-        place = (*shape[: axis + 1], *tables.shape[axis + 1 :])
-        tables = result if number == len(taken) else scratch.empty(number % 2, place, tables)
+        target = (*shape[: axis + 1], *tables.shape[axis + 1 :])
+        tables = result if number == len(chosen) else scratch.empty(number % 2, target, tables)
         np.subtract(stack[:, :1], stack[:, 1:], out=tables.reshape(before, shape[axis], after))
     return result
 
 
-def integer_products(tables: Array, matrices: Sequence[NDArray[np.int64] | None], *, total: int) -> Array:
-    """Apply one integer matrix along each axis.
+def integer_products(tables: Array, matrices: Mapping[int, IntArray], *, total: int) -> Array:
+    """Apply an integer matrix along some axes.
 
     Args:
         tables (b, n_1, .., n_k): integers, int64 or Python integers.
-        matrices (k,): for each axis a matrix (m_i, n_i), or None to leave it alone.
+        matrices: by axis, some of 1, .., k ascending, a matrix (m_i, n_i).
         total: the entries of no table add up, in absolute value, to more than this.
 
     Returns:
@@ -72,14 +72,12 @@ def integer_products(tables: Array, matrices: Sequence[NDArray[np.int64] | None]
     Source: spec eq. (36).
 
     Example:
-        >>> integer_products(np.array([[[1, 2], [3, 4]]]), [None, np.array([[1, -1]])], total=10)
+        >>> integer_products(np.array([[[1, 2], [3, 4]]]), {2: np.array([[1, -1]])}, total=10)
         array([[[-1],
                 [-1]]])
     """
     result = tables
-    for axis, matrix in enumerate(matrices, start=1):
-        if matrix is None:
-            continue
+    for axis, matrix in matrices.items():
         largest = total * max(1, int(np.abs(matrix).max()))
         if result.dtype == np.int64 and largest < _INT64:
             result = along_axis(partial(exact_product, total=total), matrix, result, axis)

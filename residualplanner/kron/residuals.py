@@ -15,51 +15,12 @@ from residualplanner.kron.arrays import Array, Scratch, namespace, subtract_into
 from residualplanner.kron.axis_maps import AxisMap, ProductMap
 
 
-def residuals_of_tables(tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:
-    """The first entry minus each other one, along every axis.
-
-    Args:
-        tables (b, n_1, .., n_k): floating point, n_i >= 2.
-        scratch: memory to work in; where ``tables`` lies in its slot 0, they are written over.
-        out (b, n_1 - 1, .., n_k - 1): where the result goes, contiguous; a new array when omitted.
-
-    Returns:
-        The subtraction matrix of spec eq. (5) along every axis, (b, n_1 - 1, .., n_k - 1).
-
-    Source: spec eq. (7), the product with H.
-
-    Example:
-        >>> residuals_of_tables(np.array([[5.0, 3.0, 1.0]]))
-        array([[2., 4.]])
-    """
-    return subtractions(tables.shape[1:]).apply(tables, scratch=scratch, out=out)
-
-
-def tables_of_tensors(tensors: Array, *, scratch: Scratch | None = None) -> Array:
-    """Undo the sum and the subtraction along every axis.
-
-    Args:
-        tensors (b, n_1, .., n_k): on each axis entry 0 is the sum over the attribute, entry j >= 1 its j-th residual.
-        scratch: as in `residuals_of_tables`.
-
-    Returns:
-        The tables, (b, n_1, .., n_k).
-
-    Source: spec eq. (13).
-
-    Example:
-        >>> tables_of_tensors(np.array([[9.0, 2.0, 4.0]])).round(12)
-        array([[5., 3., 1.]])
-    """
-    return rebuildings(tensors.shape[1:]).apply(tensors, scratch=scratch)
-
-
 def tables_of_residuals(
     blocks: Sequence[Array],
     rows: NDArray[np.int64],
     *,
+    maps: ProductMap,
     divisors: Sequence[int] | None = None,
-    maps: ProductMap | None = None,
     scratch: Scratch | None = None,
 ) -> Array:
     """The tables whose residuals are given.
@@ -68,10 +29,10 @@ def tables_of_residuals(
         blocks (2**k,): block j (g_j, ..) holds residuals of sets of attributes of the same bases; it has an axis of
             m_i answers for every i whose bit in j is set (bit 0 is the first attribute).
         rows (b, 2**k): for each table, which rows of the blocks are its own.
-        divisors (2**k,): the blocks are NumPy arrays of integers, and these times the residuals; omitted, they are
-            the residuals.
-        maps: what makes a table of a tensor, whose axes have the total and then the m_i answers; axes of one entry may
-            be added.  Omitted, the inverse of sums and subtractions, with m_i = n_i - 1.
+        maps: from a tensor, whose axes have the total and then the m_i answers, to a table; axes of one entry may be
+            added.
+        divisors (2**k,): the blocks are NumPy arrays of integers, the residuals times these; omitted, they are the
+            residuals.
         scratch: memory to work in.
 
     Returns:
@@ -80,13 +41,12 @@ def tables_of_residuals(
     Source: spec eqs. (10), (13) and (25).
 
     Example:
-        >>> tables_of_residuals([np.array([9.0]), np.array([[2.0, 4.0]])], np.array([[0, 0]])).round(12)
+        >>> maps = ProductMap([rebuilding(3)])
+        >>> tables_of_residuals([np.array([9.0]), np.array([[2.0, 4.0]])], np.array([[0, 0]]), maps=maps).round(12)
         array([[5., 3., 1.]])
     """
     scratch = scratch or Scratch()
     tensors = tensors_of_residuals(blocks, rows, divisors, scratch)
-    if maps is None:
-        return tables_of_tensors(tensors, scratch=scratch)
     return maps.apply(namespace(tensors).reshape(tensors, (len(rows), *maps.columns)), scratch=scratch)
 
 
@@ -101,14 +61,14 @@ def tensors_of_residuals(
     shape = (len(rows), *(size + 1 for size in top.shape[1:]))
     tensors = scratch.empty(0, shape, top if divisors is None else np.empty(0))
     by = [1] * len(blocks) if divisors is None else divisors
-    places = product((0, slice(1, None)), repeat=top.ndim - 1)
-    *lower, last = zip(blocks, by, places, rows.T, strict=True)
-    for block, divisor, place, column in lower:
-        tensors[(slice(None), *reversed(place))] = divided(take(block, column), divisor)
+    indices = product((0, slice(1, None)), repeat=top.ndim - 1)
+    *lower, last = zip(blocks, by, indices, rows.T, strict=True)
+    for block, divisor, index, column in lower:
+        tensors[(slice(None), *reversed(index))] = divided(take(block, column), divisor)
     # Most entries are of the last block, and its rows usually follow one another: then they are not copied twice.
-    block, divisor, place, column = last
-    taken = block[_run(column), ...] if _is_run(column) else take(block, column)
-    tensors[(slice(None), *place)] = divided(taken, divisor)
+    block, divisor, index, column = last
+    chosen = block[_run(column), ...] if _is_run(column) else take(block, column)
+    tensors[(slice(None), *index)] = divided(chosen, divisor)
     return tensors
 
 
@@ -128,18 +88,6 @@ def _is_run(rows: NDArray[np.int64]) -> bool:
 
 def _run(rows: NDArray[np.int64]) -> slice:
     return slice(int(rows[0]), int(rows[-1]) + 1)
-
-
-@lru_cache(maxsize=4096)
-def subtractions(sizes: tuple[int, ...]) -> ProductMap:
-    """The map of `residuals_of_tables` for tables of a shape."""
-    return ProductMap([subtracting(size) for size in sizes])
-
-
-@lru_cache(maxsize=4096)
-def rebuildings(sizes: tuple[int, ...]) -> ProductMap:
-    """The map of `tables_of_tensors` for tables of a shape."""
-    return ProductMap([rebuilding(size) for size in sizes])
 
 
 @lru_cache(maxsize=4096)
@@ -176,13 +124,13 @@ def _rebuilding_matrix(size: int) -> NDArray[np.float64]:
     return matrix
 
 
-def _subtract(stack: Array, place: Array) -> None:
+def _subtract(stack: Array, out: Array) -> None:
     turned = namespace(stack).matrix_transpose(stack)
-    subtract_into(place, turned[:, :, :1], turned[:, :, 1:])
+    subtract_into(out, turned[:, :, :1], turned[:, :, 1:])
 
 
-def _rebuild(stack: Array, place: Array) -> None:
+def _rebuild(stack: Array, out: Array) -> None:
     xp = namespace(stack)
     turned = xp.matrix_transpose(stack)
-    place[:, :, 0] = xp.sum(stack, axis=1) / stack.shape[1]
-    subtract_into(place[:, :, 1:], place[:, :, :1], turned[:, :, 1:])
+    out[:, :, 0] = xp.sum(stack, axis=1) / stack.shape[1]
+    subtract_into(out[:, :, 1:], out[:, :, :1], turned[:, :, 1:])

@@ -5,13 +5,14 @@ Reads: counts and noise variances.  Gives: residual answers.  For research: real
 
 import os
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.bases import Basis
 from residualplanner.discrete_gaussian import NoiseError
-from residualplanner.kron import ProductMap, Scratch, keeping, matrix_map, residuals_of_tables, subtracting
+from residualplanner.kron import ProductMap, Scratch
 
 #: What answers for a stack of tables with the same bases (k,): reads these, counts (b, n_1, .., n_k) and noise
 #: variances (b,), and writes the residual answers (b, m_1, .., m_k).
@@ -36,30 +37,20 @@ def gaussian_mechanism(generator: np.random.Generator) -> Mechanism:
     """
     scratch = Scratch()
 
+    @lru_cache(maxsize=1)  # tables with the same bases come one after another
+    def maps_of(bases: tuple[Basis, ...]) -> tuple[ProductMap, ProductMap]:
+        return ProductMap([basis.before_noise for basis in bases]), ProductMap([basis.after_noise for basis in bases])
+
     def answer(bases: Sequence[Basis], tables: IntArray, noise_variance: FloatArray, residuals: FloatArray) -> None:
-        mapped = _products(bases, tables)
+        before, after = maps_of(tuple(bases))
+        mapped = tables if before.is_identity else before.apply(tables.astype(np.float64))
         noisy: FloatArray = scratch.empty(0, mapped.shape, residuals)
         generator.standard_normal(out=noisy)
         noisy *= np.sqrt(noise_variance).reshape(-1, *(1,) * (tables.ndim - 1))
         noisy += mapped
-        if all(basis.matrix is None for basis in bases):
-            residuals_of_tables(noisy, scratch=scratch, out=residuals)
-        else:
-            after = [subtracting(basis.size) if basis.matrix is None else keeping(basis.answers) for basis in bases]
-            ProductMap(after).apply(noisy, scratch=scratch, out=residuals)
+        after.apply(noisy, scratch=scratch, out=residuals)
 
     return answer
-
-
-def _products(bases: Sequence[Basis], tables: IntArray) -> IntArray | FloatArray:
-    """The tables, with the matrix of each basis that has one applied along its axis."""
-    if all(basis.matrix is None for basis in bases):
-        return tables
-    before = [
-        keeping(basis.size) if basis.matrix is None else matrix_map(basis.matrix.astype(np.float64)) for basis in bases
-    ]
-    mapped: FloatArray = ProductMap(before).apply(tables.astype(np.float64))
-    return mapped
 
 
 def release_generator() -> np.random.Generator:

@@ -17,10 +17,10 @@ from residualplanner._checks import FloatArray, IntArray
 from residualplanner.bases import Basis
 from residualplanner.kron import (
     Scratch,
+    combine_words,
     differences_of_tables,
     float_identifies,
     integer_products,
-    joined,
     products_modulo,
 )
 from residualplanner.measurement.precision import gamma2_ratio
@@ -35,13 +35,13 @@ class Width(Enum):
     """How wide the numbers between counts and noisy answers are.
 
     INT64: no number can exceed int64, which holds them all.
-    TWO_WORDS: the noise cannot, but other numbers may: modulo ``2**64``, and in double precision beside it, which
-        together give the answers (`kron.joined`).
+    DOUBLE_WORD: the noise cannot, but other numbers may: modulo ``2**64``, and in double precision beside it, which
+        together give the answers (`kron.combine_words`).
     PYTHON: Python integers, forty times as slow.
     """
 
     INT64 = 1
-    TWO_WORDS = 2
+    DOUBLE_WORD = 2
     PYTHON = 3
 
 
@@ -86,12 +86,13 @@ def noisy_answers(
         >>> noisy_answers(np.array([[7, 4, 2]]), np.array([[1, 0, 0]]), **options)
         array([[10, 16]])
     """
-    scratch, matrices = scratch or Scratch(), [basis.matrix for basis in bases]
-    axes = [axis for axis, matrix in enumerate(matrices, start=1) if matrix is None]
+    scratch = scratch or Scratch()
+    matrices = {axis: matrix for axis, basis in enumerate(bases, start=1) for matrix in basis.multipliers}
+    axes = [axis for axis, basis in enumerate(bases, start=1) if basis.takes_differences]
     finish = partial(_finish, factor=divisor, axes=axes, scratch=scratch)
-    if width is Width.TWO_WORDS and noise.dtype == np.int64:
+    if width is Width.DOUBLE_WORD and noise.dtype == np.int64:
         low, near = products_modulo(counts, matrices, total=records)
-        return joined(finish(low, noise, out=out), finish(near, noise))
+        return combine_words(finish(low, noise, out=out), finish(near, noise))
     exact = integer_products(counts, matrices, total=records)
     return finish(exact.astype(noise.dtype, copy=False), noise, out=out)
 
@@ -138,25 +139,25 @@ def width_of(bases: Sequence[Basis], precision: float, divisor: int, records: in
         divisor: as in `noisy_answers`.
         records: no table has more.
 
-    Guarantees: with `Width.TWO_WORDS` the answers are exact for every noise that int64 holds.  A term of an answer is a
-        count, made a float, multiplied by entries of matrices, added to others, multiplied by the divisor, itself made
-        a float, added to the noise, and subtracted: this counts its roundings.  All terms of one answer add up to at
-        most f ``records`` times the largest entries, and, for each of the ``2**d`` numbers that differences are taken
-        of, the noise.
+    Guarantees: with `Width.DOUBLE_WORD` the answers are exact for every noise that int64 holds.  A term of an answer is
+        a count, converted to a float, multiplied by entries of matrices, added to others, multiplied by the divisor
+        (converted, too), added to the noise, and subtracted: these are the roundings counted here.  The terms of one
+        answer add up to at most f ``records`` times the largest entries, and the noise of each of the ``2**d`` numbers
+        that differences are taken of.
 
     Example:
         >>> from residualplanner.bases import subtraction_basis
         >>> table = [subtraction_basis(100)]
         >>> width_of(table * 3, 1e-4, 100**3, 2**33), width_of(table * 5, 1e-4, 100**5, 2**33)
-        (<Width.INT64: 1>, <Width.TWO_WORDS: 2>)
+        (<Width.INT64: 1>, <Width.DOUBLE_WORD: 2>)
     """
     if fits_int64_path(bases, precision, divisor, records):
         return Width.INT64
-    doubled = sum(basis.matrix is None for basis in bases)
-    roundings = sum(basis.size for basis in bases if basis.matrix is not None) + doubled + 4
+    doubled = sum(basis.takes_differences for basis in bases)
+    roundings = sum(matrix.shape[1] for basis in bases for matrix in basis.multipliers) + doubled + 4
     bound = _largest(bases, divisor, records) + (2**63 << doubled)
     if _noise_bound(precision, divisor) < _INT64_ROOM // 2 and float_identifies(bound, roundings):
-        return Width.TWO_WORDS
+        return Width.DOUBLE_WORD
     return Width.PYTHON
 
 
@@ -174,13 +175,13 @@ def fits_int64_path(bases: Sequence[Basis], precision: float, divisor: int, reco
         (True, False)
     """
     noise = _noise_bound(precision, divisor)
-    doubled = sum(basis.matrix is None for basis in bases)
+    doubled = sum(basis.takes_differences for basis in bases)
     return noise < _INT64_ROOM // 2 and _largest(bases, divisor, records) + (noise << doubled) < _INT64_ROOM
 
 
 def _largest(bases: Sequence[Basis], divisor: int, records: int) -> int:
     """What the counts of one table can become at most, and also their differences."""
-    return records * divisor * math.prod(basis.largest_entry for basis in bases if basis.matrix is not None)
+    return records * divisor * math.prod(basis.largest_entry for basis in bases)
 
 
 def _noise_bound(precision: float, divisor: int) -> int:

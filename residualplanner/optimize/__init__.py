@@ -1,7 +1,7 @@
 """The searches behind a plan: array in, choice out."""
 
-from residualplanner.optimize.bases.bases_asked import BY_SET, Bases, bases_for
 from residualplanner.optimize.bases.basis_choice import stopped_words
+from residualplanner.optimize.bases.basis_options import BY_SET, Bases, bases_for
 from residualplanner.optimize.bound.svd_bound import sum_bound
 from residualplanner.optimize.bound.svd_maximum import greatest_bound
 from residualplanner.optimize.by_set.choice import choose_by_set

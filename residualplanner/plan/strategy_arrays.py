@@ -90,17 +90,16 @@ def matrices_to_arrays(bases: Sequence[Basis]) -> tuple[list[str], dict[str, NDA
     """The family and the matrix of each distinct basis, in order of first use, and which of them each is.
 
     Args:
-        bases: with repetition; -1 stands for a subtraction basis.
+        bases: with repetition; -1 stands for one that its size alone defines, the subtraction basis.
     """
-    found: dict[tuple[str, int, bytes], int] = {}
+    found: dict[tuple[str, tuple[int, bytes]], int] = {}
     arrays: dict[str, NDArray[Any]] = {}
     index = np.full(len(bases), -1, dtype=np.int32)
     for place, basis in enumerate(bases):
-        if basis.matrix is not None:
-            key = (basis.family, basis.size, basis.matrix.tobytes())
-            index[place] = found.setdefault(key, len(found))
-            arrays[f"{BASES}matrix_{index[place]}"] = basis.matrix
-    return [family for family, _, _ in found], arrays, index
+        for matrix in basis.multipliers:
+            index[place] = found.setdefault((basis.family, basis.key), len(found))
+            arrays[f"{BASES}matrix_{index[place]}"] = matrix
+    return [family for family, _ in found], arrays, index
 
 
 def matrices_from_arrays(

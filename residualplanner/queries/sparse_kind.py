@@ -6,11 +6,14 @@ Reads: a sparse matrix.  Gives: the methods of Rows, and the check that the matr
 import math
 import reprlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from residualplanner._checks import is_unicode
 from residualplanner.domain import Attribute
@@ -23,6 +26,10 @@ ENTRY_LIMIT = 2**20
 _TOLERANCE = 1e-8
 #: Rows whose entries differ by no more than this, relative, are multiples of the row of ones, but for rounding.
 _EVEN = 1e-13
+#: Eigenvalues of the rows' Gram matrix, all of length 1, below this fraction of the largest count as 0.
+_ZERO = 1e-13
+#: As many multiplications take seconds; rows and values of parts that are checked as one.
+_QUICK, _SMALL = 2.0**34, 256
 _CHUNK = 2**22
 
 
@@ -126,7 +133,11 @@ def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None
         attribute: of n values; the message names it and them.
         words: the name of the rows in the message, such as "the matrix".
 
-    Cost: O(n^3) where no row is constant.
+    Raises:
+        WorkloadError: it is none, or rows overlap so much that the check would take minutes; with a constant row none
+            is needed.
+
+    Cost: O(n min(q, n)^2) where no row is constant; beyond `_QUICK` only within parts that share no value.
     """
     if _constant_rows(W).any():
         return
@@ -136,7 +147,14 @@ def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None
             f"no combination of the rows of {words} gives every value of {attribute.name!r} the weight 1: "
             f"{_values_text(attribute, in_no_row)} in no row; add rows that hold the rest, or a row of ones"
         )
-    closest = _closest_to_ones(W)
+    closest = np.empty(W.shape[1])
+    for rows, columns in _parts(W):
+        if not _cost(len(rows), len(columns)) <= _QUICK:
+            raise WorkloadError(
+                f"{words} asked of {attribute.name!r} is too large to check whether its rows give every value the "
+                f"weight 1: {len(rows):,} of them share {len(columns):,} values; add a row of ones"
+            )
+        closest[columns] = _closest_to_ones(W[rows][:, columns])
     far = np.abs(closest - 1)
     if not far.max() <= _TOLERANCE:
         worst = np.argsort(-far, kind="stable")[:3]
@@ -177,12 +195,35 @@ def _without_constants(W: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[n
     return rows, constant
 
 
+def _parts(W: sparse.csr_array) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The rows and columns of parts that have no entry in common but 0: all of W where that is small."""
+    if _cost(*W.shape) <= _QUICK:
+        yield np.arange(W.shape[0]), np.arange(W.shape[1])
+        return
+    graph: Any = sparse.block_array([[None, W], [W.T, None]], format="csr")
+    number = connected_components(graph, directed=False)[1]
+    group = np.cumsum(np.bincount(number))[number] // _SMALL  # small parts together
+    order = np.argsort(group, kind="stable")
+    for part in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        is_row = part < W.shape[0]
+        yield part[is_row], part[~is_row] - W.shape[0]
+
+
+def _cost(rows: int, columns: int) -> float:
+    """How many multiplications `_closest_to_ones` takes, up to a factor."""
+    return float(columns) * min(rows, columns) ** 2 * (4 if rows < columns else 1)
+
+
 def _closest_to_ones(W: sparse.csr_array) -> NDArray[np.float64]:
     """The combination of the rows that is closest to the row of ones, (n,)."""
     lengths = np.sqrt(W.multiply(W).sum(axis=1))
     unit = sparse.diags_array(1 / lengths) @ W
-    values, vectors = np.linalg.eigh((unit.T @ unit).toarray())
-    spanned = vectors[:, values > 1e-13 * values[-1]]
+    if W.shape[0] < W.shape[1]:
+        _, roots, vectors = np.linalg.svd(unit.toarray(), full_matrices=False)
+        spanned = vectors[roots > np.sqrt(_ZERO) * roots[0]].T
+    else:
+        values, columns = np.linalg.eigh((unit.T @ unit).toarray())
+        spanned = columns[:, values > _ZERO * values[-1]]
     closest: NDArray[np.float64] = spanned @ spanned.sum(axis=0)
     return closest
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.bases import Basis
-from residualplanner.kron import AxisMap, matrix_map, rebuilding
+from residualplanner.kron import AxisMap
 from residualplanner.queries import Identity, Kind
 
 #: A kind with more answers than this many for each value is applied after the values have been rebuilt.
@@ -29,7 +29,7 @@ def rebuilding_map(basis: Basis, kind: Kind) -> AxisMap:
         array([[ 0.5,  0.5],
                [ 0.5, -0.5]])
     """
-    values = rebuilding(basis.size) if basis.matrix is None else matrix_map(basis.rebuilding())
+    values = basis.reconstruction
     if kind == Identity():
         return values
     rows = kind.rows(basis.size)
@@ -37,7 +37,7 @@ def rebuilding_map(basis: Basis, kind: Kind) -> AxisMap:
     def make_matrix() -> NDArray[np.float64]:
         return kind.apply(values.matrix, 0)
 
-    if basis.matrix is not None and rows <= _MANY * basis.size:
+    if values.direct is None and rows <= _MANY * basis.size:
         return AxisMap(values.columns, rows, make_matrix)
 
     def direct(stack: NDArray[np.float64], place: NDArray[np.float64]) -> None:

@@ -75,11 +75,8 @@ def _changes(own: Sequence[Basis], reference: Sequence[Basis]) -> dict[int, _Cha
     """The change of each axis, counted from 0, whose basis is not the reference."""
     codes, found = basis_codes([*own, *reference]), {}
     for axis in np.flatnonzero(codes[: len(own)] != codes[len(own) :]).tolist():
-        R, basis = reference[axis].matrix, own[axis]
-        assert R is not None
-        assert basis.G is not None
-        u = R @ basis.absent_vector()
-        found[axis] = _Change(R @ basis.G, u.reshape(-1, *(1,) * (len(own) - axis - 1)))
+        (R,), u, G = reference[axis].multipliers, own[axis].u, own[axis].G
+        found[axis] = _Change(R @ G, (R @ u).reshape(-1, *(1,) * (len(own) - axis - 1)))
     return found
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, require_path, require_type
-from residualplanner.bases import spans_kind
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.kron import Scratch
 from residualplanner.measurement import BATCH_CELLS, Measurement, NoiseRecord, Progress
@@ -160,7 +159,7 @@ class Release(Tables):
                 "measure again"
             )
         for position, kind in zip(positions, kinds, strict=True):
-            if not spans_kind(self.plan.strategy.of_attributes[position], kind):
+            if not self.plan.strategy.of_attributes[position].spans(kind):
                 raise WorkloadError(
                     f"what was measured of {self.plan.domain.names[position]!r} does not answer {kind.name}; add a "
                     "query of this kind to the workload, plan and measure again"

@@ -13,19 +13,20 @@ from residualplanner.strategy.attributes import (
     workload_numbers,
 )
 from residualplanner.strategy.basis_groups import BasisGroups, basis_groups
-from residualplanner.strategy.cells import AnswerShares, hull_answers, largest_cells
+from residualplanner.strategy.cells import AnswerFactors, hull_answers, largest_cells
 from residualplanner.strategy.costs import cost_upper_bound, exact_cost, require_public_total
 from residualplanner.strategy.max_abs_error import mean_max_bound
 from residualplanner.strategy.neighbor_costs import CornerCosts, UnitCosts, unit_costs, with_token_cost
 from residualplanner.strategy.strategy import Strategy, constant_strategy, varying_strategy
 from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.transposed import TransposedTable
-from residualplanner.strategy.variances import variance_matrix, variance_pieces, variance_weights
+from residualplanner.strategy.variances import CHUNK, noise_weights, variance_matrix, variance_pieces, variance_weights
 from residualplanner.strategy.varying_groups import VaryingTables
 
 __all__ = [
+    "CHUNK",
     "Accuracy",
-    "AnswerShares",
+    "AnswerFactors",
     "BasisGroups",
     "CornerCosts",
     "Strategy",
@@ -41,6 +42,7 @@ __all__ = [
     "hull_answers",
     "largest_cells",
     "mean_max_bound",
+    "noise_weights",
     "require_all_spanned",
     "require_fitting",
     "require_public_total",

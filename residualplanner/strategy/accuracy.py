@@ -16,16 +16,15 @@ from residualplanner.bases import ResidualNumbers
 from residualplanner.queries import Kind
 from residualplanner.strategy.attributes import has_equal_cells, require_spanned, strategy_numbers
 from residualplanner.strategy.cells import (
-    AnswerShares,
+    AnswerFactors,
     every_answer,
     hull_answers,
     largest_cells,
     mean_std_errs,
     variances_of_cells,
 )
-from residualplanner.strategy.cost_parts import cost_parts
+from residualplanner.strategy.cost_parts import cost_fractions, cost_parts
 from residualplanner.strategy.max_abs_error import independent_mean_max, mean_max_bounds
-from residualplanner.strategy.privacy_shares import privacy_shares
 from residualplanner.strategy.strategy import Strategy
 from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.table_axes import Axis
@@ -33,9 +32,9 @@ from residualplanner.strategy.variances import CHUNK, Piece
 from residualplanner.strategy.varying_groups import VaryingTables
 from residualplanner.workload import Workload, subset_products
 
-#: Up to this many cells that differ, means over cells are taken cell by cell.
+#: Up to this many cells that differ, means over cells are computed cell by cell.
 MEAN_LIMIT = 2**22
-#: Up to this many queries whose cells differ, bounds on their largest errors are taken from each table's own cells.
+#: Up to this many queries whose cells differ, bounds on their largest errors follow from each table's own cells.
 QUERY_LIMIT = 2**13
 
 
@@ -86,8 +85,8 @@ class Accuracy:
 
     @cached_property
     def privacy_shares(self) -> FloatArray:
-        """The share of the privacy cost that each query accounts for, (q,); see `cost_parts`."""
-        return frozen(privacy_shares(self.workload, cost_parts(self.strategy, self.noise), self.pieces))
+        """The fraction of the privacy cost that each query accounts for, (q,); see `cost_fractions`."""
+        return frozen(cost_fractions(self.workload, cost_parts(self.strategy, self.noise), self.pieces))
 
     def pieces(self) -> Iterator[Piece]:
         """For runs of queries: which they are, their sets, and what an average cell takes of their noise, (m, 2**k).
@@ -142,7 +141,7 @@ class Accuracy:
         )
 
     @cached_property
-    def _answers(self) -> AnswerShares:
+    def _answers(self) -> AnswerFactors:
         return every_answer(self.workload, self.strategy)
 
     def _variances_of_cells(self) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:

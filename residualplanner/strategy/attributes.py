@@ -1,4 +1,4 @@
-"""Which kinds of query are asked of which attribute, and what that makes of each attribute with its basis.
+"""The kinds of query that a workload has for each attribute, and the factors of cost and variance that follow.
 
 Reads: a workload, one basis per attribute.  Gives: ResidualNumbers.
 """
@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from residualplanner._checks import frozen
-from residualplanner.bases import Basis, ResidualNumbers, is_alike, residual_numbers, spans_kind, subtraction_basis
+from residualplanner.bases import Basis, ResidualNumbers, residual_numbers, subtraction_basis
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Kind
 from residualplanner.strategy.strategy import Strategy, constant_strategy
@@ -20,7 +20,7 @@ def workload_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumb
     """What each attribute of the workload contributes to cost and variance with these bases.
 
     Raises:
-        WorkloadError: a basis cannot answer a kind of query that is asked of its attribute.
+        WorkloadError: a basis cannot answer a kind of query that the workload has for its attribute.
     """
     require_all_spanned(workload, bases)
     return residual_numbers(bases, workload.kinds, workload.asked)
@@ -30,7 +30,7 @@ def strategy_numbers(workload: Workload, strategy: Strategy) -> ResidualNumbers:
     """What each constant attribute contributes to cost and variance; variances have the factor 1 for those that vary.
 
     Raises:
-        WorkloadError: a basis cannot answer a kind of query that is asked of its attribute.
+        WorkloadError: a basis cannot answer a kind of query that the workload has for its attribute.
     """
     numbers = workload_numbers(workload, strategy.of_attributes)
     varies = strategy.varying[:, None]
@@ -41,11 +41,11 @@ def strategy_numbers(workload: Workload, strategy: Strategy) -> ResidualNumbers:
 def has_equal_cells(workload: Workload, strategy: Strategy) -> bool:
     """Whether all cells of each query have one variance, by symmetry: identity queries on subtraction bases."""
     bases, pairs = strategy.of_attributes, np.argwhere(workload.asked).tolist()
-    return all(is_alike(bases[attribute], workload.kinds[number]) for attribute, number in pairs)
+    return all(bases[attribute].has_equal_variances(workload.kinds[number]) for attribute, number in pairs)
 
 
 def require_all_spanned(workload: Workload, bases: Sequence[Basis]) -> None:
-    """Refuse bases (d,) of which one cannot answer a kind of query that is asked of its attribute.
+    """Refuse bases (d,) of which one cannot answer a kind of query that the workload has for its attribute.
 
     Raises:
         WorkloadError: the rows of a query are no combinations of what is measured.
@@ -60,7 +60,7 @@ def require_spanned(name: str, basis: Basis, kind: Kind) -> None:
     Raises:
         WorkloadError: the rows of the query are no combinations of what is measured.
     """
-    if not spans_kind(basis, kind):
+    if not basis.spans(kind):
         raise WorkloadError(
             f"the basis of {name!r} has {basis.answers} answers, from which {kind.name} does not follow; "
             "ask for it in the workload and plan again, or give a basis that spans it"

@@ -23,7 +23,7 @@ class BasisGroups:
         shapes: the shape of each group's tables of counts.
         answer_shapes: the shape of the residual answers to each of its tables.
         group (m,): the group of every set.
-        row (m,): its place within the group.
+        row (m,): its index within the group.
         members: for each group the numbers of its sets, ascending.
     """
 
@@ -36,14 +36,14 @@ class BasisGroups:
 
     def noise_shape(self, group: int) -> tuple[int, ...]:
         """The shape of the noise of one of a group's tables: one number per answer, or per value before ``Sub``."""
-        return tuple(basis.size if basis.matrix is None else basis.answers for basis in self.bases[group])
+        return tuple(basis.noise_values for basis in self.bases[group])
 
     def divisor(self, group: int) -> int:
-        """The sizes of a group's subtraction axes, multiplied.
+        """The product of what each basis multiplies counts by so that its answers are integers.
 
         Source: spec eqs. (34) and (36).
         """
-        return math.prod(basis.size for basis in self.bases[group] if basis.matrix is None)
+        return math.prod(basis.divisor for basis in self.bases[group])
 
 
 def basis_groups(strategy: Strategy) -> BasisGroups:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases import row_variance_factors
 from residualplanner.strategy.hulls import hull_rows
 from residualplanner.strategy.strategy import Strategy
 from residualplanner.strategy.varying_groups import VaryingTables
@@ -24,13 +23,13 @@ _VARYING, _ONE = (-1, -1), (np.ones(1), np.ones(1))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class AnswerShares:
-    """What the answers on single attributes take of the noise, for every attribute and kind that is asked of it.
+class AnswerFactors:
+    """The variance factors of the answers on single attributes, for every attribute and kind of the workload.
 
     Attributes:
-        pair (d, kinds): which of the distinct pairs of a basis and a kind it is; -1 where not asked.
+        pair (d, kinds): which of the distinct pairs of a basis and a kind it is; -1 where the workload has none.
         start (pairs,), count (pairs,): where the answers of each pair stand.
-        present (all,), absent (all,): the share of each answer where the attribute is present, and where it is absent.
+        present (all,), absent (all,): the factor of each answer where the attribute is present, and where it is absent.
     """
 
     pair: IntArray
@@ -45,34 +44,34 @@ class AnswerShares:
         return counts
 
     def all_of(self, pair: IntArray, count: int) -> tuple[FloatArray, FloatArray]:
-        """The shares of all answers of some pairs (m,) that have equally many, (m, count) each."""
-        places = self.start[pair][:, None] + np.arange(count)
-        return self.present[places], self.absent[places]
+        """The factors of all answers of some pairs (m,) that have equally many, (m, count) each."""
+        indexes = self.start[pair][:, None] + np.arange(count)
+        return self.present[indexes], self.absent[indexes]
 
     def at(self, block: QueryBlock, answer: IntArray) -> tuple[FloatArray, FloatArray]:
-        """The shares of one answer on each attribute of each query: ``answer`` (m, k) counts within its attribute's."""
-        place = self.start[self.pair[block.attributes, block.kinds]] + answer
-        return self.present[place], self.absent[place]
+        """The factors of one answer on each attribute of each query: ``answer`` (m, k) is its index."""
+        index = self.start[self.pair[block.attributes, block.kinds]] + answer
+        return self.present[index], self.absent[index]
 
 
-def every_answer(workload: Workload, strategy: Strategy) -> AnswerShares:
-    """The shares of every answer on constant attributes; where all of an attribute's are equal, one stands for them."""
-    return _shares(workload, strategy, on_hull=False)
+def every_answer(workload: Workload, strategy: Strategy) -> AnswerFactors:
+    """The factors of every answer on constant attributes; where all of an attribute are equal, one stands for them."""
+    return _answer_factors(workload, strategy, on_hull=False)
 
 
-def hull_answers(workload: Workload, strategy: Strategy) -> AnswerShares:
-    """The shares of those answers on constant attributes that can have the largest variance in some table."""
-    return _shares(workload, strategy, on_hull=True)
+def hull_answers(workload: Workload, strategy: Strategy) -> AnswerFactors:
+    """The factors of those answers on constant attributes that can have the largest variance in some table."""
+    return _answer_factors(workload, strategy, on_hull=True)
 
 
 def largest_cells(
-    workload: Workload, shares: AnswerShares, noise_variance: FloatArray, tables: VaryingTables
+    workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: VaryingTables
 ) -> tuple[FloatArray, IntArray]:
-    """The largest cell variance of every query, (q,), and which of the cells made of ``shares`` has it, (q,).
+    """The largest cell variance of every query, (q,), and which combination of ``answers`` has it, (q,).
 
     Args:
         workload: the queries.
-        shares: of the answers to try on constant attributes; all answers on varying ones are tried.
+        answers: the factors of the answers to try on constant attributes; all answers on varying ones are tried.
         noise_variance (m,): of every set of the closure.
         tables: of the strategy, among whose sets are all subsets of the queries' attributes.
 
@@ -82,12 +81,12 @@ def largest_cells(
     Cost: one pass over all combinations of the answers to try.
     Source: spec eqs. (23), (26) and (40).
     """
-    largest, place = np.full(len(workload), -np.inf), np.zeros(len(workload), dtype=np.int64)
-    for numbers, factors, noise in _runs(workload, shares, noise_variance, tables, most=_CHUNK):
-        values, places = _largest(factors, noise)
+    largest, index = np.full(len(workload), -np.inf), np.zeros(len(workload), dtype=np.int64)
+    for numbers, factors, noise in _runs(workload, answers, noise_variance, tables, most=_CHUNK):
+        values, indexes = _largest(factors, noise)
         is_larger = values > largest[numbers]
-        largest[numbers[is_larger]], place[numbers[is_larger]] = values[is_larger], places[is_larger]
-    return largest, place
+        largest[numbers[is_larger]], index[numbers[is_larger]] = values[is_larger], indexes[is_larger]
+    return largest, index
 
 
 def mean_std_errs(count: int, cells: Iterable[tuple[IntArray, NDArray[np.float64]]]) -> FloatArray:
@@ -104,32 +103,31 @@ def mean_std_errs(count: int, cells: Iterable[tuple[IntArray, NDArray[np.float64
 
 
 def variances_of_cells(
-    workload: Workload, shares: AnswerShares, noise_variance: FloatArray, tables: VaryingTables
+    workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: VaryingTables
 ) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
     """Runs of queries with equally many cells: their numbers (m,), and the variances of their cells (m, cells).
 
-    ``shares`` are of every answer on constant attributes; where all of an attribute's are equal, one cell stands for as
-    many.
+    ``answers`` are all those on constant attributes; where an attribute's are all equal, one cell stands for as many.
     """
-    for numbers, factors, noise in _runs(workload, shares, noise_variance, tables, most=np.inf):
+    for numbers, factors, noise in _runs(workload, answers, noise_variance, tables, most=np.inf):
         yield numbers, _cells(factors, noise)
 
 
-#: The shares of the answers to try on one attribute, (m, h) each: where it is present, and where it is absent.
+#: The factors of the answers to try on one attribute, (m, h) each: where it is present, and where it is absent.
 _Factor = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def _runs(
-    workload: Workload, shares: AnswerShares, noise_variance: FloatArray, tables: VaryingTables, *, most: float
+    workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: VaryingTables, *, most: float
 ) -> Iterator[tuple[IntArray, list[_Factor], NDArray[np.float64]]]:
     """Runs of queries with equally many answers to try and one table over varying attributes, by parts of that table.
 
-    Yields: their numbers, the shares of the answers of each constant attribute, and the noise of all subsets of these
+    Yields: their numbers, the factors of the answers of each constant attribute, and the noise of all subsets of these
     for each cell over the varying ones, (m, 2**c, x).
     """
     start = 0
     for block in workload.blocks:
-        counts = shares.counts(block)
+        counts = answers.counts(block)
         number, found = tables.numbered(block.attributes, block.kinds, workload.kinds)
         group = row_numbers(np.concatenate([number[:, None], counts], axis=1))
         order = np.argsort(group, kind="stable")
@@ -141,14 +139,14 @@ def _runs(
                 for first in range(0, len(members), step):
                     part = members[first : first + step]
                     noise = noise_variance[tables.strategy.closure.subset_positions(block.attributes[part])]
-                    pairs = shares.pair[block.attributes[part], block.kinds[part]]
-                    factors = [shares.all_of(pairs[:, axis], tried[axis]) for axis in table.constant]
+                    pairs = answers.pair[block.attributes[part], block.kinds[part]]
+                    factors = [answers.all_of(pairs[:, axis], tried[axis]) for axis in table.constant]
                     yield start + part, factors, table.applied(noise, weights)
         start += len(block)
 
 
 def _largest(factors: list[_Factor], noise: NDArray[np.float64]) -> tuple[NDArray[np.float64], IntArray]:
-    """The largest cell of each query and its place in C order, (m,) each.
+    """The largest cell of each query and its index in C order, (m,) each.
 
     Where the cells of a single query are too many to hold, one answer on the first attribute is tried after another.
     """
@@ -156,12 +154,12 @@ def _largest(factors: list[_Factor], noise: NDArray[np.float64]) -> tuple[NDArra
     if len(factors) > 1 and factors[0][0].size * later > 4 * _CHUNK:
         (present, absent), others = factors[0], factors[1:]
         found = [_largest(others, _extended(noise, present[:, [i]], absent[:, [i]])) for i in range(present.shape[1])]
-        values, places = np.stack([value for value, _ in found]), np.stack([place for _, place in found])
+        values, indexes = np.stack([value for value, _ in found]), np.stack([index for _, index in found])
         best = values.argmax(axis=0)
-        return values.max(axis=0), best * later + places[best, np.arange(len(best))]
+        return values.max(axis=0), best * later + indexes[best, np.arange(len(best))]
     cells = _cells(factors, noise)
-    place = cells.argmax(axis=1)
-    return cells[np.arange(len(cells)), place], place
+    index = cells.argmax(axis=1)
+    return cells[np.arange(len(cells)), index], index
 
 
 def _cells(factors: list[_Factor], noise: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -181,7 +179,7 @@ def _extended(
     return extended.reshape(len(cells), cells.shape[1] // 2, -1)
 
 
-def _shares(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerShares:
+def _answer_factors(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerFactors:
     uses, bases = workload.asked, strategy.of_attributes
     pair = np.full(uses.shape, -1, dtype=np.int64)
     known: dict[tuple[int, int], int] = {}
@@ -190,10 +188,10 @@ def _shares(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerS
         key = _VARYING if strategy.varying[attribute] else (int(strategy.of_attribute[attribute]), kind)
         if key not in known:
             known[key] = len(parts)
-            present, absent = _ONE if key == _VARYING else row_variance_factors(bases[attribute], workload.kinds[kind])
+            present, absent = _ONE if key == _VARYING else bases[attribute].row_variance_factors(workload.kinds[kind])
             parts.append(hull_rows(present, absent) if on_hull else (present, absent))
         pair[attribute, kind] = known[key]
     count = np.array([len(present) for present, _ in parts], dtype=np.int64)
     present = np.concatenate([np.empty(0), *(part for part, _ in parts)])
     absent = np.concatenate([np.empty(0), *(part for _, part in parts)])
-    return AnswerShares(*map(frozen, (pair, np.cumsum(count) - count, count, present, absent)))
+    return AnswerFactors(*map(frozen, (pair, np.cumsum(count) - count, count, present, absent)))

@@ -1,6 +1,6 @@
 """The few answers of an attribute that can have the largest variance in any table.
 
-Reads: shares of each answer.  Gives: the shares of those on their upper-right convex hull.
+Reads: the variance factors of each answer.  Gives: those on their upper-right convex hull.
 Source: spec eq. (23), sharpened.
 """
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
 
-#: Answers whose shares differ by less than this, relative to the largest, count as alike: symmetry, but for rounding.
+#: Answers whose factors differ by less than this, relative to the largest, count as equal: symmetry, but for rounding.
 _ALIKE = 1e-13
 
 
 def hull_rows(present: NDArray[np.float64], absent: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
     """The points (present, absent) (q,) that are largest in some direction with no negative component, (h,) each.
 
-    With the answers of the other attributes fixed, the variance of a cell is linear in the shares of one attribute's
+    With the answers of the other attributes fixed, the variance of a cell is linear in the factors of one attribute's
     answer, with coefficients of at least 0: so its maximum is attained at one of these.  That holds up to a relative
     1e-13, since points that only rounding tells apart become one.
 

@@ -17,7 +17,7 @@ from numpy.polynomial import Chebyshev
 
 from residualplanner._checks import FloatArray, IntArray
 
-#: How many standard deviations of one table are told apart: those of more are taken in groups, as their largest.
+#: How many standard deviations of one table are distinguished: more are grouped, and the largest of a group counts.
 DEVIATIONS = 2048
 #: How many all tables of a workload may have together, and the fewest that one gets.
 ALL_DEVIATIONS, FEWEST = 2**16, 8
@@ -25,7 +25,7 @@ ALL_DEVIATIONS, FEWEST = 2**16, 8
 _NUMBERS, _DEGREE = 64, 48
 #: Outside of the interval that is integrated over, the integrand is this close to 1 and to 0.
 _LOW, _HIGH = 1e-18, 1e-20
-#: No deviation counts as less than this share of its table's largest.
+#: No deviation counts as less than this fraction of its table's largest.
 _LEAST = 2.0**-30
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 _CHUNK = 2**20
@@ -43,14 +43,14 @@ def independent_mean_max(cells: FloatArray) -> FloatArray:
         >>> independent_mean_max(np.array([1.0, 2.0, 1000.0])).round(4).tolist()
         [0.7979, 1.1284, 3.4354]
     """
-    distinct, place = np.unique(cells, return_inverse=True)
+    distinct, index = np.unique(cells, return_inverse=True)
     if len(distinct) <= _NUMBERS:
         values = _alone(distinct)
     else:
         ends = [float(_abscissa(distinct[0])), float(_abscissa(distinct[-1]))]
         through = Chebyshev.interpolate(lambda x: _alone(np.exp(x**2 - 0.5)), _DEGREE, domain=ends)
         values = through(_abscissa(distinct))
-    found: FloatArray = values[place]
+    found: FloatArray = values[index]
     return found
 
 
@@ -102,8 +102,8 @@ def _alone(cells: FloatArray) -> FloatArray:
 
 def _abscissa(cells: FloatArray) -> FloatArray:
     """Along it the mean of the maximum is nearly a straight line."""
-    place: FloatArray = np.sqrt(np.log(cells) + 0.5)
-    return place
+    abscissa: FloatArray = np.sqrt(np.log(cells) + 0.5)
+    return abscissa
 
 
 def _integrals(std_err: FloatArray, cells: FloatArray) -> FloatArray:

@@ -35,7 +35,7 @@ def rest_tables(origins: Mapping[tuple[int, int], _Array], start: _Array, order:
 
     Example:
         >>> origins = {(1, 0): [[1.0], [0]], (3, 0): [[0.5], [0.5]], (2, 1): [[1.0, 0]], (3, 1): [[0.5, 0.5]]}
-        >>> found = rest_tables({place: np.array(u) for place, u in origins.items()}, np.ones((1, 1)), 2)
+        >>> found = rest_tables({key: np.array(u) for key, u in origins.items()}, np.ones((1, 1)), 2)
         >>> found[1].tolist(), found[0].tolist()  # by the basis of the pair; by those of both sizes of set
         ([[0.5, 0.5]], [[0.75, 0.25], [0.25, -0.25]])
     """

@@ -165,9 +165,9 @@ class Strategy:
             mine = [self.bases[number] for number in self.numbers_of(attribute)]
             if len({(basis.size, basis.answers) for basis in mine}) > 1:
                 raise WorkloadError("the bases of an attribute must have one size and equally many answers in all sets")
-            if any(basis.matrix is None for basis in mine):
+            if any(basis.is_symmetric for basis in mine):
                 raise WorkloadError("an attribute with the subtraction basis has it in all sets")
-            if not all(mine[0].spans(basis.matrix) for basis in mine if basis.matrix is not None):
+            if not all(mine[0].spans_rows(rows) for basis in mine for rows in basis.multipliers):
                 raise WorkloadError("the bases of an attribute must answer the same queries in all sets")
 
 
@@ -221,9 +221,9 @@ def varying_strategy(
     if numbers.shape != (len(closure.attribute_of_factor),) or not ((numbers >= 0) & (numbers < len(bases))).all():
         count = len(closure.attribute_of_factor)
         raise WorkloadError(f"a strategy must name one of its {len(bases)} bases for each of {count} factors")
-    attributes, is_matrix = closure.attribute_of_factor, np.array([basis.matrix is not None for basis in bases])
+    attributes, can_vary = closure.attribute_of_factor, np.array([not basis.is_symmetric for basis in bases])
     varying = np.zeros(closure.attribute_count, dtype=np.bool_)
-    varying[attributes[is_matrix[numbers]]] = True
+    varying[attributes[can_vary[numbers]]] = True
     unused = np.setdiff1d(np.arange(closure.attribute_count), attributes).tolist()
     of_attribute = np.empty(closure.attribute_count, dtype=np.int64)
     of_attribute[unused] = len(bases) + np.arange(len(unused))

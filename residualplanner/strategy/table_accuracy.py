@@ -12,15 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.bases import cell_covariances, row_variance_factors
 from residualplanner.strategy.table_axes import (
     Axis,
-    absent_parts,
+    augmented_weights,
     in_full,
-    present_parts,
     require_few_cells,
     require_small_covariance,
-    weights_by_value,
 )
 from residualplanner.strategy.varying_tables import VaryingTable
 
@@ -70,12 +67,12 @@ class TableAccuracy:
         Raises:
             WorkloadError: there are too many.
         """
-        shares = [row_variance_factors(axis.basis, axis.kind) for axis in self._constant]
-        lengths = [*self.varying.shape, *(len(present) for present, _ in shares)]
+        factors = [axis.basis.row_variance_factors(axis.kind) for axis in self._constant]
+        lengths = [*self.varying.shape, *(len(present) for present, _ in factors)]
         require_few_cells(self.shape, tuple(lengths))
         (weights,) = self.varying.of_cells()
         cells = self._by_subset(self.varying.applied(self.noise[None], weights)[0], self.varying.shape)
-        for present, absent in shares:
+        for present, absent in factors:
             # The first axis left is the attribute's; its cells become the last one.
             cells = np.tensordot(cells, np.stack([absent, present])[: len(cells)], axes=(0, 0))
         return cells.transpose(self._order)
@@ -99,13 +96,13 @@ class TableAccuracy:
     def combination_variance(self, weights: NDArray[np.float64]) -> float:
         """The variance of the sum of all cells times ``weights``, in the table's shape.
 
-        The weights are taken through the transposes of each basic matrix and of the parts u and G of each basis.  What
-        is then at the index of a residual answer is what the sum takes of its noise.
+        The weights are multiplied by the transposes of each basic matrix and of the parts u and G of each basis: the
+        result has the weight of the noise of every residual answer.
 
         Source: spec eqs. (26) and (40).
         """
         for number in self.varying.axes:
-            weights = weights_by_value(self.axes[number].kind, self.axes[number].basis.size, weights, number)
+            weights = augmented_weights(self.axes[number], weights, number)
         parts = list(self._residual_weights(weights, self.varying.constant))
         return self.varying.combination_variance(parts, self.noise[self.varying.columns])
 
@@ -130,20 +127,16 @@ class TableAccuracy:
         return in_order[tuple(slice(0, min(axis.basis.size, 2)) for axis in constant)]
 
     def _residual_weights(self, weights: NDArray[np.float64], constant: Sequence[int]) -> Iterator[NDArray[np.float64]]:
-        """What weights on answers are on the residuals of each subset of the constant attributes.
-
-        The constant part of the rows is about the total alone; taken off first, it costs the others no digits.
-        """
+        """What weights on answers are on the residuals of each subset of the constant attributes."""
         if not constant:
             yield weights
             return
         *others, last = constant
-        basis, kind = self.axes[last].basis, self.axes[last].kind
-        rows, level = kind.centered(basis.size)
-        values = weights_by_value(rows, basis.size, weights, last)
-        total = np.moveaxis(np.moveaxis(weights, last, -1) * level, -1, last).sum(axis=last, keepdims=True)
-        yield from self._residual_weights(absent_parts(basis, values, last) + total, others)
-        yield from self._residual_weights(present_parts(basis, values, last), others)
+        basis = self.axes[last].basis
+        total, values = np.split(augmented_weights(self.axes[last], weights, last), [1], axis=last)
+        absent = np.expand_dims(np.moveaxis(values, last, -1) @ basis.u, last)
+        yield from self._residual_weights(absent + total, others)
+        yield from self._residual_weights(basis.present_parts(values, last), others)
 
 
 def _covariance(axes: Sequence[Axis], parts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -154,7 +147,7 @@ def _covariance(axes: Sequence[Axis], parts: NDArray[np.float64]) -> NDArray[np.
     if not axes:
         return parts
     first, *others = axes
-    factors = cell_covariances(first.basis, first.kind)
+    factors = first.basis.cell_covariances(first.kind)
     terms = [np.kron(factor, _covariance(others, part)) for factor, part in zip(factors, parts, strict=False)]
     total: NDArray[np.float64] = np.add.reduce(terms)
     return total

@@ -28,7 +28,7 @@ class Axis:
 
     Attributes:
         basis: its residual basis.
-        kind: what is asked of it.
+        kind: the kind of query.
     """
 
     basis: Basis
@@ -38,6 +38,21 @@ class Axis:
     def rows(self) -> int:
         """How many answers the attribute has in the table."""
         return self.kind.rows(self.basis.size)
+
+
+def augmented_weights(axis: Axis, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """Weights on answers along one axis as weights on the total and on the values, (.., 1 + n, ..).
+
+    The constant parts of rows depend on the total alone; taken off first, they cost the others no digits.  Differences
+    of constants of like size are exact in floating point, so nothing is lost either where weights of such rows cancel.
+    """
+    rows, constant = axis.kind.centered(axis.basis.size)
+    largest = constant[np.abs(constant).argmax()]
+    is_close = (constant * largest > 0) & (np.abs(constant) >= np.abs(largest) / 2)
+    parts = np.stack([constant - largest * is_close, np.where(is_close, largest, 0.0)])
+    total = (np.moveaxis(weights, number, -1)[..., None, :] * parts).sum(axis=-1)
+    values = weights_by_value(rows, axis.basis.size, weights, number)
+    return np.concatenate([np.expand_dims(total.sum(axis=-1), number), values], axis=number)
 
 
 def weights_by_value(kind: Rows, size: int, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
@@ -77,27 +92,6 @@ def require_small_covariance(cells: int) -> None:
         raise WorkloadError(
             f"too large: the covariance of {cells:,} cells; ask for the variance of a combination instead"
         )
-
-
-def present_parts(basis: Basis, values: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """What weights on values take of the noise where the attribute of one axis is present, along that axis.
-
-    With the subtraction basis, noise of covariance ``Sub Sub^T`` is taken as deviations from the mean.
-    """
-    if basis.G is None:
-        deviations: NDArray[np.float64] = values - values.mean(axis=number, keepdims=True)
-        return deviations
-    found: NDArray[np.float64] = np.moveaxis(np.moveaxis(values, number, -1) @ basis.G, -1, number)
-    return found
-
-
-def absent_parts(basis: Basis, values: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """The same where it is absent: one entry."""
-    if basis.u is None:
-        mean: NDArray[np.float64] = values.mean(axis=number, keepdims=True)
-        return mean
-    found: NDArray[np.float64] = np.expand_dims(np.moveaxis(values, number, -1) @ basis.u, number)
-    return found
 
 
 def _too_large(shape: tuple[int, ...]) -> WorkloadError:

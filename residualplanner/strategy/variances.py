@@ -16,7 +16,7 @@ from residualplanner.workload import Closure, Workload, subset_products
 #: How many (query, subset) pairs are worked on at a time.
 CHUNK = 2**19
 
-#: Some queries, their sets, and what an average cell takes of the noise of each, (m, s) both.
+#: Some queries, their sets, and the coefficient of the noise of each in the variance of an average cell, (m, s) both.
 Piece = tuple[slice | IntArray, IntArray, FloatArray]
 
 
@@ -61,6 +61,6 @@ def noise_weights(pieces: Iterable[Piece], importance: FloatArray, count: int) -
     """
     weights = np.zeros(count)
     for queries, positions, coefficients in pieces:
-        taken = coefficients * importance[queries, None]
-        weights += np.bincount(positions.ravel(), weights=taken.ravel(), minlength=count)
+        weighted = coefficients * importance[queries, None]
+        weights += np.bincount(positions.ravel(), weights=weighted.ravel(), minlength=count)
     return weights

@@ -97,10 +97,10 @@ def _largest_rest(factor: int, axes: list[list[tuple[int, float]]], common: int)
     wholes: NDArray[Any] = np.array([factor], dtype=object)
     less: NDArray[Any] = np.array([0], dtype=object)
     shape, chosen = tuple(map(len, axes)), _near_largest(factor, axes, common)
-    for axis, taken in zip(axes, np.unravel_index(chosen, shape) if axes else (), strict=True):
+    for axis, index in zip(axes, np.unravel_index(chosen, shape) if axes else (), strict=True):
         lengths = np.array([length for length, _ in axis], dtype=object)
         messages = np.array([_whole(message, common) for _, message in axis], dtype=object)
-        wholes, less = wholes * lengths[taken], less + messages[taken]
+        wholes, less = wholes * lengths[index], less + messages[index]
     largest: int = max((wholes - less).tolist())
     return largest
 

@@ -1,4 +1,4 @@
-"""What a table takes of the noise of each subset by its varying attributes: a table over these, beside a product.
+"""The variance factors of a table by its varying attributes: a table over these for each subset, beside a product.
 
 Reads: the kinds of query of varying attributes, and their bases in each subset.  Gives: VaryingTable.
 Source: spec eqs. (39) and (40).
@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.bases import Basis, cell_covariances, mean_variance_factors, row_variance_factors
+from residualplanner.bases import Basis
 from residualplanner.queries import Kind
 from residualplanner.strategy.rest_tables import rest_tables
-from residualplanner.strategy.table_axes import present_parts
 
 _Array = NDArray[np.float64]
 
@@ -43,26 +42,26 @@ class VaryingAxis:
     @cached_property
     def origin(self) -> FloatArray:
         """``W u``, (q,)."""
-        return self.kind.apply(self.values, 0)
+        return self.kind.apply(self.basis.u, 0)
 
     @property
-    def values(self) -> FloatArray:
-        """u, (n,)."""
-        return self.basis.absent_vector()
+    def augmented(self) -> FloatArray:
+        """1 for the constant parts of rows, then u, (1 + n,): the others lose no digits to them."""
+        return np.concatenate([[1.0], self.basis.u])
 
     @cached_property
     def present(self) -> FloatArray:
         """The squared length of every row of ``W G``, (q,)."""
-        return row_variance_factors(self.basis, self.kind)[0]
+        return self.basis.row_variance_factors(self.kind)[0]
 
     @cached_property
     def mean_present(self) -> float:
         """Their mean."""
-        return mean_variance_factors(self.basis, self.kind)[0]
+        return self.basis.mean_variance_factors(self.kind)[0]
 
     def form(self) -> FloatArray:
         """``W G G^T W^T``, (q, q)."""
-        return cell_covariances(self.basis, self.kind)[1]
+        return self.basis.cell_covariances(self.kind)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,14 +111,14 @@ class VaryingTable:
 
     @cached_property
     def means(self) -> FloatArray:
-        """What an average cell takes of the noise of each subset, (2**k,).
+        """The factor of the noise of each subset in the variance of an average cell, (2**k,).
 
-        Attributes with more answers than values are taken by their Gram matrices: nothing has an entry for each answer.
+        Attributes with more answers than values enter by their Gram matrices: nothing has an entry for each answer.
 
         Source: spec eq. (40).
         """
         grams = {
-            number: kind.gram(size) / kind.rows(size)
+            number: kind.augmented_gram(size) / kind.rows(size)
             for number, (kind, size) in enumerate(zip(self.kinds, self.sizes, strict=True))
             if kind.rows(size) > size
         }
@@ -132,7 +131,7 @@ class VaryingTable:
             coefficients[rows] *= self.means
 
     def of_cells(self, most: float = math.inf) -> Iterator[_Array]:
-        """What cells take of the noise of each subset, at most so many at a time, (2**k, cells).
+        """The factor of the noise of each subset in the variance of cells, at most so many at a time, (2**k, cells).
 
         Source: spec eq. (40).
         """
@@ -141,7 +140,7 @@ class VaryingTable:
             return
         for part in _parts(self.shape, most / (1 << self.order)):
             lengths = [piece.stop - piece.start for piece in part]
-            yield np.stack([np.broadcast_to(share, lengths).ravel() for share in self._cells(part)])
+            yield np.stack([np.broadcast_to(factor, lengths).ravel() for factor in self._cells(part)])
 
     def applied(self, noise: FloatArray, weights: _Array) -> _Array:
         """The noise of all subsets of the constant attributes at some cells over the varying ones, (m, 2**c, x).
@@ -182,8 +181,8 @@ class VaryingTable:
         """The variance of a weighted sum of cells, without their covariance.
 
         Args:
-            parts: for each subset of the constant attributes, what the weights are on its residuals and on the values
-                of the varying attributes, (.., n_i, ..): the axes of all attributes, in order.
+            parts: for each subset of the constant attributes, what the weights are on its residuals and on the totals
+                and values of the varying attributes, (.., 1 + n_i, ..): the axes of all attributes, in order.
             noise (2**c, 2**v): as of `covariances`.
 
         Source: spec eq. (40).
@@ -195,7 +194,8 @@ class VaryingTable:
                 rest = np.expand_dims(rests[bits], self.constant)
                 summed = (weights * rest).sum(axis=tuple(set(self.axes) - set(within)), keepdims=True)
                 for axis in within:
-                    summed = present_parts(self.factors[bits, axis].basis, summed, axis)
+                    values = np.split(summed, [1], axis=axis)[1]
+                    summed = self.factors[bits, axis].basis.present_parts(values, axis)
                 total += variance * float(np.vdot(summed, summed))
         return total
 
@@ -211,7 +211,7 @@ class VaryingTable:
         pieces = part or [slice(None)] * order
         origins = {
             (bits, axis): _along(
-                (factor.values if number in by_value else factor.origin)[pieces[number]], number, order
+                (factor.augmented if number in by_value else factor.origin)[pieces[number]], number, order
             )
             for number, own in enumerate(self.axes)
             for (bits, axis), factor in self.factors.items()
@@ -220,17 +220,17 @@ class VaryingTable:
         return rest_tables(origins, np.ones((1,) * order), self.order)
 
     def _cells(self, part: Sequence[slice]) -> Iterator[_Array]:
-        """For each subset what the cells of a part of the table take of its noise, as an array that spreads over it."""
+        """For each subset its factor in the variance of the cells of a part of the table, broadcasting."""
         rests, order = self._rests(part), len(self.axes)
         for bits in range(1 << self.order):
-            share = rests[bits] ** 2
+            factor = rests[bits] ** 2
             for number in self._within(bits):
                 present = self.factors[bits, self.axes[number]].present[part[number]]
-                share = share * _along(present, number, order)
-            yield share
+                factor = factor * _along(present, number, order)
+            yield factor
 
     def _mean(self, bits: int, rest: _Array, grams: Mapping[int, _Array]) -> float:
-        """What an average cell takes of one subset's noise, from the table of the other attributes."""
+        """The factor of one subset's noise in the mean variance, from the table of the other attributes."""
         weighed, mean, within = rest, 1.0, self._within(bits)
         for number in range(len(self.axes)):
             if number in within:

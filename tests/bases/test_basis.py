@@ -31,7 +31,7 @@ def matrices(draw: st.DrawFn) -> np.ndarray:
 def test_u_and_g_invert_the_matrix_with_its_row_of_ones_on_what_its_rows_span(B):
     basis = integer_basis(B, "given")
     T = np.vstack([np.ones(basis.size), B])
-    back = basis.rebuilding()
+    back = basis.reconstruction.matrix
     assert (basis.answers, basis.size) == B.shape
     np.testing.assert_allclose(T @ back, np.eye(len(T)), atol=1e-9)
     np.testing.assert_allclose(T @ back @ T, T, atol=1e-8)
@@ -46,11 +46,11 @@ def test_u_and_g_invert_the_matrix_with_its_row_of_ones_on_what_its_rows_span(B)
 def test_exactly_the_combinations_of_the_rows_and_the_total_are_spanned(B, seed):
     basis, chance = integer_basis(B, "given"), np.random.default_rng(seed)
     T = np.vstack([np.ones(basis.size), B])
-    assert basis.spans(chance.normal(size=(3, len(T))) @ T)
-    assert basis.spans(np.eye(basis.size)) == (len(B) == basis.size - 1)
+    assert basis.spans_rows(chance.normal(size=(3, len(T))) @ T)
+    assert basis.spans_rows(np.eye(basis.size)) == (len(B) == basis.size - 1)
     outside = np.eye(basis.size) - np.linalg.pinv(T) @ T
     if len(B) < basis.size - 1:
-        assert not basis.spans(np.vstack([T, 1e-5 * outside / np.abs(outside).max()]))
+        assert not basis.spans_rows(np.vstack([T, 1e-5 * outside / np.abs(outside).max()]))
 
 
 @given(B=matrices())

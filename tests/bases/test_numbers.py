@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dense
-from residualplanner.bases import cell_covariances, subtraction_basis, subtraction_numbers
+from residualplanner.bases import subtraction_basis, subtraction_numbers
 from residualplanner.queries import Identity
 
 SIZES = (1, 2, 3, 5, 12)
@@ -24,7 +24,7 @@ def test_cost_and_variance_numbers_are_those_of_one_attribute_alone():
 
 @pytest.mark.parametrize("size", SIZES)
 def test_cell_covariances_are_those_of_the_residual_answers(size):
-    absent, present = cell_covariances(subtraction_basis(size), Identity())
+    absent, present = subtraction_basis(size).cell_covariances(Identity())
     inverse, noise = dense.subtraction_inverse(size), dense.residual_covariance((size,), (0,))
     np.testing.assert_allclose(present, inverse @ noise @ inverse.T, atol=1e-14)
     mean = dense.reconstruction((size,), (0,), ())

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.kron import Scratch, differences_of_tables, integer_products, residuals_of_tables
+from residualplanner.kron import ProductMap, Scratch, differences_of_tables, integer_products, subtracting
 
 SHAPES = [(), (2,), (100,), (3, 4), (4, 1, 2), (2, 2, 2, 2), (35, 2, 3)]
 shapes = st.lists(st.integers(1, 6), max_size=4).map(tuple)
@@ -69,7 +69,8 @@ def test_differences_of_centered_tables_are_differences_times_the_cells(shape, s
 @given(shape=st.lists(st.integers(2, 40), max_size=3).map(tuple), seed=st.integers(0, 99))
 def test_differences_agree_with_residuals_in_floating_point(shape, seed):
     tables = whole_tables(seed, 2, *shape)
-    assert (differences_of_tables(tables) == residuals_of_tables(tables.astype(np.float64))).all()
+    floats = ProductMap([subtracting(size) for size in tables.shape[1:]]).apply(tables.astype(np.float64))
+    assert (differences_of_tables(tables) == floats).all()
 
 
 axes_of = st.sets(st.integers(1, 4)).map(sorted)
@@ -87,19 +88,15 @@ def test_only_the_axes_asked_for_are_differenced(shape, axes, seed):
 
 
 @given(shape=st.lists(st.integers(1, 12), max_size=3).map(tuple), seed=st.integers(0, 99), data=st.data())
-def test_integer_products_apply_a_matrix_along_each_axis_or_leave_it_alone(shape, seed, data):
+def test_integer_products_apply_a_matrix_along_some_axes(shape, seed, data):
     tables = whole_tables(seed, 2, *shape)
-    matrices = [
-        None if data.draw(st.booleans()) else whole_tables(seed + axis, data.draw(st.integers(1, 4)), size, most=9)
-        for axis, size in enumerate(shape)
-    ]
-    expected = applied(
-        [
-            np.eye(size, dtype=int).tolist() if matrix is None else matrix.tolist()
-            for size, matrix in zip(shape, matrices, strict=True)
-        ],
-        tables,
-    )
+    matrices = {
+        axis: whole_tables(seed + axis, data.draw(st.integers(1, 4)), size, most=9)
+        for axis, size in enumerate(shape, start=1)
+        if data.draw(st.booleans())
+    }
+    each = [matrices.get(axis, np.eye(size, dtype=int)).tolist() for axis, size in enumerate(shape, start=1)]
+    expected = applied(each, tables)
     total = int(abs(tables).sum())
     found = integer_products(tables, matrices, total=total)
     assert found.dtype == np.int64
@@ -111,9 +108,9 @@ def test_products_become_python_integers_once_they_could_be_too_large():
     """All of a total of ``2**40`` in one cell, and entries of ``2**30``: int64 for one axis, not for two."""
     tables, matrix = np.zeros((1, 9, 10), dtype=np.int64), np.full((2, 10), -(2**30))
     tables[0, 4, 7] = 2**32
-    one = integer_products(tables, [None, matrix], total=2**32)
+    one = integer_products(tables, {2: matrix}, total=2**32)
     assert (one.dtype, one.min()) == (np.int64, -(2**62))
-    both = integer_products(tables, [np.full((2, 9), 2**30), matrix], total=2**32)
+    both = integer_products(tables, {1: np.full((2, 9), 2**30), 2: matrix}, total=2**32)
     assert both.dtype == object
     assert both.ravel().tolist() == [-(2**92)] * 4
 

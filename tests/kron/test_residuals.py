@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
-from residualplanner.kron import Scratch, residuals_of_tables, tables_of_residuals, tables_of_tensors
+from residualplanner.kron import ProductMap, Scratch, rebuilding, subtracting, tables_of_residuals
 from residualplanner.kron.arrays import namespace
 from residualplanner.kron.axis_maps import DENSE_LIMIT, merged_axes
 
@@ -19,6 +19,18 @@ LIBRARIES = [np, array_api_strict]
 SHAPES = [(), (2,), (5,), (40,), (2, 2, 2), (3, 4, 3), (33, 2), (2, 35, 3), (3, 2, 64), (2,) * 7]
 shapes = st.lists(st.integers(2, 6), max_size=4).map(tuple)
 batches = st.integers(0, 5)
+
+
+def residuals_of_tables(tables, **how):
+    return ProductMap([subtracting(size) for size in tables.shape[1:]]).apply(tables, **how)
+
+
+def tables_of_tensors(tensors, **how):
+    return back(*tensors.shape[1:]).apply(tensors, **how)
+
+
+def back(*shape):
+    return ProductMap([rebuilding(size) for size in shape])
 
 
 def random_tables(*shape):
@@ -81,7 +93,7 @@ def test_tables_of_residuals_are_the_sum_over_subsets_of_eq_10(xp, shape, rows):
     expected = np.zeros((4, math.prod(shape)))
     for block, column, subset in zip(blocks, chosen.T, subsets, strict=True):
         expected += block[column].reshape(4, -1) @ dense.reconstruction(shape, members, subset).T
-    found = tables_of_residuals([xp.asarray(block) for block in blocks], chosen)
+    found = tables_of_residuals([xp.asarray(block) for block in blocks], chosen, maps=back(*shape))
     np.testing.assert_allclose(np.asarray(found), expected.reshape(4, *shape), atol=1e-12)
 
 
@@ -116,8 +128,8 @@ def test_memory_used_before_changes_nothing(order, batch):
 
 def test_results_do_not_lie_in_memory_that_is_used_again():
     scratch = Scratch()
-    first = tables_of_residuals([np.array([4.0]), np.array([[2.0]])], np.array([[0, 0]]), scratch=scratch)
-    tables_of_residuals([np.array([9.0]), np.array([[5.0]])], np.array([[0, 0]]), scratch=scratch)
+    first = tables_of_residuals([np.array([4.0]), np.array([[2.0]])], np.array([[0, 0]]), maps=back(2), scratch=scratch)
+    tables_of_residuals([np.array([9.0]), np.array([[5.0]])], np.array([[0, 0]]), maps=back(2), scratch=scratch)
     assert first.tolist() == [[3.0, 1.0]]
 
 

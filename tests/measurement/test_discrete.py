@@ -152,7 +152,7 @@ def test_counts_up_to_a_million_million_are_exact(shape):
     found = answers_of(counts, noise.astype(object))
     assert (found == expected).all()
     assert max(abs(found.ravel())) > 2**53
-    assert (answers_of(counts, noise, Width.TWO_WORDS) == expected).all()
+    assert (answers_of(counts, noise, Width.DOUBLE_WORD) == expected).all()
 
 
 @pytest.mark.parametrize("shape", [(), (100,), (2, 85), (10, 10, 10), (3, 2, 4, 2, 3)], ids=str)
@@ -160,7 +160,7 @@ def test_int64_and_python_integers_give_the_same_answers(shape):
     counts = random_counts((4, *shape), 2**20)
     noise = random_counts((4, *shape), 10**9, seed=4) - 5 * 10**8
     narrow, wide = answers_of(counts, noise), answers_of(counts, noise.astype(object))
-    two = answers_of(counts, noise, Width.TWO_WORDS)
+    two = answers_of(counts, noise, Width.DOUBLE_WORD)
     assert (narrow.dtype, two.dtype, wide.dtype) == (np.int64, np.int64, object)
     assert (narrow == wide).all()
     assert (narrow == two).all()
@@ -220,12 +220,16 @@ LARGE = basis_groups(
 
 @pytest.mark.parametrize("records", [0, 1, 2**33 - 1, 2**33])
 def test_below_two_to_the_33_records_their_number_decides_nothing(records):
-    assert widths(LARGE, np.ones(4), divisors_of(LARGE.bases), records=records) == [*[Width.INT64] * 3, Width.TWO_WORDS]
+    found = widths(LARGE, np.ones(4), divisors_of(LARGE.bases), records=records)
+    assert found == [
+        *[Width.INT64] * 3,
+        Width.DOUBLE_WORD,
+    ]
 
 
 def test_above_two_to_the_33_records_their_number_decides():
     divisors = divisors_of(LARGE.bases)
-    assert widths(LARGE, np.ones(4), divisors, records=2**48) == [Width.INT64, *[Width.TWO_WORDS] * 3]
+    assert widths(LARGE, np.ones(4), divisors, records=2**48) == [Width.INT64, *[Width.DOUBLE_WORD] * 3]
 
 
 def test_the_largest_noise_of_a_group_decides_for_all_of_it():
@@ -291,7 +295,7 @@ def plan_with_noise(workload, variance):
 WIDE_WORKLOAD = Workload(Domain(dict.fromkeys("abcde", 3)), [tuple("abcde")])
 
 
-@pytest.mark.parametrize("width", [Width.TWO_WORDS, Width.PYTHON])
+@pytest.mark.parametrize("width", [Width.DOUBLE_WORD, Width.PYTHON])
 def test_all_widths_agree_on_a_whole_measurement(monkeypatch, width):
     codes = np.random.default_rng(1).integers(0, 3, (50, 5))
     plan = plan_with_noise(WIDE_WORKLOAD, 4.0)

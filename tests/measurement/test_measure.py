@@ -13,7 +13,7 @@ import dense
 from residualplanner.discrete_gaussian import InsecureTestBits, NoiseError
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, WorkloadError
-from residualplanner.kron import tables_of_residuals
+from residualplanner.kron import ProductMap, tables_of_residuals
 from residualplanner.measurement import FloatResiduals, measure
 from residualplanner.measurement.counting import count_tables, parents
 from residualplanner.measurement.gaussian import gaussian_mechanism, generator_of_entropy, release_generator
@@ -162,7 +162,7 @@ def test_what_was_measured_cannot_be_changed():
 def test_totals_and_attributes_of_one_value_are_measured(workload):
     plan = select(Workload(DOMAIN, workload), budget=pcost(1))
     found = answers(plan, CODES, np.zeros(len(plan.closure)), np.random.default_rng(1))
-    total = tables_of_residuals([found.block(0)], np.zeros((1, 1), dtype=np.int64))
+    total = tables_of_residuals([found.block(0)], np.zeros((1, 1), dtype=np.int64), maps=ProductMap([]))
     assert total.tolist() == [40.0]
 
 

@@ -55,7 +55,7 @@ def test_two_words_are_exact_and_int64_exactly_where_all_answers_fit(stack):
     place = np.empty(expected.shape, dtype=np.int64)
     for out in (None, place):
         found = noisy_answers(
-            counts, noise, bases=bases, divisor=divisor, records=records, width=Width.TWO_WORDS, out=out
+            counts, noise, bases=bases, divisor=divisor, records=records, width=Width.DOUBLE_WORD, out=out
         )
         assert found.ravel().tolist() == expected.ravel().tolist()
         assert (found.dtype == np.int64) == fits
@@ -79,7 +79,7 @@ def test_answers_at_the_ends_of_int64_from_either_side(target, side):
         rest = target % 2**60  # a negative target is out of reach of the noise
         target = records * 2**60 + rest
     noise[2] = rest
-    found = noisy_answers(counts, noise, bases=LARGE, divisor=1, records=RECORDS, width=Width.TWO_WORDS)
+    found = noisy_answers(counts, noise, bases=LARGE, divisor=1, records=RECORDS, width=Width.DOUBLE_WORD)
     assert found.ravel().tolist() == [0, 0, target]
     assert found.dtype == (np.int64 if -(2**63) <= target < 2**63 else object)
 
@@ -90,7 +90,7 @@ def test_answers_at_the_lower_end_of_int64(target):
     counts = np.zeros((1, 3, 3, 3), dtype=np.int64)
     counts[0, 0, 0, 0] = 9
     noise = np.array(target + 9 * 2**60).reshape(1, 1, 1, 1)
-    found = noisy_answers(counts, noise, bases=bases, divisor=1, records=RECORDS, width=Width.TWO_WORDS)
+    found = noisy_answers(counts, noise, bases=bases, divisor=1, records=RECORDS, width=Width.DOUBLE_WORD)
     assert (found.ravel().tolist(), found.dtype == np.int64) == ([target], target >= -(2**63))
 
 
@@ -123,12 +123,12 @@ def test_what_is_done_is_a_function_of_the_answers(stack, data):
     other = counts.copy()
     cell = tuple(data.draw(st.integers(0, size - 1)) for size in counts.shape)
     other[cell] += data.draw(st.integers(1, 2**10))
-    matrices = [basis.matrix for basis in bases]
+    matrices = {axis: basis.matrix for axis, basis in enumerate(bases, start=1) if basis.matrix is not None}
     moved = noise - divisor * integer_products((other - counts).astype(object), matrices, total=2**10)
     if max(map(abs, moved.ravel().tolist())) >= 2**63:
         return
     moved = moved.astype(np.int64)
-    options = {"bases": bases, "divisor": divisor, "records": 2**56, "width": Width.TWO_WORDS}
+    options = {"bases": bases, "divisor": divisor, "records": 2**56, "width": Width.DOUBLE_WORD}
     seen, found = lines_run(lambda: noisy_answers(counts, noise, **options))
     seen_too, found_too = lines_run(lambda: noisy_answers(other, moved, **options))
     assert found.tolist() == found_too.tolist()
@@ -146,12 +146,12 @@ def test_the_same_lines_run_for_few_records_as_for_many_until_an_answer_exceeds_
         counts[0, 4, 4, 4] = count
         return lines_run(
             lambda: noisy_answers(
-                counts, noise, bases=bases, divisor=1, records=RECORDS, width=Width.TWO_WORDS, scratch=Scratch()
+                counts, noise, bases=bases, divisor=1, records=RECORDS, width=Width.DOUBLE_WORD, scratch=Scratch()
             )
         )
 
     (empty, _), (seen, found) = answers(0), answers(records)
-    assert width_of(bases, 2.0**-70, 1, RECORDS) is Width.TWO_WORDS
+    assert width_of(bases, 2.0**-70, 1, RECORDS) is Width.DOUBLE_WORD
     assert (found.dtype, seen) == (np.int64, empty)
 
 
@@ -160,19 +160,19 @@ def test_the_same_lines_run_for_few_records_as_for_many_until_an_answer_exceeds_
     [
         # Three prefix attributes of 100 values: nine binary digits fit int64, 13 need two words, up to 2**60 records.
         ([(100, 2**9)] * 3, 2.0**-70, 2**33, Width.INT64),
-        ([(100, 2**13)] * 3, 2.0**-70, 2**33, Width.TWO_WORDS),
-        ([(100, 2**13)] * 3, 2.0**-70, 2**63, Width.TWO_WORDS),
-        ([(100, 2**13)] * 5, 2.0**-70, 2**33, Width.TWO_WORDS),
+        ([(100, 2**13)] * 3, 2.0**-70, 2**33, Width.DOUBLE_WORD),
+        ([(100, 2**13)] * 3, 2.0**-70, 2**63, Width.DOUBLE_WORD),
+        ([(100, 2**13)] * 5, 2.0**-70, 2**33, Width.DOUBLE_WORD),
         ([(100, 2**13)] * 6, 2.0**-70, 2**33, Width.PYTHON),
         # The noise must fit int64 whatever the counts.
-        ([(100, 2**13)] * 3, 2.0**-109, 2**33, Width.TWO_WORDS),
+        ([(100, 2**13)] * 3, 2.0**-109, 2**33, Width.DOUBLE_WORD),
         ([(100, 2**13)] * 3, 2.0**-110, 2**33, Width.PYTHON),
         ([(100, 1)], 2.0**-109, 2**33, Width.INT64),
         ([(100, 1)], 2.0**-110, 2**33, Width.PYTHON),
-        ([(100, None)] * 5, 1.0, 2**33, Width.TWO_WORDS),
-        ([(100, None)] * 8, 1.0, 2**33, Width.TWO_WORDS),
+        ([(100, None)] * 5, 1.0, 2**33, Width.DOUBLE_WORD),
+        ([(100, None)] * 8, 1.0, 2**33, Width.DOUBLE_WORD),
         ([(100, None)] * 9, 1.0, 2**33, Width.PYTHON),
-        ([(2, None)] * 45, 2.0**-4, 2**33, Width.TWO_WORDS),
+        ([(2, None)] * 45, 2.0**-4, 2**33, Width.DOUBLE_WORD),
         ([(2, None)] * 46, 2.0**-4, 2**33, Width.PYTHON),
     ],
 )
@@ -209,6 +209,6 @@ def test_plans_for_prefix_sums_of_three_and_four_attributes_take_two_words(size,
         0: Width.INT64,
         1: Width.INT64,
         2: Width.INT64,
-        3: Width.TWO_WORDS,
-        4: Width.TWO_WORDS,
+        3: Width.DOUBLE_WORD,
+        4: Width.DOUBLE_WORD,
     }

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ from residualplanner.strategy import accuracy, cells, constant_strategy, varying
 from residualplanner.strategy.accuracy import Accuracy
 from residualplanner.strategy.cost_parts import cost_parts
 from residualplanner.strategy.max_abs_error import mean_max_bound
+from residualplanner.workload import AttributeSets, downward_closure
 
 seeds = st.integers(0, 10**6)
 SAMPLE = plan_by_set(sample_workload(), 1)
@@ -282,3 +284,35 @@ def test_a_table_too_large_to_hold_is_refused():
     assert plan.combination_variance({"a": Prefix(), "b": Identity(), "c": Identity()}, weights) == pytest.approx(
         4 * variance
     )
+
+
+def test_combinations_by_set_lose_no_digits_to_constants_of_rows():
+    """Dates on two attributes that vary: what is measured has an inverse, so all variances are sums of fractions."""
+    chance, sizes, members = np.random.default_rng(8), (4, 3), [(), (0,), (1,), (0, 1)]
+    of_factor = [integer_basis(chance.integers(-9, 10, (n - 1, n)), "given") for n in (4, 3, 4, 3)]
+    matrices = {((0,), 0): 0, ((1,), 1): 1, ((0, 1), 0): 2, ((0, 1), 1): 3}
+    strategy = varying_strategy(
+        downward_closure(AttributeSets.of([(0, 1)], attribute_count=2)), sizes, of_factor, range(4), np.zeros(7)
+    )
+    kinds = [Custom([[1] * n, *(20_240_101 + chance.normal(size=(3, n)))]) for n in sizes]
+    workload = Workload(Domain({"a": 4, "b": 3}), [{"a": kinds[0], "b": kinds[1]}])
+    noise = np.array([3.0, 1.0, 2.0, 5.0])
+    table = Accuracy(workload, strategy, noise).table((0, 1), kinds)
+    rows, scales = [], []
+    for number, inside in enumerate(members):
+        each = [of_factor[matrices[inside, i]].matrix if i in inside else np.ones((1, sizes[i]), int) for i in (0, 1)]
+        rows += np.kron(*each).tolist()
+        scales += [Fraction(noise[number])] * len(each[0]) * len(each[1])
+    inverse = dense.exact_inverse(rows)
+    W = np.kron(*[np.vectorize(Fraction)(kind.matrix(size)) for kind, size in zip(kinds, sizes, strict=True)])
+    exact = W @ np.array(inverse, dtype=object)
+    covariance = (exact * np.array(scales)) @ exact.T
+    found = table.covariance()
+    for i, j in np.ndindex(found.shape):
+        assert abs(Fraction(found[i, j]) / covariance[i, j] - 1) < 1e-12
+    differences = [(0.0, 1.0, -1.0, 0.0), (0.0, 1.0, -2.0, 1.0), (1.0, 0.0, 0.0, 0.0)]
+    for first, second in itertools.product(differences, repeat=2):
+        weights = np.multiply.outer(first, second)
+        exactly = np.vectorize(Fraction)(weights.ravel())
+        expected = exactly @ covariance @ exactly
+        assert abs(Fraction(table.combination_variance(weights)) / expected - 1) < 1e-12

@@ -56,7 +56,7 @@ def explicit_rows(family, member):
                 factors[i] = np.linalg.qr(np.eye(n)[:, 1:] - 1 / n)[0].T
                 continue
             basis = member.bases[group]
-            coarse = basis.core @ (basis.axis.Z.T - basis.share[:, None])
+            coarse = basis.core @ (basis.axis.Z.T - basis.offset[:, None])
             factors[i] = coarse[:, basis.axis.forms.group]
         sizes = enumerate(asked.domain.sizes)
         rows.append(dense.product(factors[i] if i in members else np.ones((1, n)) for i, n in sizes))
@@ -94,7 +94,7 @@ def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(asked
     # Weighed by what counts, smooth maxima are below the maxima, and nearer than any that are above.
     below, _ = family.cost(member, numbers, slopes.maxima(sharpness))
     assert below <= found * (1 + 1e-12) <= above * (1 + 1e-11)
-    # Each class has as many sets as share its precision; any division of it has the same cost.
+    # Each class has as many sets as have its precision; any division of it has the same cost.
     members = np.bincount(problem.cost_class, minlength=len(problem.classes))
     precision = (member.precision / members)[problem.cost_class] / problem.factor
     costs = [w * (part * part).sum(axis=0) for w, part in zip(precision, explicit_rows(family, member), strict=True)]
@@ -158,7 +158,7 @@ def test_the_search_ends_no_higher_than_it_starts(asked):
     assert family.value(search(family, start)) <= family.value(start)
 
 
-def test_places_share_a_basis_where_the_order_and_the_kinds_asked_above_are_the_same():
+def test_factors_have_one_basis_where_the_order_and_the_kinds_of_larger_sets_are_the_same():
     problem = by_set_problem(THREE, importance_of(THREE, "cells"))
     places = [(members, i) for members in THREE.closure for i in members]
     groups = dict(zip(places, problem.group.tolist(), strict=True))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from residualplanner.bases import integer_basis, rounded_matrix
 from residualplanner.domain import Domain
 from residualplanner.losses import MaxVariance
-from residualplanner.optimize.bases import asked_forms as forms
+from residualplanner.optimize.bases import attribute_grams as forms
 from residualplanner.optimize.bases import basis_choice as choice
 from residualplanner.optimize.bases import joint_choice as joint
 from residualplanner.plan import load_plan, select

@@ -1,5 +1,7 @@
 """A matrix of one's own is taken as it is, and refused where the total cannot be made of its rows."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -169,3 +171,41 @@ def test_a_matrix_is_not_applied_to_another_number_of_values():
     for ask in (Custom([[1, 1]]).gram, Custom([[1, 1]]).rows, Custom([[1, 1]]).matrix):
         with pytest.raises(WorkloadError, match="the matrix has 2 columns, but the attribute has 3 values"):
             ask(3)
+
+
+def watched(monkeypatch):
+    """The shapes of all matrices that are decomposed from now on."""
+    shapes = []
+    for name in ("eigh", "svd"):
+        decompose = getattr(np.linalg, name)
+        monkeypatch.setattr(np.linalg, name, lambda A, _do=decompose, **how: (shapes.append(A.shape), _do(A, **how))[1])
+    return shapes
+
+
+@pytest.mark.parametrize(
+    ("matrix", "is_total"),
+    [
+        (lambda x: np.array([x, 1 - x, x**2]), True),
+        (lambda x: np.array([x, 1 - x**2, x**3]), False),
+        (lambda x: sparse.diags_array(1 + x), True),
+        (lambda x: sparse.kron(sparse.eye_array(len(x) // 4), [[1, 1, 0, 0], [0, 0, 1, 1]]), True),
+        (lambda x: sparse.kron(sparse.eye_array(len(x) // 4), [[1, 1, 0, 0], [0, 1, 1, 1]]), False),
+    ],
+)
+def test_whether_rows_of_ten_thousand_values_give_the_total_is_found_without_large_matrices(
+    matrix, is_total, monkeypatch
+):
+    shapes, size = watched(monkeypatch), 10_000
+    kind = Custom(sparse.csr_array(matrix(np.linspace(0.1, 0.9, size))))
+    with nullcontext() if is_total else pytest.raises(WorkloadError, match="the closest one gives"):
+        kind.require_fit(Attribute("a", size))
+    assert max(columns * rows**2 for rows, columns in shapes) < 2**28
+
+
+def test_rows_that_overlap_too_much_to_be_checked_are_refused_at_once_and_with_a_constant_row_are_not(monkeypatch):
+    shapes, size = watched(monkeypatch), 10_000
+    band = sparse.diags_array([1.0, 1.0, 1.0], offsets=[0, 1, 2], shape=(size, size))
+    with pytest.raises(WorkloadError, match="10,000 of them share 10,000 values; add a row of ones"):
+        Custom(band).require_fit(Attribute("a", size))
+    Custom(sparse.vstack([band, np.ones((1, size))])).require_fit(Attribute("a", size))
+    assert not shapes

@@ -123,7 +123,7 @@ def test_worlds_whose_numbers_may_exceed_64_bits_are_among_them():
     for plan in plans:
         groups, precision = groups_of_plan(plan), precision_of(plan.noise_variances)
         found.append(widths(groups, precision, lattice_divisors(groups, precision, plan.neighbors), records=0))
-    assert sum(Width.TWO_WORDS in one for one in found) > WORLDS / 30
+    assert sum(Width.DOUBLE_WORD in one for one in found) > WORLDS / 30
 
 
 # Each of these faults was found in some published system, or would be easy to make here.

@@ -1,11 +1,12 @@
-"""Which residual basis each attribute gets: the best for what is asked of it, given what is asked of the others.
+"""Which residual basis each attribute gets: the best for its kinds of query, given those of the others.
 
 Reads: a workload, the importance of its queries.  Gives: Basis for each attribute.
 Source: spec section 5, eqs. (29) to (31); docs/bases.md.
 
 The optimal loss is the square of ``F = sum_A sqrt(p_A v_A)``.  With p = 1 for every attribute it is concave in the
 variance factors of each attribute, so its tangent lies above it: minimizing the tangent, which is a convex problem of
-one attribute, never raises the loss.  Attributes that are asked the same, in the same company, share one problem.
+one attribute, never raises the loss.  Attributes with the same kinds, beside the same others, have one
+problem in common.
 """
 
 import math
@@ -21,12 +22,12 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner._threads import one_thread
 from residualplanner.bases import Basis, ResidualBasis, ResidualNumbers, subtraction_basis, subtraction_numbers
-from residualplanner.optimize.bases.asked_forms import (
+from residualplanner.optimize.bases.attribute_grams import (
     COARSE_VALUES,
     ROUNDING_LOSS,
-    AskedForms,
+    AttributeGrams,
     Tangent,
-    asked_forms,
+    attribute_grams,
     best_orthogonal,
     in_full,
     orthogonal_start,
@@ -34,7 +35,7 @@ from residualplanner.optimize.bases.asked_forms import (
     steps_for,
     whole_basis,
 )
-from residualplanner.strategy import variance_pieces
+from residualplanner.strategy import CHUNK, noise_weights, variance_pieces
 from residualplanner.workload import Workload
 
 #: The search ends when a round lowers the root of the loss by less than this fraction.
@@ -56,7 +57,7 @@ BasisOption = Literal["optimal", "orthogonal"]
 def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption = "optimal") -> tuple[Basis, ...]:
     """The residual basis of every attribute, (d,), for a sum of average variances weighted by ``importance`` (q,).
 
-    Attributes of which only single values are asked keep the subtraction basis, which is the best for them.
+    Attributes that are only counted by single values keep the subtraction basis, which is the best for them.
 
     Args:
         workload: the queries.
@@ -65,17 +66,17 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
 
     Source: spec eq. (31); with "orthogonal" spec section 4, paper section 7.
     """
-    asked = asked_forms(workload)
-    many = any(len(forms.width) > _FULL_VALUES for forms in asked.values())
+    grams = attribute_grams(workload)
+    many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
     with nullcontext() if many else one_thread():
-        search = _Search.begin(workload, importance, {attribute: forms.coarse() for attribute, forms in asked.items()})
-        for _ in range(_ROUNDS if option == "optimal" and asked else 0):
+        search = _Search.begin(workload, importance, {attribute: forms.coarse() for attribute, forms in grams.items()})
+        for _ in range(_ROUNDS if option == "optimal" and grams else 0):
             moved = search.round()
             if not moved.value < search.value * (1 - _PROGRESS):
                 search = min(search, moved, key=lambda found: found.value)
                 break
             search = moved
-        return search.refined(asked, option).bases(option)
+        return search.refined(grams, option).bases(option)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -84,8 +85,8 @@ class _Search:
 
     Attributes:
         workload, importance: the problem.
-        asked: what is asked of each attribute that gets a basis of its own.
-        classes: the attributes that share a basis.
+        grams: the Gram matrices of each attribute that does not have the subtraction basis.
+        classes: the attributes that have one basis in common.
         found: the basis of each class.
         numbers: of all attributes, with these bases.
         value: F, the root of the optimal loss at privacy cost 1.
@@ -94,7 +95,7 @@ class _Search:
 
     workload: Workload
     importance: FloatArray
-    asked: dict[int, AskedForms]
+    grams: dict[int, AttributeGrams]
     classes: list[list[int]]
     found: list[ResidualBasis]
     numbers: ResidualNumbers
@@ -103,25 +104,25 @@ class _Search:
     absent: FloatArray
 
     @classmethod
-    def begin(cls, workload: Workload, importance: FloatArray, asked: dict[int, AskedForms]) -> "_Search":
+    def begin(cls, workload: Workload, importance: FloatArray, grams: dict[int, AttributeGrams]) -> "_Search":
         """The best bases orthogonal to the total, where every kind counts as if it were alone."""
-        classes = _classes({attribute: (id(forms), b"") for attribute, forms in asked.items()})
-        found = [orthogonal_start(asked[members[0]]) for members in classes]
-        return cls.at(workload, importance, asked, classes, found)
+        classes = _classes({attribute: (id(forms), b"") for attribute, forms in grams.items()})
+        found = [orthogonal_start(grams[members[0]]) for members in classes]
+        return cls.at(workload, importance, grams, classes, found)
 
     @classmethod
     def at(
         cls,
         workload: Workload,
         importance: FloatArray,
-        asked: dict[int, AskedForms],
+        grams: dict[int, AttributeGrams],
         classes: list[list[int]],
         found: list[ResidualBasis],
     ) -> "_Search":
         """Evaluate F and its slopes for given bases."""
-        numbers = _numbers(workload, asked, classes, found)
+        numbers = _numbers(workload, grams, classes, found)
         value, present, absent = _slopes(workload, numbers, importance)
-        return cls(workload, importance, asked, classes, found, numbers, value, present, absent)
+        return cls(workload, importance, grams, classes, found, numbers, value, present, absent)
 
     def round(self) -> "_Search":
         """Minimize the tangent for every class at once; for one class after another where that raises the loss."""
@@ -137,44 +138,44 @@ class _Search:
     def _moved(self, only: int | None) -> "_Search":
         """The same with the bases of all classes, or of one, replaced by minimizers of the tangent."""
         start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
-        classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.asked})
+        classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.grams})
         found = []
         for number, members in enumerate(classes):
             before = self.found[start[members[0]]]
             if only is not None and number != only:
                 found.append(before)
                 continue
-            forms = self.asked[members[0]]
+            forms = self.grams[members[0]]
             found.append(
                 self._tangent(members[0]).best(
                     forms.directions, start=before, gap=_TIGHT, steps=steps_for(len(forms.width))
                 )
             )
-        return _Search.at(self.workload, self.importance, self.asked, classes, found)
+        return _Search.at(self.workload, self.importance, self.grams, classes, found)
 
     def _weights(self, attribute: int) -> FloatArray:
         """The slopes in the attribute's t, then s, of each of its kinds, scaled to sum 1, (2 kinds,)."""
-        kinds = list(self.asked[attribute].kinds)
+        kinds = list(self.grams[attribute].kinds)
         slopes = np.concatenate([self.present[attribute, kinds], self.absent[attribute, kinds]])
         weights: FloatArray = slopes / slopes.sum()
         return weights
 
     def _scaled_weights(self, attribute: int) -> FloatArray:
-        """The same times the size of what is asked, scaled to sum 1: how much each kind counts."""
-        scales = self.asked[attribute].scales
+        """The same times the size of what is grams, scaled to sum 1: how much each kind counts."""
+        scales = self.grams[attribute].scales
         weights = self._weights(attribute) * np.concatenate([scales, scales])
         scaled: FloatArray = weights / weights.sum()
         return scaled
 
     def _tangent(self, attribute: int) -> Tangent:
         """The problem whose objective is the tangent of F for one attribute."""
-        forms, weights = self.asked[attribute], self._weights(attribute)
+        forms, weights = self.grams[attribute], self._weights(attribute)
         half = len(forms.kinds)
         return Tangent.of(forms.weighted(weights[:half]), forms.weighted(weights[half:]))
 
     def _loses_little(self, attribute: int, found: ResidualBasis) -> Callable[[NDArray[np.float64]], bool]:
-        """Whether a matrix in place of ``found`` loses little of the attribute's share of the loss, and of any row."""
-        tangent, forms = self._tangent(attribute), self.asked[attribute]
+        """Whether a matrix in place of ``found`` raises the attribute's part of the loss and rows' noise a little."""
+        tangent, forms = self._tangent(attribute), self.grams[attribute]
         allowed = tangent.loss(found.S) * (1 + ROUNDING_LOSS)
         rows = rows_present(self.workload, forms, found.S)
         limit = rows * (1 + _ROW_LOSS) + _NOTHING * rows.max()
@@ -186,7 +187,7 @@ class _Search:
 
     def _gap_of(self, attribute: int, found: ResidualBasis, option: str) -> Callable[[NDArray[np.float64]], float]:
         """How far a matrix in place of ``found`` is from the best, proved by a bound for the present noise."""
-        tangent, forms = self._tangent(attribute), self.asked[attribute]
+        tangent, forms = self._tangent(attribute), self.grams[attribute]
         how: dict[str, Any] = {"start": found, "gap": _CERTIFIED / 10, "steps": _last_steps(len(forms.width))}
         if option == "optimal":
             bound = tangent.best(forms.directions, **how).bound
@@ -194,17 +195,17 @@ class _Search:
             bound = best_orthogonal(forms, tangent.present, **how).bound + tangent.at(forms.width / forms.size)
         return lambda S: max(0.0, 1 - bound / tangent.loss(S))
 
-    def refined(self, asked: dict[int, AskedForms], option: str) -> "_Search":
-        """The same for all values, where values were taken together: solved in full, and improved once if feasible."""
-        if all(self.asked[attribute] is forms for attribute, forms in asked.items()):
+    def refined(self, grams: dict[int, AttributeGrams], option: str) -> "_Search":
+        """The same for all values, where values were merged: solved in full, and improved once if feasible."""
+        if all(self.grams[attribute] is forms for attribute, forms in grams.items()):
             return self
         found = []
         for members, basis in zip(self.classes, self.found, strict=True):
-            forms = asked[members[0]]
+            forms = grams[members[0]]
             tangent = Tangent.of(*(forms.weighted(part) for part in np.split(self._weights(members[0]), 2)))
-            found.append(in_full(self.asked[members[0]], forms, basis, tangent, option))
-        here = _Search.at(self.workload, self.importance, asked, self.classes, found)
-        if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in asked.values()):
+            found.append(in_full(self.grams[members[0]], forms, basis, tangent, option))
+        here = _Search.at(self.workload, self.importance, grams, self.classes, found)
+        if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in grams.values()):
             return here
         return min(here, here.round(), key=lambda search: search.value)
 
@@ -212,7 +213,7 @@ class _Search:
         """The bases in integers."""
         bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
         for members, found in zip(self.classes, self.found, strict=True):
-            forms = self.asked[members[0]]
+            forms = self.grams[members[0]]
             is_near = option == "optimal" and len(forms.width) > _FULL_VALUES
             family = "near_optimal" if is_near else option
             is_close, gap_of = self._loses_little(members[0], found), self._gap_of(members[0], found, option)
@@ -253,7 +254,7 @@ def _classes(keys: dict[int, tuple[object, ...]]) -> list[list[int]]:
 
 
 def _numbers(
-    workload: Workload, asked: dict[int, AskedForms], classes: list[list[int]], found: list[ResidualBasis]
+    workload: Workload, grams: dict[int, AttributeGrams], classes: list[list[int]], found: list[ResidualBasis]
 ) -> ResidualNumbers:
     """The numbers of all attributes, with p = 1 for those that have a basis of their own."""
     plain = subtraction_numbers(workload.domain.sizes)
@@ -261,7 +262,7 @@ def _numbers(
     pcost = plain.pcost.copy()
     present, absent = (np.repeat(x, kinds, axis=1) for x in (plain.present, plain.absent))
     for members, basis in zip(classes, found, strict=True):
-        forms = asked[members[0]]
+        forms = grams[members[0]]
         t, s = forms.factors(basis)
         for column, code in enumerate(forms.kinds):
             present[members, code], absent[members, code] = t[column], s[column]
@@ -277,24 +278,16 @@ def _slopes(
     Source: spec eqs. (30) and (31).
     """
     closure = workload.closure
-    weights = np.zeros(len(closure))
     pieces = list(variance_pieces(workload, closure, numbers))
-    for queries, positions, coefficients in pieces:
-        taken = coefficients * importance[queries, None]
-        weights += np.bincount(positions.ravel(), weights=taken.ravel(), minlength=len(weights))
+    weights = noise_weights(pieces, importance, len(closure))
     pcost = closure.products(numbers.pcost)
     slope = np.sqrt(pcost / np.maximum(weights, 1e-300)) / 2
     present, absent = np.zeros_like(numbers.present), np.zeros_like(numbers.absent)
-    ends = np.cumsum([len(block) for block in workload.blocks])
-    for queries, positions, coefficients in pieces:
-        order = int(np.searchsorted(ends, queries.start, side="right"))
-        block, start = workload.blocks[order], int(ends[order]) - len(workload.blocks[order])
-        rows = slice(queries.start - start, queries.stop - start)
-        share = coefficients * slope[positions] * importance[queries, None]
-        total = share.sum(axis=1)
-        for column in range(order):
-            inside = share[:, np.arange(share.shape[1]) >> column & 1 == 1].sum(axis=1)
-            where = block.attributes[rows, column], block.kinds[rows, column]
+    for run, (_, positions, coefficients) in zip(workload.runs(CHUNK), pieces, strict=True):
+        parts = coefficients * slope[positions] * importance[run.numbers, None]
+        total = parts.sum(axis=1)
+        for column, where in enumerate(zip(run.attributes.T, run.kinds.T, strict=True)):
+            inside = parts[:, np.arange(parts.shape[1]) >> column & 1 == 1].sum(axis=1)
             np.add.at(present, where, inside)
             np.add.at(absent, where, total - inside)
     value = float(np.sqrt(pcost * weights).sum())

@@ -4,7 +4,7 @@ Reads: a workload, variance factors of rows.  Gives: weighted sums of variances 
 Source: spec eqs. (14), (23) and (27); docs/bases.md.
 
 A query's attributes are of two sorts.  Those with a basis of their own have rows with different variance factors: each
-is an axis of the query's array of weights.  For the others all rows are alike.
+is an axis of the query's array of weights.  For the others all rows have the same.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class CellGroup:
         axes (m, own): for each axis which row factors it has.
         widths: how many rows each axis has.
         positions (m, 2, .., 2, plain): for each choice of absent or present on the axes, then for each subset of the
-            other attributes, which noise is taken.
+            other attributes, which noise it is.
         plain (m, plain): the product of the other attributes' factors for each of those subsets, and the importance.
     """
 
@@ -46,35 +46,35 @@ class CellGroup:
             noise (orbits,): the noise variances.
         """
         result = self._coefficients(noise)
-        for place, width in enumerate(self.widths):
-            result = _contracted(result, factors[self.axes[:, place], :, :width])
+        for column, width in enumerate(self.widths):
+            result = _contracted(result, factors[self.axes[:, column], :, :width])
         return result
 
-    def taken(self, factors: FloatArray, weights: FloatArray, orbits: int) -> FloatArray:
-        """How much of each noise is in the sum of variances with ``weights`` (m, rows, .., rows), (orbits,).
+    def noise_weights(self, factors: FloatArray, weights: FloatArray, orbits: int) -> FloatArray:
+        """The weight of each noise variance in the sum of variances with ``weights`` (m, rows, .., rows), (orbits,).
 
         Source: spec eq. (14).
         """
-        shares = weights
-        for place, width in enumerate(self.widths):
-            shares = _contracted(shares, factors[self.axes[:, place], :, :width].swapaxes(1, 2))
+        summed = weights
+        for column, width in enumerate(self.widths):
+            summed = _contracted(summed, factors[self.axes[:, column], :, :width].swapaxes(1, 2))
         plain = self.plain.reshape(len(self.plain), *(1,) * len(self.widths), -1)
-        each = (shares[..., None] * plain).ravel()
+        each = (summed[..., None] * plain).ravel()
         return np.bincount(self.positions.ravel(), weights=each, minlength=orbits).astype(np.float64, copy=False)
 
     def add_slopes(self, sums: FloatArray, factors: FloatArray, weights: FloatArray, noise: FloatArray) -> None:
         """Add to ``sums`` (axes, 2, rows) the slopes of the weighted sum of variances in each row's factors."""
         coefficients = self._coefficients(noise)
         count = np.arange(len(self.queries) + 1)
-        for place, width in enumerate(self.widths):
-            others = np.moveaxis(coefficients, 1 + place, -1)
+        for column, width in enumerate(self.widths):
+            others = np.moveaxis(coefficients, 1 + column, -1)
             for other, length in enumerate(self.widths):
-                if other != place:  # the new axis goes last; the attribute's own is kept behind it
+                if other != column:  # the new axis goes last; the attribute's own is kept behind it
                     others = _contracted(others, factors[self.axes[:, other], :, :length]).swapaxes(-1, -2)
-            own = np.moveaxis(weights, 1 + place, -1).reshape(len(weights), -1, width)
+            own = np.moveaxis(weights, 1 + column, -1).reshape(len(weights), -1, width)
             slopes = np.matmul(others.reshape(len(weights), -1, 2).swapaxes(1, 2), own)
             by_axis = sparse.csr_array(
-                (np.ones(len(count) - 1), self.axes[:, place], count), (len(count) - 1, len(sums))
+                (np.ones(len(count) - 1), self.axes[:, column], count), (len(count) - 1, len(sums))
             )
             sums[:, :, :width] += (by_axis.T @ slopes.reshape(len(slopes), -1)).reshape(len(sums), 2, width)
 
@@ -99,7 +99,7 @@ def cell_groups(
     Args:
         workload: the queries.
         chosen (m,): the numbers of those that take part, ascending; those of importance 0 are left out.
-        axis_of (d, kinds): the axis of each attribute in each kind, -1 where all its rows are alike.
+        axis_of (d, kinds): the axis of each attribute in each kind, -1 where all its rows have the same factors.
         widths (axes,): how many rows each axis has.
         numbers: of the attributes that have no axis, in the first kind.
         member (c,): the number of the noise of every set of the closure.
@@ -128,7 +128,7 @@ def cell_groups(
             )
 
 
-def alike_rows(factors: FloatArray, limit: int) -> NDArray[np.int64]:
+def similar_rows(factors: FloatArray, limit: int) -> NDArray[np.int64]:
     """Blocks of rows with similar ``factors`` (2, rows), at most ``limit``: halved by one factor, then the other."""
     count = factors.shape[1]
     if count <= limit:

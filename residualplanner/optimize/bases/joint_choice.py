@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner._threads import one_thread
 from residualplanner.bases import Basis, ResidualBasis, subtraction_basis, subtraction_numbers
-from residualplanner.optimize.bases.asked_forms import (
-    AskedForms,
+from residualplanner.optimize.bases.attribute_grams import (
+    AttributeGrams,
     Tangent,
-    asked_alike,
-    asked_forms,
+    attribute_grams,
     inverse_forms,
+    kind_classes,
     orthogonal_start,
     whole_basis,
 )
 from residualplanner.optimize.bases.basis_choice import choose_bases
-from residualplanner.optimize.bases.cell_weights import CellGroup, alike_rows, cell_groups
+from residualplanner.optimize.bases.cell_weights import CellGroup, cell_groups, similar_rows
 from residualplanner.workload import Workload, workload_orbits
 
-#: How many weights there are at most: above it rows of a kind that are alike share one.
+#: How many weights there are at most: above it similar rows of a kind have one in common.
 _WEIGHTS = 300_000
 #: The search ends when the largest variance is within this fraction of the level of the weights.
 _ENOUGH = 5e-5
@@ -37,25 +37,25 @@ _ENOUGH = 5e-5
 #: where cells take turns, and after one that did not.
 _EXPONENT, _LEAST_EXPONENT, _MOST_EXPONENT = 1.0, 0.25, 4.0
 _DAMPING, _RECOVERY = 0.7, 1.1
-#: How much the variance factors of any row may rise because the basis is rounded, as a share of the kind's largest;
+#: How much the variance factors of any row may rise because the basis is rounded, relative to the kind's largest;
 #: and how much of that may be due to the lengths of columns.  Exact lengths would take entries further from their own.
 _ROUNDING_LOSS, _SLACK = 1e-4, 1e-5
 #: Rounds, and steps for the basis of one attribute in each, up to a number of values; beyond the last the bases for the
-#: sum of variances are taken.
+#: sum of variances serve.
 _EFFORT = ((400, 150, 12), (2048, 14, 4))
 
 
 class _Axis(NamedTuple):
-    """What is asked of the attributes that share a basis in one kind: rows with variance factors of their own.
+    """The rows of one kind on the attributes that have one basis, each with variance factors of its own.
 
     Attributes:
-        share: which basis.
+        basis: which one, numbered.
         kind: which of the workload's kinds.
-        block (rows,): the block of each row; the rows of a block share a weight.
+        block (rows,): the block of each row; the rows of a block have one weight.
         width (blocks,): how many rows each block has.
     """
 
-    share: int
+    basis: int
     kind: int
     block: NDArray[np.int64]
     width: FloatArray
@@ -72,16 +72,16 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
         to 150 rounds.
     Source: spec section 10, warning 1; eqs. (17) and (31).
     """
-    asked = asked_forms(workload)
+    grams = attribute_grams(workload)
     bases = [subtraction_basis(size) for size in workload.domain.sizes]
-    if any(len(forms.width) > _EFFORT[-1][0] for forms in asked.values()):
+    if any(len(forms.width) > _EFFORT[-1][0] for forms in grams.values()):
         return choose_bases(workload, importance)
-    if asked:
+    if grams:
         with one_thread():
-            search = _Search(workload, importance, asked)
+            search = _Search(workload, importance, grams)
             search.run()
-        for share, basis in enumerate(search.bases()):
-            for attribute in np.flatnonzero(search.share == share).tolist():
+        for code, basis in enumerate(search.bases()):
+            for attribute in np.flatnonzero(search.basis_class == code).tolist():
                 bases[attribute] = basis
     return tuple(bases)
 
@@ -89,16 +89,18 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
 class _Search:
     """The search for bases and noise; weights are kept as one array for each group of queries."""
 
-    def __init__(self, workload: Workload, importance: FloatArray, asked: dict[int, AskedForms]) -> None:
+    def __init__(self, workload: Workload, importance: FloatArray, grams: dict[int, AttributeGrams]) -> None:
         self.workload = workload
-        orbits = workload_orbits(workload, asked_alike(workload), importance)
+        orbits = workload_orbits(workload, kind_classes(workload), importance)
         count = np.bincount(orbits.representative, orbits.query_size)
         self.member = orbits.member
-        self.share = _shares(workload, asked, orbits.member)
-        self.forms = [asked[int(np.flatnonzero(self.share == share)[0])] for share in range(self.share.max() + 1)]
+        self.basis_class = _basis_classes(workload, grams, orbits.member)
+        self.forms = [
+            grams[int(np.flatnonzero(self.basis_class == code)[0])] for code in range(self.basis_class.max() + 1)
+        ]
         self.found = [orthogonal_start(forms) for forms in self.forms]
         numbers = subtraction_numbers(workload.domain.sizes)
-        pcost = workload.closure.products(np.where(self.share < 0, numbers.pcost, 1.0))
+        pcost = workload.closure.products(np.where(self.basis_class < 0, numbers.pcost, 1.0))
         self.pcost = np.bincount(self.member, weights=pcost)
         chosen = orbits.representative
         self.axes, axis_of = self._axes(chosen)
@@ -116,11 +118,11 @@ class _Search:
         for _ in range(next(rounds for limit, rounds, _ in _EFFORT if values <= limit)):
             total = sum(float(weights.sum()) for weights in self.weights)
             self.weights = [weights / total for weights in self.weights]
-            taken = np.full(len(self.pcost), 1e-300)
+            used = np.full(len(self.pcost), 1e-300)
             for group, weights in zip(self.groups, self.weights, strict=True):
-                taken += group.taken(self.factors, weights, len(taken))
-            root = float(np.sqrt(self.pcost * taken).sum())
-            noise = np.sqrt(self.pcost / taken) * root
+                used += group.noise_weights(self.factors, weights, len(used))
+            root = float(np.sqrt(self.pcost * used).sum())
+            noise = np.sqrt(self.pcost / used) * root
             variances = [group.variances(self.factors, noise) for group in self.groups]
             level, largest = root * root, max(float(each.max()) for each in variances)
             if largest < least:
@@ -138,14 +140,14 @@ class _Search:
         self.found = best
 
     def bases(self) -> list[Basis]:
-        """The basis of each share in integers."""
-        return [self._whole(share) for share in range(len(self.forms))]
+        """All bases in integers."""
+        return [self._whole(code) for code in range(len(self.forms))]
 
-    def _whole(self, share: int) -> Basis:
+    def _whole(self, code: int) -> Basis:
         """No row's variance factors rise by much: a mean of them, which is flat at the optimum, would not tell."""
-        forms, S = self.forms[share], self.found[share].S
+        forms, S = self.forms[code], self.found[code].S
         weighted = {axis for group in self.groups for axis in np.unique(group.axes).tolist()}
-        kinds = [axis.kind for number, axis in enumerate(self.axes) if axis.share == share and number in weighted]
+        kinds = [axis.kind for number, axis in enumerate(self.axes) if axis.basis == code and number in weighted]
         exact = [self._scaled_factors(forms, S, kind) for kind in kinds]
         limits = [factors + _ROUNDING_LOSS * factors.max(axis=1, keepdims=True) for factors in exact]
 
@@ -155,14 +157,14 @@ class _Search:
 
         return whole_basis(forms, S, is_close, "optimal", _SLACK)
 
-    def _scaled_factors(self, forms: AskedForms, S: NDArray[np.float64], kind: int) -> FloatArray:
+    def _scaled_factors(self, forms: AttributeGrams, S: NDArray[np.float64], kind: int) -> FloatArray:
         """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
         longest = float((S * S).sum(axis=0).max())
         scaled: FloatArray = self._row_factors(forms, S, kind) * np.array([[1.0], [longest]])
         return scaled
 
     def _improved(self, tangents: list[Tangent]) -> list[ResidualBasis]:
-        """A few steps for each share; once for those that have the same problem and came as far."""
+        """A few steps for each basis; once for those with the same problem and the same start."""
         made: dict[bytes, ResidualBasis] = {}
         keys = [
             b"".join(
@@ -180,7 +182,7 @@ class _Search:
         """The axes, rows in blocks of similar variance where there would be too many weights; and whose they are."""
         workload = self.workload
         rows = np.ones(workload.asked.shape)
-        for attribute in np.flatnonzero(self.share >= 0).tolist():
+        for attribute in np.flatnonzero(self.basis_class >= 0).tolist():
             for kind in np.flatnonzero(workload.asked[attribute]).tolist():
                 rows[attribute, kind] = workload.kinds[kind].rows(workload.domain.sizes[attribute])
         taking = workload.take(chosen)
@@ -189,17 +191,16 @@ class _Search:
             limit = int(limit / 1.2)
         axes: list[_Axis] = []
         axis_of = np.full(rows.shape, -1, dtype=np.int64)
-        for share, forms in enumerate(self.forms):
+        for code, forms in enumerate(self.forms):
             for kind in forms.kinds:
-                axis_of[self.share == share, kind] = len(axes)
-                block = alike_rows(self._row_factors(forms, self.found[share].S, kind), limit)
-                axes.append(_Axis(share, kind, block, np.bincount(block).astype(np.float64)))
+                axis_of[self.basis_class == code, kind] = len(axes)
+                block = similar_rows(self._row_factors(forms, self.found[code].S, kind), limit)
+                axes.append(_Axis(code, kind, block, np.bincount(block).astype(np.float64)))
         return axes, axis_of
 
-    def _row_factors(self, forms: AskedForms, S: NDArray[np.float64], kind: int) -> FloatArray:
+    def _row_factors(self, forms: AttributeGrams, S: NDArray[np.float64], kind: int) -> FloatArray:
         """The variance factors s and t of every row, (2, rows)."""
-        asked = self.workload.kinds[kind]
-        rows, constant = asked.centered(forms.size)
+        rows, constant = self.workload.kinds[kind].centered(forms.size)
         u, form = inverse_forms(S)
         spread = forms.spread
         absent = (constant + rows.apply(spread @ u, 0)) ** 2
@@ -208,30 +209,30 @@ class _Search:
     def _factors(self) -> FloatArray:
         """The mean variance factors of each block of rows, (axes, 2, blocks)."""
         factors = np.zeros((len(self.axes), 2, max(axis.width.size for axis in self.axes)))
-        for place, axis in zip(factors, self.axes, strict=True):
-            rows = self._row_factors(self.forms[axis.share], self.found[axis.share].S, axis.kind)
-            for row, factor in zip(place, rows, strict=True):
+        for means, axis in zip(factors, self.axes, strict=True):
+            rows = self._row_factors(self.forms[axis.basis], self.found[axis.basis].S, axis.kind)
+            for row, factor in zip(means, rows, strict=True):
                 row[: axis.width.size] = np.bincount(axis.block, weights=factor) / axis.width
         return factors
 
     def _even(self, group: CellGroup) -> FloatArray:
         """Weights with sum 1 for each query, the same for every cell, (m, blocks, .., blocks)."""
         weights = np.ones((len(group.queries), *group.widths))
-        for place, width in enumerate(group.widths):
-            share = np.array([self.axes[axis].width / self.axes[axis].width.sum() for axis in group.axes[:, place]])
-            weights *= share.reshape(-1, *(1,) * place, width, *(1,) * (len(group.widths) - 1 - place))
+        for column, width in enumerate(group.widths):
+            code = np.array([self.axes[axis].width / self.axes[axis].width.sum() for axis in group.axes[:, column]])
+            weights *= code.reshape(-1, *(1,) * column, width, *(1,) * (len(group.widths) - 1 - column))
         return weights
 
     def _tangents(self, noise: FloatArray) -> list[Tangent]:
-        """For each share the weighted sum of variances as a problem of its basis, spec eq. (31)."""
+        """For each basis the weighted sum of variances as a problem of its basis, spec eq. (31)."""
         sums = np.zeros_like(self.factors)
         for group, weights in zip(self.groups, self.weights, strict=True):
             group.add_slopes(sums, self.factors, weights, noise)
         tangents = []
-        for share, forms in enumerate(self.forms):
+        for code, forms in enumerate(self.forms):
             both = np.zeros((2, 1 + len(forms.width), 1 + len(forms.width)))
             for axis, slopes in zip(self.axes, sums, strict=True):
-                if axis.share == share:
+                if axis.basis == code:
                     for number, slope in enumerate(slopes[:, : axis.width.size] / axis.width):
                         gram = self.workload.kinds[axis.kind].augmented_gram(forms.size, slope[axis.block])
                         both[number] += forms.restricted(gram)
@@ -244,10 +245,12 @@ def _weight_count(workload: Workload, rows: FloatArray) -> float:
     return sum(float(rows[block.attributes, block.kinds].prod(axis=1).sum()) for block in workload.blocks)
 
 
-def _shares(workload: Workload, asked: dict[int, AskedForms], member: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Which attributes share a basis, numbered, and -1 for those without one of their own, (d,)."""
-    share = np.full(len(workload.domain), -1, dtype=np.int64)
-    own = np.array(sorted(asked))
+def _basis_classes(
+    workload: Workload, grams: dict[int, AttributeGrams], member: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The basis of each attribute, numbered; -1 for the subtraction basis, (d,)."""
+    code = np.full(len(workload.domain), -1, dtype=np.int64)
+    own = np.array(sorted(grams))
     singles = workload.closure.positions_of(own[:, None].astype(np.int32))
-    share[own] = np.unique(member[singles], return_inverse=True)[1]
-    return share
+    code[own] = np.unique(member[singles], return_inverse=True)[1]
+    return code

@@ -13,7 +13,7 @@ from residualplanner._checks import FloatArray, IntArray
 from residualplanner._threads import one_thread
 from residualplanner.bases import Basis, integer_basis, rounded_matrix, subtraction_basis
 from residualplanner.errors import SolverError, WorkloadError
-from residualplanner.optimize.bases.asked_forms import ROUNDING_LOSS
+from residualplanner.optimize.bases.attribute_grams import ROUNDING_LOSS
 from residualplanner.optimize.by_set.basis import GroupBasis, Numbers
 from residualplanner.optimize.by_set.problem import BySetProblem
 from residualplanner.optimize.by_set.search import Family, Member, search
@@ -101,8 +101,8 @@ def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> ChoiceBy
     variances = family.variances(numbers).weights
     found = family.best_noise(whole.member)
     roots = np.sqrt(variances / problem.factor)
-    share = roots / np.bincount(problem.cost_class, roots * problem.factor, len(problem.classes))[problem.cost_class]
-    precision = found.precision[problem.cost_class] * share
+    part = roots / np.bincount(problem.cost_class, roots * problem.factor, len(problem.classes))[problem.cost_class]
+    precision = found.precision[problem.cost_class] * part
     exponents = np.array([2 * sum(whole.exponents[g] for g in groups) for groups in problem.classes])
     noise = np.ldexp(1 / precision, exponents[problem.cost_class])
     by_set = _bases_by_set(family, whole, numbers, found, precision * problem.factor)
@@ -114,7 +114,7 @@ def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> ChoiceBy
 
 
 def _bases_by_set(family: Family, whole: _Whole, numbers: Numbers, found: TableChoice, cost: FloatArray) -> Strategy:
-    """Bases and messages of all places; ``cost`` (m,) is each set's precision times the factor of its others."""
+    """Bases and messages of all factors; ``cost`` (m,) is each set's precision times the factor of its others."""
     problem = family.problem
     workload, closure = problem.workload, problem.workload.closure
     own = [
@@ -124,31 +124,31 @@ def _bases_by_set(family: Family, whole: _Whole, numbers: Numbers, found: TableC
     plain = sorted({i for i in range(len(workload.domain)) if i not in problem.axes and not closure.trivial[i]})
     others = {i: len(own) + at for at, i in enumerate(plain)}
     bases = (*own, *(subtraction_basis(workload.domain.sizes[i]) for i in plain))
-    of_place, messages, place = problem.group.copy(), [np.empty(0)], 0
+    of_factor, messages, factor = problem.group.copy(), [np.empty(0)], 0
     for number, members in enumerate(closure):
         of_group = _messages(found, int(problem.cost_class[number]), family, numbers, float(cost[number]))
         for i in members:
             if i not in problem.axes:
-                of_place[place] = others[i]
+                of_factor[factor] = others[i]
             elif len(members) > 1:
-                messages.append(of_group[int(problem.group[place])][problem.axes[i].forms.group])
-            place += 1
+                messages.append(of_group[int(problem.group[factor])][problem.axes[i].forms.group])
+            factor += 1
     return varying_strategy(
-        closure, workload.domain.sizes, bases, of_place, np.rint(np.concatenate(messages) / _QUANTUM) * _QUANTUM
+        closure, workload.domain.sizes, bases, of_factor, np.rint(np.concatenate(messages) / _QUANTUM) * _QUANTUM
     )
 
 
 def _messages(found: TableChoice, number: int, family: Family, numbers: Numbers, cost: float) -> dict[int, FloatArray]:
-    """The messages of a set, by group: its share of those of its class; the cost, where it is of one own attribute.
+    """The messages of a set, by group: its part of those of its class; the cost, where it is of one own attribute.
 
     Attributes of one group get the mean of theirs.  As (41) is convex and they can be exchanged, it costs no more.
     """
     groups = family.problem.classes[number]
     if len(groups) == 1:
         return {groups[0]: cost * numbers.lengths[groups[0]]}
-    share, told = cost / float(found.precision[number]), found.messages.get(number, [])
+    part, told = cost / float(found.precision[number]), found.messages.get(number, [])
     return {
-        group: share * np.mean([phi for phi, own in zip(told, groups, strict=True) if own == group], axis=0)
+        group: part * np.mean([phi for phi, own in zip(told, groups, strict=True) if own == group], axis=0)
         for group in groups
     }
 

@@ -19,7 +19,7 @@ _LEAST_LOG = -60.0
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Maxima:
-    """How the maxima in the cost are taken.
+    """How the maxima in the cost are margin.
 
     Attributes:
         sharpness: the maximum of x is ``log sum_r w_r exp(sharpness x_r) / sharpness``, or the maximum itself if None.
@@ -40,7 +40,7 @@ class CostSlopes:
         by_precision (classes,): by the logarithm of each class's precision.
         by_lengths: by the squared column lengths (g,) of each group.
         by_messages: by the messages of each class of two own attributes or more, an array (g,) for each of them.
-        tables, axes: by the entries of the tables and columns of which maxima are taken.
+        tables, axes: by the entries of the tables and columns of which maxima are margin.
     """
 
     by_precision: FloatArray
@@ -57,8 +57,8 @@ class CostSlopes:
         """
         floor = math.exp(_LEAST_LOG)
         tables, axes = (
-            {key: np.log(np.maximum(share, floor)) for key, share in shares.items()}
-            for shares in (self.tables, self.axes)
+            {key: np.log(np.maximum(derivative, floor)) for key, derivative in derivatives.items()}
+            for derivatives in (self.tables, self.axes)
         )
         return Maxima(sharpness, tables, axes)
 
@@ -79,7 +79,7 @@ def cost_and_slopes(
         precision (classes,): the sum over a class of 1 / sigma squared times the factor of the other attributes.
         lengths: the squared column lengths (g,) of each group.
         messages: for each class of two own attributes or more an array (g,) for each of them.
-        maxima: how they are taken.
+        maxima: how they are margin.
     """
     slopes = CostSlopes(np.zeros(len(classes)), [np.zeros(len(q)) for q in lengths], {}, {}, {})
     single: dict[int, FloatArray] = {}
@@ -99,9 +99,9 @@ def cost_and_slopes(
         cost += value
     for number, groups in enumerate(classes):
         if len(groups) == 1:
-            share = slopes.axes[attribute[groups[0]]]
-            slopes.by_lengths[groups[0]] += precision[number] * share
-            slopes.by_precision[number] = precision[number] * (share @ lengths[groups[0]])
+            derivative = slopes.axes[attribute[groups[0]]]
+            slopes.by_lengths[groups[0]] += precision[number] * derivative
+            slopes.by_precision[number] = precision[number] * (derivative @ lengths[groups[0]])
         else:
             for by_message, group in zip(slopes.by_messages.get(number, []), groups, strict=True):
                 np.add(by_message, slopes.axes[attribute[group]], out=by_message)
@@ -119,12 +119,12 @@ def _table(
 ) -> float:
     """The maximum of what a class costs above its messages; its slopes are added."""
     own = product_table(precision, columns)
-    value, share = largest(own - sum_table(messages), maxima.sharpness, maxima.tables.get(number))
-    slopes.tables[number] = share
-    slopes.by_messages[number] = [-margin for margin in margins(share)]
-    own *= share
-    for group, column, taken in zip(groups, columns, margins(own), strict=True):
-        slopes.by_lengths[group] += np.divide(taken, column, out=np.zeros_like(taken), where=column > 0)
+    value, derivative = largest(own - sum_table(messages), maxima.sharpness, maxima.tables.get(number))
+    slopes.tables[number] = derivative
+    slopes.by_messages[number] = [-margin for margin in margins(derivative)]
+    own *= derivative
+    for group, column, margin in zip(groups, columns, margins(own), strict=True):
+        slopes.by_lengths[group] += np.divide(margin, column, out=np.zeros_like(margin), where=column > 0)
     slopes.by_precision[number] = own.sum()
     return value
 
@@ -159,8 +159,8 @@ def largest(table: Table, sharpness: float | None, logs: Table | None = None) ->
     """
     if sharpness is None:
         most = float(table.max())
-        share = (table == most).astype(np.float64)
-        return most, share / share.sum()
+        derivative = (table == most).astype(np.float64)
+        return most, derivative / derivative.sum()
     powers = table * sharpness
     if logs is not None:
         powers += logs

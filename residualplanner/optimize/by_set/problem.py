@@ -1,10 +1,10 @@
-"""What there is to choose where attributes have bases by set: groups of places, and what cost and loss are made of.
+"""What there is to choose where attributes have bases by set: groups of factors, and what cost and loss are made of.
 
 Reads: a workload, the importance of its queries.  Gives: BySetProblem.
 Source: spec eqs. (39) to (41).
 
-Attributes of which only single values are asked have the subtraction basis everywhere: they change factors only.  The
-others, the *own* attributes, have one basis in each group of places.  Tables have an axis for each own attribute.
+Attributes that are only counted by single values have the subtraction basis everywhere: they change factors only.  The
+others, the *own* attributes, have one basis in each group of factors.  Tables have an axis for each own attribute.
 
 Attributes that can be exchanged without changing the workload share their groups, and one stands for all.  The best
 noise is the same for sets that are exchanged, so that cost and loss are sums over classes of sets: messages of a class
@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.optimize.bases.asked_forms import asked_alike, asked_forms
+from residualplanner.optimize.bases.attribute_grams import attribute_grams, kind_classes
 from residualplanner.optimize.by_set.size import SearchSize, pair_count
 from residualplanner.optimize.by_set.terms import LossTerms, OwnAxis, TermBuilder
 from residualplanner.workload import Workload, workload_orbits
@@ -33,10 +33,10 @@ class BySetProblem:
     Attributes:
         workload, importance: the problem.
         axes: the own attributes.
-        group (places,): the group of each place, -1 where the attribute is not an own one.
+        group (factors,): the group of each factor, -1 where the attribute is not an own one.
         attribute_of_group (groups,): the attribute, or the one that stands for those with this group; ascending.
         factor (m,): what the cost of each set is multiplied by, for the attributes that are not own ones.
-        cost_class (m,): the class of each set; sets of a class have as many places in each group, so that their costs
+        cost_class (m,): the class of each set; sets of a class have as many factors in each group, so that their costs
             are in proportion at every cell.
         classes: the groups of each class, ascending.
         terms: of the loss.
@@ -60,7 +60,7 @@ class BySetProblem:
     @property
     def size(self) -> SearchSize:
         """How large a search is."""
-        return _size(self.workload, self.axes, self.attribute_of_group, self.classes, len(self.terms.shares))
+        return _size(self.workload, self.axes, self.attribute_of_group, self.classes, len(self.terms.rests))
 
     def axis(self, group: int) -> OwnAxis:
         """The attribute of a group."""
@@ -78,10 +78,10 @@ def by_set_problem(workload: Workload, importance: FloatArray) -> BySetProblem |
         WorkloadError: it would be too large a search.
     """
     pair_count(workload)
-    axes = {attribute: OwnAxis.of(forms) for attribute, forms in asked_forms(workload).items()}
-    alike = _alike(workload, importance)
-    group, attribute_of_group = place_groups(workload, axes, alike)
-    if len(attribute_of_group) == len(np.unique(alike[list(axes)])):
+    axes = {attribute: OwnAxis.of(forms) for attribute, forms in attribute_grams(workload).items()}
+    same = _exchangeable(workload, importance)
+    group, attribute_of_group = factor_groups(workload, axes, same)
+    if len(attribute_of_group) == len(np.unique(same[list(axes)])):
         return None
     factor, cost_class, classes = _classes(workload, group)
     _size(workload, axes, attribute_of_group, classes, 0).require_quick()
@@ -96,18 +96,18 @@ def _size(
     axes: dict[int, OwnAxis],
     attribute_of_group: IntArray,
     classes: tuple[tuple[int, ...], ...],
-    shares: int,
+    rests: int,
 ) -> SearchSize:
     of_group = [axes[i] for i in attribute_of_group.tolist()]
     tables = [math.prod(of_group[group].values for group in groups) for groups in classes if len(groups) > 1]
     directions = tuple(axis.directions for axis in of_group)
-    return SearchSize(pair_count(workload), sum(tables), directions, len(tables) + shares)
+    return SearchSize(pair_count(workload), sum(tables), directions, len(tables) + rests)
 
 
-def _alike(workload: Workload, importance: FloatArray) -> IntArray:
+def _exchangeable(workload: Workload, importance: FloatArray) -> IntArray:
     """The first attribute that each can be exchanged with, (d,)."""
     first = np.arange(len(workload.domain))
-    orbits = workload_orbits(workload, asked_alike(workload), importance, gain=1.0)
+    orbits = workload_orbits(workload, kind_classes(workload), importance, gain=1.0)
     measured = np.flatnonzero(~workload.closure.trivial & workload.asked.any(axis=1))
     orbit = orbits.member[workload.closure.positions_of(measured[:, None])]
     _, at, number = np.unique(orbit, return_index=True, return_inverse=True)
@@ -115,11 +115,11 @@ def _alike(workload: Workload, importance: FloatArray) -> IntArray:
     return first
 
 
-def place_groups(workload: Workload, own: Iterable[int], alike: IntArray) -> tuple[IntArray, IntArray]:
-    """The group of each place, -1 for attributes that are not ``own``, and the attribute that stands for each group.
+def factor_groups(workload: Workload, own: Iterable[int], same: IntArray) -> tuple[IntArray, IntArray]:
+    """The group of each factor, -1 for attributes that are not ``own``, and the attribute that stands for each group.
 
-    Places of an attribute, and of others ``alike`` (d,), have one basis if they are in sets of one order, and queries
-    that contain these ask the attribute in the same kinds.
+    Factors of an attribute, and of others ``same`` (d,), have one basis if they are in sets of one order, and queries
+    that contain these have the same kinds for the attribute.
 
     Source: docs/decisions/0010-one-basis-for-an-attribute.md.
     """
@@ -132,9 +132,9 @@ def place_groups(workload: Workload, own: Iterable[int], alike: IntArray) -> tup
         for subset in range(positions.shape[1]):
             columns = [column for column in range(block.attributes.shape[1]) if subset >> column & 1]
             rows = ~trivial[:, columns].any(axis=1)
-            for place, column in enumerate(columns):
-                kinds[starts[positions[rows, subset]] + place, block.kinds[rows, column]] = True
-    keys = np.column_stack([alike[attributes], orders, np.packbits(kinds, axis=1)])
+            for position, column in enumerate(columns):
+                kinds[starts[positions[rows, subset]] + position, block.kinds[rows, column]] = True
+    keys = np.column_stack([same[attributes], orders, np.packbits(kinds, axis=1)])
     group, chosen = np.full(len(attributes), -1, dtype=np.int64), np.isin(attributes, list(own))
     distinct, inverse = np.unique(keys[chosen], axis=0, return_inverse=True)
     group[chosen] = inverse.ravel()

@@ -57,7 +57,7 @@ class Family:
 
     def point(self, member: Member) -> FloatArray:
         """The coordinates of a member: b and core of each group, logarithms of precisions, messages."""
-        parts = [part for basis in member.bases for part in (basis.share, basis.core)]
+        parts = [part for basis in member.bases for part in (basis.offset, basis.core)]
         parts += [np.log(member.precision), *(phi for phis in member.messages.values() for phi in phis)]
         return np.concatenate([np.ravel(part) for part in parts])
 
@@ -87,7 +87,7 @@ class Family:
     def variances(self, numbers: Numbers) -> SetVariances:
         """The weights of the noise of all sets."""
         sets = len(self.problem.cost_class)
-        return SetVariances.of(self.problem.terms, sets, self.grams, numbers.present, numbers.absent, numbers.shares)
+        return SetVariances.of(self.problem.terms, sets, self.grams, numbers.present, numbers.absent, numbers.offsets)
 
     def class_weights(self, weights: FloatArray) -> FloatArray:
         """The weight of the noise of each class, best divided among its sets: ``(sum sqrt(V_A f_A))**2``."""
@@ -144,8 +144,7 @@ class Family:
         """The member with one basis (d,) for each attribute, messages of 0 and the best noise for them, of cost 1."""
         problem, found = self.problem, {}
         for i, axis in problem.axes.items():
-            matrix, first = bases[i].matrix, np.unique(axis.forms.group, return_index=True)[1]
-            assert matrix is not None
+            (matrix,), first = bases[i].multipliers, np.unique(axis.forms.group, return_index=True)[1]
             found[i] = GroupBasis.from_matrix(axis, matrix[:, first] / math.sqrt(bases[i].pcost))
         of_group = tuple(found[i] for i in self.attribute)
         numbers = Numbers.of(of_group)

@@ -13,7 +13,7 @@ from residualplanner.workload import Workload
 #: The most pairs of a query and a subset of its attributes, and the most seconds a search should take.
 PAIR_LIMIT, SECONDS_LIMIT = 2**17, 100.0
 #: How often loss, cost and slopes are computed, and seconds for each time: for each cell of a table of which a maximum
-#: is taken; for each basis, with the cube of the directions that are asked; for each basis and table; for each pair.
+#: is taken; for each basis, with the cube of its directions; for each basis and table; for each pair.
 _TIMES, _CELL, _CUBE, _PART, _PAIR = 1800, 1e-7, 7e-10, 8e-5, 2e-7
 
 
@@ -24,7 +24,7 @@ class SearchSize:
     Attributes:
         pairs: of a query and a subset of its attributes.
         cells: of the tables of which maxima are taken, counting as one what no query tells apart.
-        directions: how many are asked of the attribute of each basis.
+        directions: how many queries depend on, for the attribute of each basis.
         parts: how many tables there are, for the cost and for the loss.
     """
 

@@ -1,6 +1,6 @@
 """The sum of variances with bases by set as a list of terms, with every distinct table once.
 
-Reads: a workload, the importance of its queries, the groups of places.  Gives: OwnAxis, LossTerms.
+Reads: a workload, the importance of its queries, the groups of factors.  Gives: OwnAxis, LossTerms.
 Source: spec eqs. (39) and (40).
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.optimize.bases.asked_forms import AskedForms
+from residualplanner.optimize.bases.attribute_grams import AttributeGrams
 from residualplanner.workload import Workload
 
 Members = tuple[int, ...]
@@ -21,24 +21,25 @@ Members = tuple[int, ...]
 class OwnAxis:
     """An attribute that has bases by set.
 
-    With the columns of Z an orthonormal basis of the asked directions of sum 0, a basis has ``u = 1/g + Z b`` and
-    ``S = core (Z' - b 1')``, and its G is ``Z core^-1``.  In the coordinates of ``[1/g | Z]`` u is ``(1, b)``.
+    With the columns of Z an orthonormal basis of the directions of sum 0 that queries depend on, a basis has
+    ``u = 1/g + Z b`` and ``S = core (Z' - b 1')``, and its G is ``Z core^-1``.  In the coordinates of ``[1/g | Z]`` u
+    is ``(1, b)``.
 
     Attributes:
-        forms: what is asked of it, with g groups of values.
+        forms: the Gram matrices of its kinds, with g groups of values.
         Z (g, r): the directions.
-        unasked (g-1-r, g): orthonormal rows of sum 0 of which nothing is asked.
+        unasked (g-1-r, g): orthonormal rows of sum 0 that no query depends on.
         grams (kinds, 1+r, 1+r): for each kind its Gram matrix in those coordinates.
     """
 
-    forms: AskedForms
+    forms: AttributeGrams
     Z: FloatArray
     unasked: FloatArray
     grams: FloatArray
 
     @classmethod
-    def of(cls, forms: AskedForms) -> "OwnAxis":
-        """What is asked of an attribute, in coordinates."""
+    def of(cls, forms: AttributeGrams) -> "OwnAxis":
+        """The Gram matrices of an attribute, in coordinates."""
         Z, unasked = forms.directions
         frame = np.zeros((1 + len(Z), 1 + Z.shape[1]))
         frame[:, 0] = np.concatenate([[1.0], np.full(len(Z), 1 / len(Z))])
@@ -52,19 +53,19 @@ class OwnAxis:
 
     @property
     def directions(self) -> int:
-        """r, how many directions of sum 0 are asked."""
+        """r, how many directions of sum 0 queries depend on."""
         return int(self.Z.shape[1])
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class RestTable:
     """A table h of (39), on two own attributes or more, as one of its equals.
 
     Attributes:
-        attributes: of its axes, or others that are asked alike in their place.
+        attributes: of its axes, or others that stand for them.
         groups: of the basis of each attribute in the larger set.
         parts: for every smaller part of the axes, in the order of `parts_of`, what the table is there: the group
-            whose b it is, for one attribute, and the number of another share for more.
+            whose b it is, for one attribute, and the number of another rest table for more.
     """
 
     attributes: Members
@@ -74,22 +75,22 @@ class Share:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LossTerms:
-    """The sum (40) over queries and subsets: weight * product of present factors * form of a share / precision.
+    """The sum (40) over queries and subsets: weight * product of present factors * form of a rest table / precision.
 
     Attributes:
         set (n,): the number of the subset.
         weight (n,): what does not depend on the own attributes' bases.
         present (n, k): which present factors, the number after the last standing for 1.
         form (n,): which form: 0 stands for 1, then come the absent factors, then `forms`.
-        shares: the tables h of two or more attributes, those of fewer first.
-        forms: for each such form the number of a share, and the kind of each axis.
+        rests: the tables h of two or more attributes, those of fewer first.
+        forms: for each such form the number of a rest table, and the kind of each axis.
     """
 
     set: IntArray
     weight: FloatArray
     present: IntArray
     form: IntArray
-    shares: tuple[Share, ...]
+    rests: tuple[RestTable, ...]
     forms: tuple[tuple[int, tuple[int, ...]], ...]
 
 
@@ -122,7 +123,7 @@ class TermBuilder:
         starts = workload.closure.factor_starts.tolist()
         self.start = {members: starts[number] for number, members in enumerate(workload.closure)}
         self.number = {members: number for number, members in enumerate(workload.closure)}
-        self.shares: dict[Share, int] = {}
+        self.rests: dict[RestTable, int] = {}
         self.of_pair: dict[tuple[Members, Members], int] = {}
         self.forms: dict[tuple[int, tuple[int, ...]], int] = {}
 
@@ -147,7 +148,7 @@ class TermBuilder:
             np.array(weights),
             np.array(padded, dtype=np.int64).reshape(len(sets), columns),
             np.array(form, dtype=np.int64),
-            tuple(self.shares),
+            tuple(self.rests),
             tuple(self.forms),
         )
 
@@ -166,13 +167,13 @@ class TermBuilder:
                 weight *= (n - 1) / n if i in inside else 1 / n**2
         return weight
 
-    def _place_group(self, members: Members, attribute: int) -> int:
+    def _factor_group(self, members: Members, attribute: int) -> int:
         return int(self.group[self.start[members] + members.index(attribute)])
 
     def _factor(self, members: Members, attribute: int, code: int) -> int:
-        """The number of the factor of a place and a kind."""
+        """The number of the variance factor of an attribute in a set, of one kind."""
         own = self.axes[attribute].forms.kinds.index(code)
-        return int(self.first[self._place_group(members, attribute)]) + own
+        return int(self.first[self._factor_group(members, attribute)]) + own
 
     def _form(self, inside: Members, kinds: dict[int, int]) -> int:
         outside = tuple(i for i in kinds if i in self.axes and i not in inside)
@@ -182,20 +183,20 @@ class TermBuilder:
             joined = tuple(sorted(inside + outside))
             return 1 + self._factor(joined, outside[0], kinds[outside[0]])
         own = tuple(self.axes[i].forms.kinds.index(kinds[i]) for i in outside)
-        key = self._share(inside, outside), own
+        key = self._rest(inside, outside), own
         return 1 + int(self.first[-1]) + self.forms.setdefault(key, len(self.forms))
 
-    def _share(self, inside: Members, outside: Members) -> int:
+    def _rest(self, inside: Members, outside: Members) -> int:
         """The number of the table h of a set and what it has more than a smaller one."""
         if (inside, outside) not in self.of_pair:
             joined = tuple(sorted(inside + outside))
             parts = [
-                self._place_group(tuple(sorted(inside + part)), part[0])
+                self._factor_group(tuple(sorted(inside + part)), part[0])
                 if len(part) == 1
-                else self._share(inside, part)
+                else self._rest(inside, part)
                 for part in parts_of(outside)
             ]
-            groups = tuple(self._place_group(joined, i) for i in outside)
-            share = Share(tuple(self.attribute_of_group[group] for group in groups), groups, tuple(parts))
-            self.of_pair[inside, outside] = self.shares.setdefault(share, len(self.shares))
+            groups = tuple(self._factor_group(joined, i) for i in outside)
+            rest = RestTable(tuple(self.attribute_of_group[group] for group in groups), groups, tuple(parts))
+            self.of_pair[inside, outside] = self.rests.setdefault(rest, len(self.rests))
         return self.of_pair[inside, outside]

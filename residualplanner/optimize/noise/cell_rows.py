@@ -16,7 +16,7 @@ from scipy import sparse
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.minimax_noise import MinimaxProblem, least_maximum_row
-from residualplanner.strategy import AnswerShares, Strategy, VaryingTables, hull_answers, largest_cells
+from residualplanner.strategy import AnswerFactors, Strategy, VaryingTables, hull_answers, largest_cells
 from residualplanner.workload import Workload, subset_products
 
 #: Up to this many entries, all combinations of hull answers are rows from the start.
@@ -47,7 +47,7 @@ class CellRows:
 
     queries: Workload
     tables: VaryingTables
-    shares: AnswerShares
+    shares: AnswerFactors
     importance: FloatArray
     count: FloatArray
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 import numpy as np
 
 from residualplanner._checks import IntArray
-from residualplanner.bases import spans_kind
 from residualplanner.errors import WorkloadError
 from residualplanner.losses import DescribedLoss
 from residualplanner.plan.plan import Plan
@@ -34,7 +33,7 @@ def answered_queries(plan: Plan, queries: Workload) -> IntArray:
     bases = plan.strategy.of_attributes
     spanned = np.zeros(queries.asked.shape, dtype=np.bool_)
     for attribute, kind in np.argwhere(queries.asked).tolist():
-        spanned[attribute, kind] = spans_kind(bases[attribute], queries.kinds[kind])
+        spanned[attribute, kind] = bases[attribute].spans(queries.kinds[kind])
     found = [
         (plan.closure.positions_of(block.attributes) >= 0) & spanned[block.attributes, block.kinds].all(axis=1)
         for block in queries.blocks

@@ -14,7 +14,6 @@ import numpy as np
 from residualplanner._checks import IntArray, require_positive, require_type
 from residualplanner._margins import margin_factor
 from residualplanner._words import listed, rounded_up
-from residualplanner.bases import spans_kind
 from residualplanner.errors import WorkloadError
 from residualplanner.losses import Loss, LossLike, Targets, read_loss
 from residualplanner.optimize import Bases
@@ -175,7 +174,7 @@ def _all_bases(plan: Plan, whole: Workload, targets: Targets) -> list[Bases]:
     bases = plan.strategy.of_attributes
     kept = {plan.domain.names[attribute]: bases[attribute] for attribute in asked}
     is_spanned = all(
-        spans_kind(bases[attribute], whole.kinds[kind])
+        bases[attribute].spans(whole.kinds[kind])
         for attribute, kind in np.argwhere(whole.asked).tolist()
         if attribute in asked
     )

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import frozen, value_text
 from residualplanner._words import suggestion
-from residualplanner.bases import is_alike
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan
@@ -130,7 +129,9 @@ def write_new(path: Path, pieces: Iterable[Any]) -> str:
 def _has_one_variance(table: Table) -> bool:
     """Whether all cells have one variance: with subtraction bases those of a marginal do, by symmetry."""
     bases = table.plan.strategy.of_attributes
-    return all(is_alike(bases[position], kind) for position, kind in zip(table.positions, table.kinds, strict=True))
+    return all(
+        bases[position].has_equal_variances(kind) for position, kind in zip(table.positions, table.kinds, strict=True)
+    )
 
 
 def _label_array(attribute: Attribute, kind: Kind) -> Any:

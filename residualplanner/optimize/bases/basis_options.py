@@ -1,6 +1,6 @@
 """How a caller says which bases to measure: a word, or a matrix for some attributes.
 
-Reads: a workload, what was asked.  Gives: a Basis for each attribute.
+Reads: a workload, the option.  Gives: a Basis for each attribute.
 Source: spec section 5, eqs. (24) and (36).
 """
 
@@ -12,10 +12,15 @@ from numpy.typing import ArrayLike
 
 from residualplanner._checks import FloatArray, value_text
 from residualplanner._words import suggestion
-from residualplanner.bases import Basis, integer_basis, integer_twin, subtraction_basis
+from residualplanner.bases import (
+    Basis,
+    integer_basis,
+    integer_twin,
+    subtraction_basis,
+)
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.optimize.bases.asked_forms import asked_forms
+from residualplanner.optimize.bases.attribute_grams import attribute_grams
 from residualplanner.optimize.bases.basis_choice import choose_bases
 from residualplanner.optimize.bases.joint_choice import choose_bases_for_maximum
 from residualplanner.workload import Workload
@@ -30,7 +35,7 @@ _WORDS = ("optimal", BY_SET, "orthogonal")
 def bases_for(workload: Workload, importance: FloatArray, bases: Bases, *, for_maximum: bool) -> tuple[Basis, ...]:
     """The basis of every attribute, (d,): those that are given, and the best ones elsewhere.
 
-    Where bases by set are asked for, these are what the search for them starts from.
+    The search for bases by set starts from these.
 
     Args:
         workload: the queries.
@@ -42,12 +47,12 @@ def bases_for(workload: Workload, importance: FloatArray, bases: Bases, *, for_m
         DomainError: a name is not in the domain.
         WorkloadError: ``bases`` is no such option, or a matrix does not fit its attribute.
     """
-    asked = read_bases(workload.domain, bases)
-    given = {} if isinstance(asked, str) else asked
+    option = read_bases(workload.domain, bases)
+    given = {} if isinstance(option, str) else option
     names, sizes = workload.domain.names, workload.domain.sizes
-    if all(names[attribute] in given for attribute in asked_forms(workload)):
+    if all(names[attribute] in given for attribute in attribute_grams(workload)):
         found = tuple(subtraction_basis(size) for size in sizes)
-    elif asked == "orthogonal":
+    elif option == "orthogonal":
         found = choose_bases(workload, importance, "orthogonal")
     elif for_maximum:
         found = choose_bases_for_maximum(workload, importance)

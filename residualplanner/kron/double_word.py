@@ -8,7 +8,7 @@ rounded, although floating point has a part in it.
 Source: docs/mathematics.md section 6.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ _INT64 = 2**63
 
 
 def float_identifies(bound: int, roundings: int) -> bool:
-    """Whether results in double precision are as near as `joined` needs them.
+    """Whether results in double precision are as near as `combine_words` needs them.
 
     Args:
         bound: the terms that a result is the sum of add up, in absolute value, to no more than this.
@@ -41,14 +41,12 @@ def float_identifies(bound: int, roundings: int) -> bool:
     return roundings < 2**50 and bound <= 2**112 and 2 * roundings * bound <= 2**115
 
 
-def products_modulo(
-    tables: IntArray, matrices: Sequence[IntArray | None], *, total: int
-) -> tuple[IntArray, FloatArray]:
-    """Apply one integer matrix along each axis: `integer_products`, with results of any size.
+def products_modulo(tables: IntArray, matrices: Mapping[int, IntArray], *, total: int) -> tuple[IntArray, FloatArray]:
+    """Apply an integer matrix along some axes: `integer_products`, with results of any size.
 
     Args:
         tables (b, n_1, .., n_k): integers, int64.
-        matrices (k,): for each axis a matrix (m_i, n_i), or None to leave it alone.
+        matrices: by axis, some of 1, .., k ascending, a matrix (m_i, n_i).
         total: the entries of no table add up, in absolute value, to more than this; at most ``2**63``.
 
     Returns:
@@ -60,13 +58,11 @@ def products_modulo(
     Source: spec eq. (36).
 
     Example:
-        >>> products_modulo(np.array([[2**40, 1]]), [np.array([[2**30, 3]])], total=2**41)
+        >>> products_modulo(np.array([[2**40, 1]]), {1: np.array([[2**30, 3]])}, total=2**41)
         (array([[3]]), array([[1.18059162e+21]]))
     """
     low, near, largest = tables, None, total
-    for axis, matrix in enumerate(matrices, start=1):
-        if matrix is None:
-            continue
+    for axis, matrix in matrices.items():
         before, largest = largest, largest * max(1, int(np.abs(matrix).max()))
         if largest >= _INT64:
             floats = low.astype(np.float64) if near is None else near
@@ -75,7 +71,7 @@ def products_modulo(
     return low, low.astype(np.float64) if near is None else near
 
 
-def joined(low: IntArray, near: FloatArray) -> NDArray[Any]:
+def combine_words(low: IntArray, near: FloatArray) -> NDArray[Any]:
     """The integers that are ``low`` modulo ``2**64`` and ``near``, which is written over.
 
     Args:
@@ -93,7 +89,7 @@ def joined(low: IntArray, near: FloatArray) -> NDArray[Any]:
     Cost: 3 nanoseconds a number where int64 can hold them all, a tenth of a microsecond where not.
 
     Example:
-        >>> joined(np.array([3, 4]), np.array([2.0**64, 0.0]))
+        >>> combine_words(np.array([3, 4]), np.array([2.0**64, 0.0]))
         array([18446744073709551619, 4], dtype=object)
     """
     apart = np.subtract(near, low, out=near)

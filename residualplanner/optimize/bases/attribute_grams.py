@@ -1,6 +1,6 @@
-"""What is asked of one attribute, as Gram matrices, and the basis that is best for given weights of them.
+"""The kinds of query of one attribute as Gram matrices, and the basis that is best for given weights of them.
 
-Reads: a workload.  Gives: AskedForms; a ResidualBasis, and a Basis of integers.
+Reads: a workload.  Gives: AttributeGrams; a ResidualBasis, and a Basis of integers.
 Source: spec sections 4 and 5, eqs. (19), (31) and (36); docs/bases.md.
 """
 
@@ -20,25 +20,26 @@ from residualplanner.bases import (
     Basis,
     Directions,
     ResidualBasis,
-    asked_directions,
     integer_basis,
+    inverse_parts,
     optimal_residuals,
     rounded_matrix,
+    weighted_directions,
 )
 from residualplanner.errors import SolverError, WorkloadError
 from residualplanner.queries import Identity, Kind
 from residualplanner.workload import Workload
 
-#: How much larger, relative, an attribute's share of the loss may get because its basis is rounded to integers.
+#: How much larger, relative, an attribute's part of the loss may get because its basis is rounded to integers.
 ROUNDING_LOSS = 3e-6
-#: Attributes of more values are searched for with neighboring values taken together, then solved once in full.
+#: Attributes of more values are searched for with neighboring values merged, then solved once in full.
 COARSE_VALUES = 400
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
 _STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (10_000, 8))
 #: So many binary digits, and one more for each doubling of the number of values, are tried first.
 _FEWEST_DIGITS = 1
-#: Up to so many rows of a kind are scaled to one length to see what they ask about; rows with less than this share of
-#: their squared length off their mean ask for nothing but the total.
+#: Up to so many rows of a kind are scaled to one length to see which directions matter; rows with less than this part
+#: of their squared length off their mean depend on the total alone.
 _SCALED_ROWS, _CONSTANT = 2**20, 1e-12
 
 
@@ -61,10 +62,10 @@ class Tangent(NamedTuple):
         """From augmented forms (1 + g, 1 + g), the first index of which stands for the constant parts of rows."""
         return cls(present[1:, 1:], absent[1:, 1:], absent[0, 1:], float(absent[0, 0]))
 
-    def restricted(self, share: NDArray[np.float64]) -> "Tangent":
-        """The same for values taken together, whose shares of their groups are ``share`` (groups, g)."""
-        present, absent = (share @ form @ share.T for form in (self.present, self.absent))
-        return Tangent(present, absent, share @ self.linear, self.constant)
+    def restricted(self, averaging: NDArray[np.float64]) -> "Tangent":
+        """The same for merged values, each a mean over its group with the weights ``averaging`` (groups, g)."""
+        present, absent = (averaging @ form @ averaging.T for form in (self.present, self.absent))
+        return Tangent(present, absent, averaging @ self.linear, self.constant)
 
     def best(self, directions: Directions, **how: Any) -> ResidualBasis:
         """The best basis, see `optimal_residuals`."""
@@ -85,16 +86,16 @@ class Tangent(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AskedForms:
-    """What is asked of one attribute in all its kinds, equal columns taken together.
+class AttributeGrams:
+    """The Gram matrices of all kinds of query of one attribute, equal columns merged.
 
     Attributes:
         size: n.
         kinds: the workload's numbers of the kinds.
-        group (n,): the group of each value; values in one group have equal columns, or are taken as if they had.
+        group (n,): the group of each value; values in one group have equal columns, or are treated as if they had.
         width (g,): how many values each group has.
         grams (kinds, 1+g, 1+g): for each kind the augmented Gram matrix of the mean columns, divided by its number of
-            rows: those of ``[c | D]``, where the constants c were taken off the rows.
+            rows: those of ``[c | D]``, where c are the constant parts of the rows.
         reach (g, g): the Gram matrix of all rows without their constants, each scaled to length 1.
     """
 
@@ -107,8 +108,8 @@ class AskedForms:
 
     @cached_property
     def directions(self) -> Directions:
-        """What is asked about, whatever the scale of the rows."""
-        return asked_directions(self.reach)
+        """The directions that queries depend on, whatever the scale of their rows."""
+        return weighted_directions(self.reach)
 
     def restricted(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
         """An augmented symmetric matrix (1 + n, 1 + n) averaged over the groups, (1 + g, 1 + g)."""
@@ -118,26 +119,26 @@ class AskedForms:
 
     @property
     def spread(self) -> sparse.csr_array:
-        """The matrix that gives each value its share of a group's count, (n, g)."""
-        shares = 1 / self.width[self.group]
-        return sparse.csr_array((shares, self.group, np.arange(self.size + 1)), shape=(self.size, len(self.width)))
+        """The matrix that divides the count of a group evenly among its values, (n, g)."""
+        fractions = 1 / self.width[self.group]
+        return sparse.csr_array((fractions, self.group, np.arange(self.size + 1)), shape=(self.size, len(self.width)))
 
-    def coarse(self, groups: int | None = None) -> "AskedForms":
-        """The same with neighboring groups taken together, at most so many of them, or `COARSE_VALUES`."""
+    def coarse(self, groups: int | None = None) -> "AttributeGrams":
+        """The same with neighboring groups merged, at most so many of them, or `COARSE_VALUES`."""
         groups, count = groups or COARSE_VALUES, len(self.width)
         if count <= groups:
             return self
         joined = np.arange(count) * groups // count
         width = np.bincount(joined, weights=self.width).astype(np.float64)
-        share = np.zeros((count, groups))
-        share[np.arange(count), joined] = self.width / width[joined]
-        whole = np.pad(share, ((1, 0), (1, 0)))
+        averaging = np.zeros((count, groups))
+        averaging[np.arange(count), joined] = self.width / width[joined]
+        whole = np.pad(averaging, ((1, 0), (1, 0)))
         whole[0, 0] = 1.0
-        grams, reach = whole.T @ self.grams @ whole, share.T @ self.reach @ share
-        return AskedForms(self.size, self.kinds, joined[self.group], width, grams, reach)
+        grams, reach = whole.T @ self.grams @ whole, averaging.T @ self.reach @ averaging
+        return AttributeGrams(self.size, self.kinds, joined[self.group], width, grams, reach)
 
-    def refined(self, found: ResidualBasis, whole: "AskedForms") -> ResidualBasis:
-        """A solution for these groups as a start for the groups of ``whole``: shares and multipliers interpolated."""
+    def refined(self, found: ResidualBasis, whole: "AttributeGrams") -> ResidualBasis:
+        """A solution for these groups as a start for the groups of ``whole``: u and multipliers are interpolated."""
         value = np.zeros(len(whole.width))
         np.maximum.at(value, whole.group, self.group)
         centers = np.array([np.flatnonzero(value == group).mean() for group in range(len(self.width))])
@@ -152,7 +153,7 @@ class AskedForms:
 
     @property
     def scales(self) -> FloatArray:
-        """How large what is asked in each kind is, apart from constant parts, (kinds,)."""
+        """The size of each kind, apart from constant parts, (kinds,)."""
         traces: FloatArray = np.trace(self.grams[:, 1:, 1:], axis1=1, axis2=2)
         return traces
 
@@ -164,17 +165,17 @@ class AskedForms:
         return present, np.einsum("i,kij,j->k", whole, self.grams, whole)
 
 
-def asked_alike(workload: Workload) -> NDArray[np.int64]:
-    """Equal numbers for attributes of one size of which the same kinds are asked, (d,)."""
+def kind_classes(workload: Workload) -> NDArray[np.int64]:
+    """Equal numbers for attributes of one size that have the same kinds, (d,)."""
     return np.unique(np.column_stack([workload.domain.sizes, workload.asked]), axis=0, return_inverse=True)[1].ravel()
 
 
-def asked_forms(workload: Workload) -> dict[int, AskedForms]:
-    """What is asked of each attribute of more than one value of which more than single values are asked, by position.
+def attribute_grams(workload: Workload) -> dict[int, AttributeGrams]:
+    """The Gram matrices of each attribute with more than one value and another kind than single values, by position.
 
-    Attributes of one size that are asked the same kinds have the same object.
+    Attributes of one size and the same kinds have the same object.
     """
-    made: dict[tuple[int, tuple[int, ...]], AskedForms] = {}
+    made: dict[tuple[int, tuple[int, ...]], AttributeGrams] = {}
     forms = {}
     for attribute, size in enumerate(workload.domain.sizes):
         kinds = tuple(np.flatnonzero(workload.asked[attribute]).tolist())
@@ -185,7 +186,7 @@ def asked_forms(workload: Workload) -> dict[int, AskedForms]:
     return forms
 
 
-def _forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AskedForms:
+def _forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AttributeGrams:
     asked = [workload.kinds[code] for code in kinds]
     same = np.unique(np.column_stack([kind.equal_columns(size) for kind in asked]), axis=0, return_inverse=True)[1]
     _, first, number = np.unique(same, return_index=True, return_inverse=True)
@@ -196,7 +197,7 @@ def _forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AskedForms:
     grams = np.array([kind.augmented_gram(size)[np.ix_(corner, corner)] / kind.rows(size) for kind in asked])
     reach: NDArray[np.float64] = np.sum([_reach(kind, size)[np.ix_(first, first)] for kind in asked], axis=0)
     width = np.bincount(group).astype(np.float64)
-    return AskedForms(size, kinds, group, width, np.ascontiguousarray(grams), reach)
+    return AttributeGrams(size, kinds, group, width, np.ascontiguousarray(grams), reach)
 
 
 def _reach(kind: Kind, size: int) -> NDArray[np.float64]:
@@ -214,12 +215,12 @@ def _reach(kind: Kind, size: int) -> NDArray[np.float64]:
 
 
 def in_full(
-    coarse: AskedForms, forms: AskedForms, found: ResidualBasis, tangent: Tangent, option: str
+    coarse: AttributeGrams, forms: AttributeGrams, found: ResidualBasis, tangent: Tangent, option: str
 ) -> ResidualBasis:
-    """The basis for all values, from one for values taken together: threefold finer each time.
+    """The basis for all values, from one for merged values: threefold finer each time.
 
     Args:
-        coarse: what is asked, with values taken together.
+        coarse: the Gram matrices with values merged.
         forms: the same without.
         found: the basis for ``coarse``.
         tangent: what is to be made small, for ``forms``.
@@ -230,9 +231,9 @@ def in_full(
     while coarse is not forms:
         finer = forms.coarse(3 * len(coarse.width))
         start, steps = coarse.refined(found, finer), steps_for(len(finer.width))
-        share = np.zeros((len(finer.width), len(forms.width)))
-        share[finer.group, forms.group] = forms.width[forms.group] / finer.width[finer.group]
-        here = tangent.restricted(share)
+        averaging = np.zeros((len(finer.width), len(forms.width)))
+        averaging[finer.group, forms.group] = forms.width[forms.group] / finer.width[finer.group]
+        here = tangent.restricted(averaging)
         if option == "orthogonal":
             found = best_orthogonal(finer, here.present, start=start, steps=steps)
         else:
@@ -241,12 +242,12 @@ def in_full(
     return found
 
 
-def orthogonal_start(forms: AskedForms) -> ResidualBasis:
+def orthogonal_start(forms: AttributeGrams) -> ResidualBasis:
     """The best basis orthogonal to the total, where every kind counts as if it were alone."""
     return best_orthogonal(forms, forms.weighted(1 / forms.scales)[1:, 1:], steps=steps_for(len(forms.width)))
 
 
-def best_orthogonal(forms: AskedForms, present: NDArray[np.float64], **how: Any) -> ResidualBasis:
+def best_orthogonal(forms: AttributeGrams, present: NDArray[np.float64], **how: Any) -> ResidualBasis:
     """The best basis orthogonal to the total for V_t (g, g), see `optimal_residuals`."""
     return optimal_residuals(present, u=forms.width / forms.size, directions=forms.directions, **how)
 
@@ -257,7 +258,7 @@ def steps_for(values: int) -> int:
 
 
 def whole_basis(
-    forms: AskedForms,
+    forms: AttributeGrams,
     S: FloatArray,
     is_close: Callable[[NDArray[np.float64]], bool],
     family: str,
@@ -267,7 +268,7 @@ def whole_basis(
     """The basis in integers, with as few digits as ``is_close`` accepts.
 
     Args:
-        forms: what is asked.
+        forms: the Gram matrices.
         S (g-1, g): the basis in real numbers.
         is_close: whether a matrix like ``S`` is as good; it may raise LinAlgError if it is no basis.
         family: the word for it in plans.
@@ -288,7 +289,7 @@ def whole_basis(
     raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")
 
 
-def rows_present(workload: Workload, forms: AskedForms, S: NDArray[np.float64]) -> FloatArray:
+def rows_present(workload: Workload, forms: AttributeGrams, S: NDArray[np.float64]) -> FloatArray:
     """What every row of every kind takes of noise of cost 1 where the attribute is present, its length divided out."""
     spread, (_, form) = forms.spread, inverse_forms(S)
     whole, even = spread @ (spread @ form).T, np.eye(forms.size)
@@ -300,6 +301,5 @@ def rows_present(workload: Workload, forms: AskedForms, S: NDArray[np.float64]) 
 
 def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
     """The vector u (g,) and ``G G^T`` (g, g) of a residual matrix (g-1, g)."""
-    inverse = np.linalg.inv(np.vstack([np.ones(S.shape[1]), S]))
-    G = inverse[:, 1:]
-    return inverse[:, 0], G @ G.T
+    u, G = inverse_parts(S)
+    return u, G @ G.T
