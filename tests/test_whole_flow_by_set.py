@@ -8,7 +8,7 @@ import pytest
 
 import dense
 import residualplanner as rp
-from plans_by_set import mechanism, plan_by_set, query_rows, sample_workload
+from random_plans import mechanism, plan_by_set, query_rows, sample_workload
 
 RECORDS = 3_000
 #: Queries that nobody planned for, on attributes that were measured together.

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dense import product, subtraction
-from mixed_bases import basis_of, random_kind, random_matrix
+from random_plans import basis_of, random_kind, random_matrix
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost

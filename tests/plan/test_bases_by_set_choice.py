@@ -10,7 +10,7 @@ import pytest
 import dense
 import residualplanner as rp
 from benchmarks.dense_optimum import gram_matrix, least_loss, workload
-from plans_by_set import mechanism, query_rows
+from random_plans import mechanism, query_rows
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.optimize.by_set.choice import choose_by_set
 from residualplanner.optimize.by_set.problem import by_set_problem

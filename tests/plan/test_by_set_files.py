@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from plans_by_set import plan_by_set, plans_by_set, sample_workload
+from random_plans import plan_by_set, plans_by_set, sample_workload
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
-from plans_by_set import bases_by_set, measured, plan_by_set, plans_by_set
+from random_plans import base_mechanisms, bases_by_set, plan_by_set, plans_by_set
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.privacy import Neighbors
@@ -118,7 +118,7 @@ def test_no_record_costs_more_whatever_the_messages(case):
 @settings(max_examples=50, deadline=None)
 def test_the_cost_of_the_dense_mechanism_is_that_of_the_worst_record(plan):
     worst = max(costs_of_records(plan.strategy, plan.domain.sizes, 1 / plan.noise_variances))
-    information = sum(rows.T @ np.linalg.solve(noise, rows) for rows, noise in measured(plan) if len(rows))
+    information = sum(rows.T @ np.linalg.solve(noise, rows) for rows, noise in base_mechanisms(plan) if len(rows))
     assert float(worst) == pytest.approx(np.diag(information).max(), rel=1e-9)
     assert worst <= Fraction(plan.pcost) * (1 + Fraction(1, 10**15))
 

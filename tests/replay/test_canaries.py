@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leaks import DIGITS, LEAKS, TEXT, is_marked, leaks_of_error
-from plans_by_set import plan_by_set
+from random_plans import plan_by_set
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import DataError, ResidualPlannerError
 from residualplanner.measurement import measure
