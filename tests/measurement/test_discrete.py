@@ -391,6 +391,7 @@ def draws():
     return whitened(PLAN, TESTED, REPEATS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", TESTED, ids=str)
 def test_noise_has_the_covariance_of_continuous_noise(draws, members):
     """Chi-square tests of the sum of squares.  False alarms: 1e-6 each, the bits being fixed: none.
@@ -402,6 +403,7 @@ def test_noise_has_the_covariance_of_continuous_noise(draws, members):
     assert np.abs(white.mean(axis=0)).max() < 5.5 / math.sqrt(REPEATS)
 
 
+@pytest.mark.slow
 def test_noise_is_independent_within_and_between_sets(draws):
     together = np.hstack(list(draws.values()))
     correlation = together.T @ together / len(together)
@@ -409,6 +411,7 @@ def test_noise_is_independent_within_and_between_sets(draws):
     assert np.abs(correlation - np.eye(len(correlation)))[~np.eye(len(correlation), dtype=bool)].max() < limit
 
 
+@pytest.mark.slow
 def test_tables_are_unbiased_and_spread_as_the_plan_says():
     """1,500 measurements of fixed bits.  Power: a bias of 0.25 standard errors, or a variance off by 40%, is found."""
     repeats, bits, query = 1500, InsecureTestBits(11), ("a", "c")

@@ -232,6 +232,7 @@ def test_queries_without_an_answer_are_refused(query, error, reason):
         RELEASE[query]
 
 
+@pytest.mark.slow
 def test_estimates_spread_as_the_covariance_of_eq_12_says():
     """5,000 seeded measurements, whitened by the exact covariance.
 
