@@ -106,7 +106,7 @@ def quick_disk():
 
 
 class TestLedgerMachine(LedgerMachine.TestCase):
-    settings = settings(max_examples=60, stateful_step_count=40)
+    settings = settings(max_examples=50, stateful_step_count=30)
 
 
 WORKER = """
