@@ -29,6 +29,13 @@ def marginal(sizes: Sizes, members: Members) -> Matrix:
     return product(np.eye(n) if i in members else np.ones((1, n)) for i, n in enumerate(sizes))
 
 
+def counts(sizes: Sizes, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many records each cell of the domain has, from a row of codes a record."""
+    found = np.zeros(sizes, dtype=np.int64)
+    np.add.at(found, tuple(np.asarray(codes).T), 1)
+    return found
+
+
 def transposition(shape: Sizes, axes: Sequence[int]) -> Matrix:
     """What turns the cells of a table in C order into those of the table with its axes transposed, in C order."""
     cells = math.prod(shape)

@@ -90,11 +90,9 @@ def made(request, tmp_path_factory) -> Made:
     random = np.random.default_rng(11)
     records = np.column_stack([random.integers(0, size, 3_000) for size in plan.domain.sizes])
     rp.measure(plan, records).save(folder / "measurement")
-    counts = np.zeros(plan.domain.sizes)
-    np.add.at(counts, tuple(records.T), 1)
     release = rp.reconstruct(rp.load_measurement(folder / "measurement"))
     unasked = UNASKED_BY_SET if request.param in BY_SET else [query for query, _ in UNASKED]
-    return Made(plan, release, counts, unasked)
+    return Made(plan, release, dense.counts(plan.domain.sizes, records), unasked)
 
 
 @of(ONE_BASIS | BY_SET)

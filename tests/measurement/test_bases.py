@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dense
 from random_plans import (
     IDENTITY,
     base_mechanism,
@@ -40,9 +41,7 @@ def bases_in(plan, members):
 
 def data_of(plan, records, seed=7):
     codes = np.random.default_rng(seed).integers(0, plan.domain.sizes, (records, len(plan.domain)))
-    data = np.zeros(plan.domain.sizes, dtype=np.int64)
-    np.add.at(data, tuple(codes.T), 1)
-    return codes, data
+    return codes, dense.counts(plan.domain.sizes, codes)
 
 
 def expected_integers(plan, data):

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
-from made_releases import answers_of, any_release
+from made_releases import answers_of, any_release, exact_release
 from random_plans import (
     IDENTITY,
     as_mapping,
-    base_mechanisms,
     mechanism,
     parts_of,
     plan_of,
@@ -23,20 +22,12 @@ from random_plans import (
     random_matrix,
 )
 from residualplanner.errors import WorkloadError
-from residualplanner.measurement import FloatResiduals, Measurement, NoiseRecord, discrete, measure
-from residualplanner.measurement.measurement import groups_of_plan
+from residualplanner.measurement import discrete, measure
 from residualplanner.queries import Custom, Prefix, Range
 from residualplanner.reconstruction import reconstruct
 from residualplanner.reconstruction import release as release_module
 
 every_plan = plans() | plans_by_set()
-
-
-def exact_release(plan, data):
-    """The release of answers without noise."""
-    groups, rows = groups_of_plan(plan), [rows for rows, _ in base_mechanisms(plan)]
-    values = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
-    return reconstruct(Measurement(plan, FloatResiduals(groups, values), NoiseRecord(seed=0)))
 
 
 @given(plan=every_plan)
