@@ -155,7 +155,7 @@ def test_where_all_sets_have_one_basis_nothing_differs_from_plans_with_one(plan,
 
 
 @given(plan=plans_by_set(most_bases=1))
-def test_without_messages_shares_of_the_cost_are_those_of_plans_with_one_basis(plan):
+def test_without_messages_parts_of_the_cost_are_those_of_plans_with_one_basis(plan):
     by_set = plan.strategy
     silent = replace(by_set, messages=0 * by_set.messages)
     other = with_one_basis(plan)
@@ -289,7 +289,7 @@ def test_what_is_not_measured_is_refused():
         apart.variance(("a", "c"))
 
 
-def test_a_plan_whose_bases_do_not_answer_what_is_asked_is_refused():
+def test_a_plan_whose_bases_do_not_answer_its_workload_is_refused():
     more = SAMPLE.workload + Workload(SAMPLE.domain, [("b",)])
     with pytest.raises(WorkloadError, match="the basis of 'b' has 2 answers, from which identity does not follow"):
         replace(SAMPLE, workload=more)

@@ -158,7 +158,7 @@ def test_the_search_ends_no_higher_than_it_starts(asked):
     assert family.value(search(family, start)) <= family.value(start)
 
 
-def test_places_share_a_basis_where_the_order_and_the_kinds_asked_above_are_the_same():
+def test_factors_have_one_basis_where_the_order_and_the_kinds_above_are_the_same():
     problem = by_set_problem(THREE, importance_of(THREE, "cells"))
     places = [(members, i) for members in THREE.closure for i in members]
     groups = dict(zip(places, problem.group.tolist(), strict=True))

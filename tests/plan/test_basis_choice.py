@@ -86,7 +86,7 @@ def test_attributes_of_one_size_may_have_different_bases():
     assert bases["a"].matrix.tolist() != bases["b"].matrix.tolist()
 
 
-def test_nothing_is_measured_of_what_is_not_asked():
+def test_nothing_is_measured_that_no_query_depends_on():
     domain = Domain({"a": 12})
     basis = select(Workload(domain, [{"a": Hierarchy([4], leaves=False)}]), budget=ONE).bases["a"]
     assert basis.matrix.shape == (2, 12)
@@ -101,7 +101,7 @@ def test_a_custom_matrix_of_low_rank_costs_hardly_more_than_its_rows():
 
 
 @pytest.mark.parametrize("kind", [Prefix(), Range()], ids=lambda kind: kind.name)
-def test_values_taken_together_lose_little(kind, monkeypatch):
+def test_merging_values_loses_little(kind, monkeypatch):
     workload = marginals(Domain({"a": 150, "b": 3}), up_to=2, kinds={"a": kind})
     direct = select(workload, budget=ONE)
     monkeypatch.setattr(forms, "COARSE_VALUES", 20)

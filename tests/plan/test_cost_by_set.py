@@ -196,7 +196,7 @@ def test_products_below_the_smallest_normal_number_are_costed_exactly():
     assert exact_cost(by_set, precision) == right_side(by_set, (2, 3), precision.tolist())
 
 
-def test_few_cells_are_looked_at_in_whole_numbers(monkeypatch):
+def test_few_cells_are_looked_at_in_integers(monkeypatch):
     looked, real = [], varying_cost._near_largest
 
     def near(*arguments):
@@ -215,7 +215,7 @@ def test_few_cells_are_looked_at_in_whole_numbers(monkeypatch):
     assert looked == [1]
 
 
-def test_attributes_of_which_values_are_asked_cost_what_they_cost_with_one_basis():
+def test_attributes_queried_for_values_cost_what_they_cost_with_one_basis():
     """No messages, p = (n - 1) / n, however many sets they are in."""
     closure = downward_closure(AttributeSets.of([(0, 1, 2)], attribute_count=3))
     bases = tuple(map(subtraction_basis, (2, 3, 5)))

@@ -141,7 +141,7 @@ def test_bases_with_entries_too_large_for_many_attributes_are_refused():
         select(Workload(domain, [domain.names]), budget=pcost(1), bases=bases)
 
 
-def test_a_real_matrix_becomes_whole_numbers_that_cost_next_to_nothing():
+def test_a_real_matrix_becomes_integers_that_cost_next_to_nothing():
     S = np.random.default_rng(3).normal(size=(4, 5))
     workload = Workload(Domain({"a": 5}), ["a"])
     plan = select(workload, budget=pcost(1), bases={"a": S})

@@ -153,7 +153,7 @@ BASES = {
 @pytest.mark.parametrize("loss", ["sum", "max"])
 @pytest.mark.parametrize("notion", ["add-remove", "replace"])
 @pytest.mark.parametrize("layout", ["ppppp", "ppmmm", "pmpmpm"])
-def test_attributes_are_alike_only_where_size_and_basis_and_kind_are(monkeypatch, loss, notion, layout):
+def test_attributes_are_exchangeable_only_where_size_and_basis_and_kind_agree(monkeypatch, loss, notion, layout):
     """With and without orbits: the same optimum, and one noise for each number of attributes of each sort."""
     names = [f"x{i}" for i in range(len(layout))]
     bases = {name: BASES["prefix" if letter == "p" else "mixed"] for name, letter in zip(names, layout, strict=True)}

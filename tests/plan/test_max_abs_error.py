@@ -124,7 +124,7 @@ def test_marginals_have_their_standard_error_times_that_of_as_many_independent_c
     )
 
 
-def test_a_table_of_more_cells_than_can_be_held_has_a_bound_where_they_are_alike():
+def test_a_table_of_more_cells_than_can_be_held_has_a_bound_where_they_are_equal():
     plan = select(marginals(Domain({f"a{i}": 200 for i in range(9)}), order=9), budget=zcdp(0.5))
     names = tuple(f"a{i}" for i in range(9))
     bound = plan.expected_max_abs_error(names)

@@ -132,7 +132,7 @@ def test_tables_of_one_attribute_in_several_kinds_agree(matrix):
 
 @pytest.mark.parametrize("size", [1, 2, 6, 40])
 @pytest.mark.parametrize("rows", ["none", "all", "few"])
-def test_long_and_short_axes_are_rebuilt_alike_for_kinds_of_few_and_many_answers(size, rows):
+def test_long_and_short_axes_give_the_same_for_kinds_of_few_and_many_answers(size, rows):
     """Whether a matrix product is formed or values are rebuilt and then summed makes no difference."""
     count = {"none": None, "all": size - 1, "few": max(1, size // 3)}[rows]
     matrix = None if not count or size == 1 else random_matrix(size, count, 1)
@@ -155,7 +155,7 @@ def test_long_and_short_axes_are_rebuilt_alike_for_kinds_of_few_and_many_answers
         np.testing.assert_allclose(found, expected, atol=1e-9 * max(1, np.abs(expected).max()))
 
 
-def test_attributes_of_one_value_can_be_asked_in_any_kind():
+def test_attributes_of_one_value_can_be_queried_in_any_kind():
     double = Custom([[1.0], [2.0], [-3.0]])
     query = {"a": double, "b": IDENTITY, "c": double}
     release = any_release(plan_of((1, 3, 1), (None, random_matrix(3, 2, 1), None), [query]))

@@ -68,7 +68,7 @@ def test_without_noise_the_tables_are_the_data(case, records):
 
 
 @given(case=cases())
-def test_tables_agree_on_what_they_share(case):
+def test_tables_agree_where_they_overlap(case):
     release = any_release(select(case.workload, budget=pcost(1)))
     for query in case.queries:
         whole = release[names_of(query)]
