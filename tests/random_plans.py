@@ -214,10 +214,10 @@ def spanned_kinds(draw: st.DrawFn, basis: Basis, kind: Callable[[NDArray[np.floa
 
 
 def sample_workload() -> Workload:
-    """Three attributes with values, asked in five kinds, and one of a single value.
+    """Three attributes of several values, queried in five kinds, and one of a single value.
 
-    ``a`` is asked its values and intervals of them, ``b`` only groups of its values, so that its bases have two answers
-    for four values, ``c`` only values, so that it has the subtraction basis.
+    Of ``a`` there are values and intervals, of ``b`` only groups of values, so that its bases have two answers for four
+    values, of ``c`` only values, so that it has the subtraction basis.
     """
     domain = Domain({"a": 4, "b": ["n", "e", "s", "w"], "c": 3, "one": 1})
     groups = Hierarchy([{"cold": ["n"], "warm": ["s"], "mild": ["e", "w"]}], leaves=False)
@@ -234,7 +234,7 @@ def plan_by_set(workload: Workload, seed: int = 0, *, most: int = 3) -> Plan:
     """A plan with random bases, noise and messages; every set costs about 1.
 
     Args:
-        workload: attributes of which only single values are asked have the subtraction basis.
+        workload: attributes queried for single values only have the subtraction basis.
         seed: of everything random.
         most: how many bases an attribute has at most; which of them a set has is random.
     """
@@ -262,12 +262,12 @@ def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3)
         numbers[attribute] = len(bases) + np.arange(len(mine))
         bases += mine
     closure = workload.closure
-    places = [attribute for members in closure for attribute in members]
-    of_place = np.array([rng.choice(numbers[attribute]) for attribute in places], dtype=np.int64)
+    factors = [attribute for members in closure for attribute in members]
+    of_factor = np.array([rng.choice(numbers[attribute]) for attribute in factors], dtype=np.int64)
     orders = [len(members) for members in closure for _ in members]
-    with_messages = [code for code, order in zip(of_place.tolist(), orders, strict=True) if order > 1]
+    with_messages = [code for code, order in zip(of_factor.tolist(), orders, strict=True) if order > 1]
     count = sum(bases[code].size for code in with_messages if bases[code].matrix is not None)
-    return varying_strategy(closure, workload.domain.sizes, bases, of_place, rng.normal(scale=0.2, size=count))
+    return varying_strategy(closure, workload.domain.sizes, bases, of_factor, rng.normal(scale=0.2, size=count))
 
 
 def random_basis(rng: np.random.Generator, group: NDArray[np.int64]) -> Basis:
@@ -283,7 +283,7 @@ def random_basis(rng: np.random.Generator, group: NDArray[np.int64]) -> Basis:
             return integer_basis(matrix[:, group], FAMILY)
 
 
-def asks_more_than_total(rows: Matrix) -> bool:
+def tells_more_than_total(rows: Matrix) -> bool:
     return rows.shape[1] == 1 or bool((np.ptp(rows, axis=1) > 0.01).any())
 
 
@@ -297,8 +297,8 @@ def workloads_in_kinds(draw: st.DrawFn, *, most_cells: int = 36, most: int = 3, 
     queries = []
     for _ in range(draw(st.integers(1, most_queries))):
         members = sorted(draw(st.sets(st.integers(0, len(shape) - 1))))
-        asked = {i: draw(kinds_of(shape[i]).filter(lambda found: asks_more_than_total(found[1]))) for i in members}
-        queries.append({NAMES[i]: kind for i, (kind, _) in asked.items()})
+        kinds = {i: draw(kinds_of(shape[i]).filter(lambda found: tells_more_than_total(found[1]))) for i in members}
+        queries.append({NAMES[i]: kind for i, (kind, _) in kinds.items()})
     weights = draw(st.lists(st.floats(0.1, 10), min_size=len(queries), max_size=len(queries)))
     return Workload(Domain(dict(zip(NAMES, shape, strict=False))), queries, weights=weights)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kinds import kinds_of
 from random_plans import (
     as_mapping,
-    asks_more_than_total,
+    tells_more_than_total,
     kind_of,
     plan_by_set,
     plans,
@@ -101,7 +101,7 @@ def kinds_asked(basis):
     """Any kind where values can be told apart."""
     if basis.answers < basis.size - 1:
         return st.nothing()
-    return kinds_of(basis.size).filter(lambda found: asks_more_than_total(found[1])).map(lambda found: found[0])
+    return kinds_of(basis.size).filter(lambda found: tells_more_than_total(found[1])).map(lambda found: found[0])
 
 
 def test_a_table_of_attributes_of_all_sorts_is_that_of_explicit_matrices():
