@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from kinds import kinds_of
 from random_plans import (
     as_mapping,
-    tells_more_than_total,
     kind_of,
     plan_by_set,
     plans,
@@ -20,6 +19,7 @@ from random_plans import (
     sample_workload,
     spanned_kinds,
     table_covariance,
+    tells_more_than_total,
 )
 from residualplanner import (
     Custom,
