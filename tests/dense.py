@@ -12,6 +12,7 @@ from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 Matrix = NDArray[np.float64]
 Sizes = Sequence[int]
@@ -26,6 +27,13 @@ def product(factors: Iterable[Matrix]) -> Matrix:
 def marginal(sizes: Sizes, members: Members) -> Matrix:
     """Q_A over the whole domain, eq. (1)."""
     return product(np.eye(n) if i in members else np.ones((1, n)) for i, n in enumerate(sizes))
+
+
+def counts(sizes: Sizes, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many records each cell of the domain has, from a row of codes a record."""
+    found = np.zeros(sizes, dtype=np.int64)
+    np.add.at(found, tuple(np.asarray(codes).T), 1)
+    return found
 
 
 def transposition(shape: Sizes, axes: Sequence[int]) -> Matrix:
@@ -67,18 +75,6 @@ def closure(queries: Iterable[Iterable[int]]) -> list[Members]:
     return sorted(found, key=lambda members: (len(members), members))
 
 
-def mechanism(sizes: Sizes, noise: Mapping[Members, float]) -> tuple[Matrix, Matrix]:
-    """B and Sigma of all base mechanisms (6) stacked, one for each set of ``noise``."""
-    rows = [residual(sizes, members) for members in noise]
-    covariance = np.zeros((sum(map(len, rows)),) * 2)
-    start = 0
-    for members, block in zip(noise, rows, strict=True):
-        part = slice(start, start + len(block))
-        covariance[part, part] = noise[members] * residual_covariance(sizes, members) if len(block) else 0.0
-        start += len(block)
-    return np.vstack(rows), covariance
-
-
 #: What is measured of one attribute: a residual matrix S (m, n), and the covariance of its answers (m, m).
 Measured = tuple[Matrix, Matrix]
 
@@ -88,7 +84,7 @@ def by_subtraction(size: int) -> Measured:
     return subtraction(size), subtraction(size) @ subtraction(size).T
 
 
-def by_whole_numbers(matrix: Matrix) -> Measured:
+def by_integers(matrix: Matrix) -> Measured:
     """Any matrix, with independent noise, section 5."""
     return np.array(matrix, dtype=float), np.eye(len(matrix))
 
@@ -99,21 +95,26 @@ def base_mechanism(measured: Sequence[Measured], members: Members) -> tuple[Matr
     return rows, product(measured[i][1] for i in members)
 
 
+def stacked(mechanisms: Iterable[tuple[Matrix, Matrix]]) -> tuple[Matrix, Matrix]:
+    """B and Sigma of several mechanisms with independent noise."""
+    rows, covariances = zip(*mechanisms, strict=True)
+    return np.vstack(rows), block_diag(*covariances)
+
+
 def whole_mechanism(measured: Sequence[Measured], noise: Mapping[Members, float]) -> tuple[Matrix, Matrix]:
     """B and Sigma of all base mechanisms stacked, one for each set of ``noise``."""
-    rows = [base_mechanism(measured, members)[0] for members in noise]
-    covariance = np.zeros((sum(map(len, rows)),) * 2)
-    start = 0
-    for members, block in zip(noise, rows, strict=True):
-        part = slice(start, start + len(block))
-        covariance[part, part] = noise[members] * base_mechanism(measured, members)[1] if len(block) else 0.0
-        start += len(block)
-    return np.vstack(rows), covariance
+    parts = ((*base_mechanism(measured, members), variance) for members, variance in noise.items())
+    return stacked((rows, variance * covariance) for rows, covariance, variance in parts)
 
 
-def generalized_marginal(sizes: Sizes, asked: Mapping[int, Matrix]) -> Matrix:
-    """The query that asks a basic matrix of each of some attributes, section 4."""
-    return product(asked[i] if i in asked else np.ones((1, n)) for i, n in enumerate(sizes))
+def mechanism(sizes: Sizes, noise: Mapping[Members, float]) -> tuple[Matrix, Matrix]:
+    """The same for plain marginals, eq. (6)."""
+    return whole_mechanism([by_subtraction(size) for size in sizes], noise)
+
+
+def generalized_marginal(sizes: Sizes, kinds: Mapping[int, Matrix]) -> Matrix:
+    """The query with a basic matrix for each of some attributes, section 4."""
+    return product(kinds[i] if i in kinds else np.ones((1, n)) for i, n in enumerate(sizes))
 
 
 def pair_costs(queries: Matrix, covariance: Matrix) -> Matrix:
@@ -130,11 +131,7 @@ def privacy_cost(queries: Matrix, covariance: Matrix) -> float:
 
 def replacement_costs(sizes: Sizes, members: Members) -> Matrix:
     """(e_r - e_s)' B' Sigma^-1 B (e_r - e_s) for all pairs of cells, (cells, cells), at unit noise."""
-    queries, covariance = residual(sizes, members), residual_covariance(sizes, members)
-    cells = queries.shape[1]
-    information = queries.T @ np.linalg.solve(covariance, queries)
-    pairs = (np.eye(cells)[:, None, :] - np.eye(cells)[None, :, :]).reshape(cells**2, cells)
-    return np.einsum("pi,ij,pj->p", pairs, information, pairs, optimize=True).reshape(cells, cells)
+    return pair_costs(residual(sizes, members), residual_covariance(sizes, members))
 
 
 def exact_replacement_cost(sizes: Sizes, noise: Mapping[Members, float]) -> Fraction:

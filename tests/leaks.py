@@ -1,4 +1,4 @@
-"""Marks in records, and a search for them in everything that an error leads to."""
+"""Marks in records, a search for them in everything that an error leads to, and leaks that it must find."""
 
 import re
 import traceback
@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from residualplanner.domain import Domain
+from residualplanner.errors import DataError
 
 #: Of these every mark is made: as text, as a number with 12 digits, as its negative, and as a float.
 TEXT, DIGITS = "canary", 918273
@@ -24,6 +25,8 @@ def leaks_of_error(error: BaseException, data: object) -> list[str]:
     found = [word for word in ("__cause__", "__context__") if getattr(error, word) is not None]
     if is_marked("".join(traceback.format_exception(error))) or any(is_marked(repr(part)) for part in error.args):
         found.append("text")
+    if holds(error, data):
+        found.append("error")
     frame = error.__traceback__
     is_caller = True  # the frames that called the library hold the records themselves
     while frame is not None:
@@ -34,18 +37,18 @@ def leaks_of_error(error: BaseException, data: object) -> list[str]:
                 f"{inside.f_code.co_qualname}: {name}" for name, value in inside.f_locals.items() if holds(value, data)
             ]
         frame = frame.tb_next
-    return found
+    return [*found, "no frame of the library"] if is_caller else found
 
 
 def holds(root: object, data: object) -> bool:
     """Whether records or a mark can be reached from a variable: items, attributes, closures, suspended generators."""
-    seen: set[int] = set()
+    seen: dict[int, object] = {}  # kept, so that no other object gets the number of one of them
     waiting = [root]
     while waiting:
         value = waiting.pop()
         if id(value) in seen or isinstance(value, type | types.ModuleType | Domain):
             continue
-        seen.add(id(value))
+        seen[id(value)] = value
         if value is data or isinstance(value, pd.DataFrame | pl.DataFrame | pl.LazyFrame | pa.Table | pa.RecordBatch):
             return True
         if is_marked(repr(value)):
@@ -67,4 +70,26 @@ def _inner(value: object) -> list[object]:
         inner.append(value.__self__)
     elif isinstance(value, types.GeneratorType) and value.gi_frame is not None:
         inner += value.gi_frame.f_locals.values()
+    elif isinstance(value, BaseException):
+        inner += [value.args, value.__cause__, value.__context__]
     return inner
+
+
+def leak_in_message(data):
+    raise DataError(f"what are {list(data['name'])}?")
+
+
+def leak_in_history(data):
+    try:
+        int(str(list(data["name"])))
+    except ValueError:
+        raise DataError("a fixed text")  # noqa: B904 - the leak is the point
+
+
+def leak_in_frame(data):
+    kept = [lambda: data]
+    raise DataError("a fixed text", column=str(len(kept)))
+
+
+#: To be called as if they were of the package, whose frames alone are searched.
+LEAKS = [leak_in_message, leak_in_history, leak_in_frame]

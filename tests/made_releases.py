@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from random_plans import base_mechanisms
 from residualplanner.measurement import FloatResiduals, Measurement, NoiseRecord
 from residualplanner.measurement.answers import AnswerLayout
 from residualplanner.measurement.measurement import groups_of_plan
@@ -13,6 +14,13 @@ def any_release(plan, seed=1):
     groups = groups_of_plan(plan)
     values = np.random.default_rng(seed).normal(size=AnswerLayout(groups).count)
     return reconstruct(Measurement(plan, FloatResiduals(groups, values), NoiseRecord(seed=seed)))
+
+
+def exact_release(plan, data):
+    """The release of answers without noise."""
+    groups, rows = groups_of_plan(plan), [rows for rows, _ in base_mechanisms(plan)]
+    values = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
+    return reconstruct(Measurement(plan, FloatResiduals(groups, values), NoiseRecord(seed=0)))
 
 
 def answers_of(release):

@@ -143,6 +143,7 @@ for turn in range(10**6):
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_complete_output_or_none(tmp_path):
     chance = random.Random(2)
     leftovers = 0

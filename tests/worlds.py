@@ -19,8 +19,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dense import product, subtraction
-from mixed_bases import basis_of, random_kind, random_matrix
+from dense import counts, product, subtraction
+from random_plans import basis_of, random_kind, random_matrix
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
@@ -233,9 +233,7 @@ def contained(kind: str, world: World, records: Sequence[Record], path: Path) ->
         codes = codes.reshape(len(records), len(world.columns))
         if kind == "codes":
             return codes
-        table = np.zeros(world.sizes, dtype=np.int64)
-        np.add.at(table, tuple(codes.T), 1)
-        return {world.plan.domain.names: table}
+        return {world.plan.domain.names: counts(world.sizes, codes)}
     names = world.plan.domain.names
     values = {name: [record[place][0] for record in records] for place, name in enumerate(names)}
     return _FRAMES[kind](values, path)

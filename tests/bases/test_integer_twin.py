@@ -91,7 +91,7 @@ def test_the_loss_is_the_worst_querys_and_one_bit_less_would_lose_too_much(S):
         assert largest_loss(S, shorter) > 0.999e-4
 
 
-def test_a_whole_number_matrix_is_its_own_twin():
+def test_a_matrix_of_integers_is_its_own_twin():
     sums = np.tril(np.ones((6, 6)))[:-1]
     twin = integer_twin(sums * 1024)
     assert (twin.matrix == sums).all()
@@ -119,6 +119,6 @@ def test_matrices_that_are_no_basis_are_refused(basis, reason):
         integer_twin(basis)
 
 
-def test_a_loss_that_no_whole_numbers_reach_is_refused():
+def test_a_loss_that_no_integers_reach_is_refused():
     with pytest.raises(WorkloadError, match="no integer matrix comes close enough to this one"):
         integer_twin(random_basis(5, 3), loss=0.0)

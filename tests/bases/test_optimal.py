@@ -109,7 +109,7 @@ def test_a_later_solution_starts_from_an_earlier_one():
     assert optimal_residuals(gram, 1.01 * gram, steps=3, finish=False).gap > 10 * after.gap
 
 
-def test_what_nothing_is_asked_about_costs_next_to_nothing():
+def test_what_no_query_depends_on_costs_next_to_nothing():
     """A Gram matrix of rank 2 on 6 values: nearly what the two rows alone would cost."""
     rows = np.vstack([np.ones(6), np.arange(6.0)])
     found = optimal_residuals(rows.T @ rows, 0 * np.eye(6) + rows.T @ rows)
@@ -128,7 +128,7 @@ def test_zero_sum_basis_is_orthonormal_and_sums_to_zero(size):
 
 @pytest.mark.parametrize("kind", [*KINDS, Hierarchy([4, 2])], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("size", [8, 40])
-def test_columns_of_whole_numbers_keep_their_lengths(kind, size):
+def test_columns_of_integers_keep_their_lengths(kind, size):
     """Rounding to the nearest would lengthen some column by far more, and the longest is paid for."""
     gram = Prefix().gram(size) if kind.name == "hierarchy" else kind.gram(size)
     found = optimal_residuals(gram, gram, gap=1e-6)
@@ -140,7 +140,7 @@ def test_columns_of_whole_numbers_keep_their_lengths(kind, size):
         assert np.abs(rounded_matrix(found.S, exponent) - scaled).max() < 8
 
 
-def test_whole_numbers_lose_a_hundredth_of_a_percent_with_ten_digits():
+def test_integers_lose_a_hundredth_of_a_percent_with_ten_digits():
     for kind in KINDS:
         gram = kind.gram(60)
         found = optimal_residuals(gram, gram, gap=1e-6)
@@ -178,7 +178,7 @@ def test_strategies_that_cannot_be_are_refused(strategy, covariance, words):
         orthogonal_residuals(strategy, covariance)
 
 
-def test_a_whole_number_basis_must_be_well_conditioned():
+def test_an_integer_basis_must_be_well_conditioned():
     for matrix in ([[1, 1, 1], [1, 0, -1]], [[1, -1, 0], [10**6, -(10**6), 0]], [[0, 0, 0], [1, 0, 0]]):
         with pytest.raises(WorkloadError, match="independent"):
             integer_basis(matrix, "given")

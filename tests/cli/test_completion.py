@@ -1,17 +1,21 @@
 """Shells complete commands, options, losses and budgets."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from typer.testing import CliRunner
 
-COMMAND = [sys.executable, "-m", "residualplanner"]
+from residualplanner.cli.app import app
+
+
+@pytest.fixture(autouse=True)
+def shell_by_name(monkeypatch):
+    """The shell is the one that is named, not the one that runs the tests."""
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
 
 
 def _run(*arguments, **environment):
-    chosen = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1", **environment}
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=chosen, check=True).stdout
+    result = CliRunner().invoke(app, arguments, prog_name="residualplanner", env=environment)
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

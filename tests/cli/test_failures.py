@@ -281,6 +281,7 @@ def _slow_release(folder):
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_release_leaves_what_was_measured_and_says_so(folder, number):
     process = _slow_release(folder)
@@ -295,6 +296,7 @@ def test_an_interrupted_release_leaves_what_was_measured_and_says_so(folder, num
     assert sorted(os.listdir(folder)) == ["domain.json", "out.measurement", "s.toml"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
 def test_a_killed_release_leaves_no_output(folder):
     process = _slow_release(folder)

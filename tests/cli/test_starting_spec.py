@@ -193,7 +193,7 @@ def test_the_advice_on_another_delimiter_works(tmp_path):
         ("a.csv", b"\xff\n", "first line is not a line of column names"),
         ("a.csv.gz", b"x,y\n", "is not gzipped, or damaged or cut off; copy or write it again"),
         ("a.csv.gz", gzip.compress(b"x,y\n", mtime=0)[:12], "is not gzipped, or damaged or cut off"),
-        ("a.csv.gz", gzip.compress(b"\xff\n"), "first line is not a line of column names"),
+        ("a.csv.gz", gzip.compress(b"\xff\n", mtime=0), "first line is not a line of column names"),
         ("a.parquet", b"PAR1", "this is not a Parquet file, or it is damaged"),
         ("a.toml", b"x", "is not TOML"),
     ],

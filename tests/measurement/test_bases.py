@@ -1,4 +1,4 @@
-"""Measuring with bases of integers, mixed with subtraction bases, is the explicit mechanism, to the last digit."""
+"""Measuring with bases of every sort, also by set, is the explicit mechanism, to the last digit."""
 
 import math
 from fractions import Fraction
@@ -9,123 +9,80 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
-from mixed_bases import (
+from random_plans import (
     IDENTITY,
-    MixedCase,
-    answer_covariance,
+    base_mechanism,
+    base_mechanisms,
     basis_of,
-    measured_rows,
-    mixed_cases,
+    plan_by_set,
+    plan_of,
+    plans,
+    plans_by_set,
     random_kind,
     random_matrix,
+    sample_workload,
 )
-from replayed_measuring import drawn_scales, integers_of, noise_frozen, refinements, replay
+from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_frozen, refinements, replay
 from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement import discrete as mechanism
-from residualplanner.measurement import measure
+from residualplanner.measurement import measure, require_measurable
 from residualplanner.measurement.gaussian import gaussian_mechanism
 from residualplanner.measurement.measure import measure_with_bits, residual_values
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.noisy_answers import Width, fits_int64_path, noisy_answers
 from residualplanner.measurement.precision import gamma2_ratio, measured_cost, precision_of
 
-
-def center(size):
-    return size * np.eye(size, dtype=object) - 1
+every_plan = plans() | plans_by_set()
 
 
-def whole_product(matrices):
-    product = np.ones((1, 1), dtype=object)
-    for matrix in matrices:
-        product = np.kron(product, matrix)
-    return product
+def bases_in(plan, members):
+    return [plan.strategy.basis(members, i) for i in members]
 
 
-def before_noise(size, matrix):
-    """What counts are multiplied by along one axis, eq. (36), in Python integers."""
-    return center(size) if matrix is None else matrix.astype(object)
+def data_of(plan, records, seed=7):
+    codes = np.random.default_rng(seed).integers(0, plan.domain.sizes, (records, len(plan.domain)))
+    return codes, dense.counts(plan.domain.sizes, codes)
 
 
-def after_noise(size, matrix):
-    """What noisy numbers are multiplied by along one axis."""
-    if matrix is None:
-        return dense.subtraction(size).astype(int).astype(object)
-    return np.eye(len(matrix), dtype=int).astype(object)
-
-
-def data_of(case, records, seed=7):
-    codes = np.random.default_rng(seed).integers(0, case.sizes, (records, len(case.sizes)))
-    data = np.zeros(case.sizes, dtype=np.int64)
-    np.add.at(data, tuple(codes.T), 1)
-    return codes, data
-
-
-def expected_integers(case, data):
+def expected_integers(plan, data):
     """The answers of eq. (36) of every set with the squares of 1, 2, 3, .. as noise, in the order of the work."""
     drawn, found = 0, {}
-    for number in np.concatenate(groups_of_plan(case.plan).members).tolist():
-        members = case.plan.closure[number]
-        pairs = [(case.sizes[i], case.matrices[i]) for i in members]
-        counts = (dense.marginal(case.sizes, members) @ data.ravel()).astype(int).astype(object)
-        exact = refinements(case.plan)[number] * whole_product(before_noise(*pair) for pair in pairs) @ counts
-        noise = np.array([(drawn + place) ** 2 for place in range(1, len(exact) + 1)], dtype=object)
-        drawn += len(exact)
-        found[members] = (whole_product(after_noise(*pair) for pair in pairs) @ (exact + noise)).tolist()
+    for number in np.concatenate(groups_of_plan(plan).members).tolist():
+        members = plan.closure[number]
+        bases = bases_in(plan, members)
+        others = tuple(i for i in range(data.ndim) if i not in members)
+        exact = refinements(plan)[number] * before_noise(data.sum(axis=others)[None], bases)
+        noise = np.arange(drawn + 1, drawn + exact.size + 1).astype(object) ** 2
+        drawn += exact.size
+        found[members] = after_noise(exact + noise.reshape(exact.shape), bases).ravel().tolist()
     return found
 
 
-@given(case=mixed_cases(), records=st.integers(0, 20))
-@settings(max_examples=150)
-def test_answers_are_those_of_eqs_36_and_44_exactly(case, records):
-    codes, data = data_of(case, records)
+@given(plan=every_plan, records=st.integers(0, 20), width=st.sampled_from([None, *Width]))
+@settings(max_examples=300)
+def test_answers_are_those_of_eqs_36_and_44_exactly_in_every_width(plan, records, width):
+    codes, data = data_of(plan, records)
     with pytest.MonkeyPatch.context() as patch:
         noise_frozen(patch)
-        found = integers_of(measure(case.plan, codes))
-    assert {members: integers.tolist() for members, integers in found.items()} == expected_integers(case, data)
+        if width is not None:
+            patch.setattr(mechanism, "widths", lambda groups, *_, **__: [width] * len(groups.members))
+        measurement = measure(plan, codes)
+    found = integers_of(measurement)
+    assert {members: integers.tolist() for members, integers in found.items()} == expected_integers(plan, data)
     assert {integers.dtype for integers in found.values()} == {np.dtype(np.int64)}
-
-
-@given(case=mixed_cases(most_queries=2), records=st.integers(0, 20))
-@settings(max_examples=40)
-def test_all_widths_give_the_same_answers(case, records):
-    codes, _ = data_of(case, records)
-    found = []
-    for width in Width:
-        with pytest.MonkeyPatch.context() as patch:
-            noise_frozen(patch)
-            patch.setattr(mechanism, "widths", lambda groups, *_, width=width, **__: [width] * len(groups.members))
-            found.append(measure(case.plan, codes).residuals)
-    assert not any(answers.wide for answers in found)
-    assert all((answers.integers == found[0].integers).all() for answers in found)
-
-
-def along_axes(matrices, table):
-    """The matrices along the axes of a table of Python integers."""
-    for axis, matrix in enumerate(matrices):
-        table = np.moveaxis(np.tensordot(matrix, table, (1, axis)), 0, axis)
-    return np.asarray(table, dtype=object)
+    assert not measurement.residuals.wide
 
 
 def test_long_axes_and_large_counts_are_exact(monkeypatch):
     """Products are made in one limb and in several, next to a subtraction basis and a short axis."""
     thin = random_matrix(33, 20, 2, most=2**13)
     matrices = (random_matrix(40, 39, 1, most=2**13), None, thin, random_matrix(2, 1, 3))
-    kinds = (IDENTITY, IDENTITY, random_kind(33, thin, 1), IDENTITY)
-    case = MixedCase((40, 3, 33, 2), matrices, (((0, 1, 2, 3), kinds),))
-    table = np.random.default_rng(3).integers(0, 2**20, case.sizes)
+    query = {"a": IDENTITY, "b": IDENTITY, "c": random_kind(33, thin, 1), "d": IDENTITY}
+    plan = plan_of((40, 3, 33, 2), matrices, [query])
+    table = np.random.default_rng(3).integers(0, 2**20, plan.domain.sizes)
     noise_frozen(monkeypatch)
-    found = integers_of(measure(case.plan, {tuple("abcd"): table}))
-    drawn = 0
-    for number in np.concatenate(groups_of_plan(case.plan).members).tolist():
-        members = case.plan.closure[number]
-        pairs = [(case.sizes[i], case.matrices[i]) for i in members]
-        counts = np.array(table.sum(axis=tuple(i for i in range(4) if i not in members)), dtype=object)
-        exact = along_axes([before_noise(*pair) for pair in pairs], counts)
-        noise = np.arange(drawn + 1, drawn + exact.size + 1).astype(object) ** 2
-        drawn += exact.size
-        noisy = refinements(case.plan)[number] * exact + noise.reshape(exact.shape)
-        expected = along_axes([after_noise(*pair) for pair in pairs], noisy)
-        assert found[members].tolist() == expected.ravel().tolist()
+    found = integers_of(measure(plan, {tuple("abcd"): table}))
+    assert {members: integers.tolist() for members, integers in found.items()} == expected_integers(plan, table)
     assert max(abs(number) for number in found[0, 1, 2, 3].tolist()) > 2**53
 
 
@@ -194,60 +151,62 @@ def test_int64_is_chosen_by_entries_and_scales(axes, precision, records, fits):
     assert fits_int64_path(bases, precision, divisor, records) is fits
 
 
-@given(case=mixed_cases())
-@settings(max_examples=100)
-def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(case):
-    """Gamma squared is the noise variance times the squared sizes of the subtraction axes, and of no others, and f."""
-    expected, f = [], refinements(case.plan)
-    precision = precision_of(case.plan.noise_variances).tolist()
-    for number in np.concatenate(groups_of_plan(case.plan).members).tolist():
-        members = case.plan.closure[number]
-        sizes = [case.sizes[i] for i in members if case.matrices[i] is None]
-        shape = [case.sizes[i] if case.matrices[i] is None else len(case.matrices[i]) for i in members]
-        gamma2 = Fraction(f[number] * math.prod(sizes)) ** 2 / Fraction(precision[number])
-        expected += [gamma2] * math.prod(shape)
-    assert drawn_scales(case.plan) == expected
-
-
-@given(case=mixed_cases())
+@given(plan=every_plan)
 @settings(max_examples=150)
-def test_the_cost_is_that_of_eq_28_and_of_the_dense_mechanism(case):
-    """Exactly the sum of products over attributes, which is the largest squared shift, in units of the noise."""
-    precision = precision_of(case.plan.noise_variances)
-    cost, exact, information = measured_cost(case.plan, precision), Fraction(0), 0.0
-    for members, w in zip(case.plan.closure, precision.tolist(), strict=True):
-        factor = Fraction(1)
-        for i in members:
-            n, B = case.sizes[i], case.matrices[i]
-            factor *= Fraction(n - 1, n) if B is None else max(sum(int(x) ** 2 for x in column) for column in B.T)
-        exact += Fraction(w) * factor
-        rows = measured_rows(case, members)
-        information = information + w * rows.T @ np.linalg.solve(answer_covariance(case, members), rows)
-    assert cost == exact
-    assert float(cost) == pytest.approx(np.diag(information).max(), rel=1e-9)
-    assert measure(case.plan, np.zeros((3, len(case.sizes)), dtype=np.int64)).noise.pcost == cost
+def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
+    """Gamma squared is the noise variance times the squared sizes of the subtraction axes, and of no others, and f."""
+    expected, precision, f = [], precision_of(plan.noise_variances).tolist(), refinements(plan)
+    for number in np.concatenate(groups_of_plan(plan).members).tolist():
+        bases = bases_in(plan, plan.closure[number])
+        sizes = [basis.size for basis in bases if basis.matrix is None]
+        draws = math.prod(basis.size if basis.matrix is None else basis.answers for basis in bases)
+        gamma2 = Fraction(f[number] * math.prod(sizes)) ** 2 / Fraction(precision[number])
+        expected += [gamma2] * draws
+    assert drawn_scales(plan) == expected
 
 
-def column(size, matrix, place):
-    return before_noise(size, matrix)[:, [place]]
+@given(plan=every_plan)
+@settings(max_examples=250)
+def test_the_exact_cost_is_between_that_of_the_worst_record_and_the_plans(plan):
+    """Of the worst record by enumeration; with one basis for each attribute it is that, and that of eq. (28)."""
+    precision = precision_of(plan.noise_variances)
+    cost = measure(plan, np.zeros((3, len(plan.domain)), dtype=np.int64)).noise.pcost
+    assert cost == measured_cost(plan, precision) == require_measurable(plan)
+    assert Fraction(plan.pcost) * (1 - Fraction(1, 2**40)) <= cost <= Fraction(plan.pcost) <= plan.budget.pcost_exact
+    information, exact = 0.0, Fraction(0)
+    for members, w in zip(plan.closure, precision.tolist(), strict=True):
+        rows, covariance = base_mechanism(plan, members)
+        information = information + w * rows.T @ np.linalg.solve(covariance, rows)
+        exact += Fraction(w) * math.prod(map(largest_squared_shift, bases_in(plan, members)), start=Fraction(1))
+    worst = np.diag(information).max()
+    assert worst <= float(cost) * (1 + 1e-12)
+    if not plan.strategy.varying.any():
+        assert cost == exact
+        assert float(cost) == pytest.approx(worst, rel=1e-9)
 
 
-@given(case=mixed_cases(most_cells=48), records=st.integers(0, 8), seed=st.integers(0, 2**32), data=st.data())
-@settings(max_examples=100)
-def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_is_stated(case, records, seed, data):
-    less, _ = data_of(case, records)
-    extra = [data.draw(st.integers(0, size - 1)) for size in case.sizes]
+def largest_squared_shift(basis):
+    if basis.matrix is None:
+        return Fraction(basis.size - 1, basis.size)
+    return Fraction(max(sum(int(x) ** 2 for x in column) for column in basis.matrix.T))
+
+
+@given(plan=every_plan, records=st.integers(0, 8), seed=st.integers(0, 2**32), data=st.data())
+@settings(max_examples=160)
+def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_is_stated(plan, records, seed, data):
+    less, _ = data_of(plan, records)
+    extra = [data.draw(st.integers(0, size - 1)) for size in plan.domain.sizes]
     with pytest.MonkeyPatch.context() as patch:
-        one, two = (replay(case.plan, codes, seed, patch) for codes in (less, np.vstack([less, [extra]])))
-    moved = [after - before for one_stack, two_stack in zip(one.centered, two.centered, strict=True)
-             for before, after in zip(one_stack, two_stack, strict=True)]  # fmt: skip
-    precision, spent, f = precision_of(case.plan.noise_variances).tolist(), Fraction(0), refinements(case.plan)
-    order = np.concatenate(groups_of_plan(case.plan).members).tolist()
-    for number, change in zip(order, moved, strict=True):
-        members = case.plan.closure[number]
-        expected = whole_product(column(case.sizes[i], case.matrices[i], extra[i]) for i in members)
-        assert change.ravel().tolist() == (f[number] * expected).ravel().tolist()
-        divisor = f[number] * math.prod(case.sizes[i] for i in members if case.matrices[i] is None)
+        one, two = (replay(plan, codes, seed, patch) for codes in (less, np.vstack([less, [extra]])))
+    moved = [after - before for stack, other in zip(one.centered, two.centered, strict=True)
+             for before, after in zip(stack, other, strict=True)]  # fmt: skip
+    precision, spent, f = precision_of(plan.noise_variances).tolist(), Fraction(0), refinements(plan)
+    for number, change in zip(np.concatenate(groups_of_plan(plan).members).tolist(), moved, strict=True):
+        bases = bases_in(plan, plan.closure[number])
+        record = np.zeros((1, *(basis.size for basis in bases)), dtype=np.int64)
+        record[(0, *(extra[i] for i in plan.closure[number]))] = 1
+        assert (change == f[number] * before_noise(record, bases)[0]).all()
+        divisor = f[number] * math.prod(basis.size for basis in bases if basis.matrix is None)
         length = sum(int(entry) ** 2 for entry in change.ravel().tolist())
         spent += Fraction(precision[number]) * length / divisor**2
     assert spent <= one.measurement.noise.pcost
@@ -255,76 +214,71 @@ def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_i
     assert (one.asked, one.measurement.noise) == (two.asked, two.measurement.noise)
 
 
-#: One attribute with n-1 answers, one with fewer, one with the subtraction basis.
-SMALL_KIND = random_kind(4, random_matrix(4, 2, 5), 1)
-SMALL = MixedCase(
-    (3, 4, 3),
-    (random_matrix(3, 2, 4), random_matrix(4, 2, 5), None),
-    (((0, 1, 2), (IDENTITY, SMALL_KIND, IDENTITY)),),
-)
-CODES, DATA = data_of(SMALL, 40)
-REPEATS = 3000
+#: One attribute with n-1 answers, one with fewer, one with the subtraction basis; and bases by set.
+SMALL_MATRICES = (random_matrix(3, 2, 4), random_matrix(4, 2, 5), None)
+SMALL_QUERY = {"a": IDENTITY, "b": random_kind(4, SMALL_MATRICES[1], 1), "c": IDENTITY}
+SMALL = plan_of((3, 4, 3), SMALL_MATRICES, [SMALL_QUERY])
+BY_SET = plan_by_set(sample_workload(), 6)
 
 
-def whitened(draws, members, variance):
-    """Answers of many runs less the truth, whitened by the covariance of eq. (26)."""
-    truth = measured_rows(SMALL, members) @ DATA.ravel()
-    factor = np.linalg.cholesky(variance * answer_covariance(SMALL, members))
-    return np.linalg.solve(factor, (draws - truth).T).T
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["discrete", "gaussian"])
-def test_answers_spread_around_the_truth_with_the_covariance_of_eq_26(noise):
-    """3,000 measurements of fixed bits, all sets at once.
+@pytest.mark.parametrize(
+    ("plan", "repeats", "answers"), [(SMALL, 3000, 27), (BY_SET, 1000, 36)], ids=["one basis", "by set"]
+)
+def test_answers_spread_around_the_truth_with_the_covariance_of_eq_26(noise, plan, repeats, answers):
+    """Measurements of fixed bits, all sets at once.
 
-    Power: a variance off by 15%, or a correlation of 0.13, is found with probability above 0.99.
+    Power: of 3,000, a variance off by 15%, or a correlation of 0.13, is found with probability above 0.99; of 1,000,
+    40% or 0.3.
     """
-    closure, variances = list(SMALL.plan.closure), 1 / precision_of(SMALL.plan.noise_variances)
-    draws = {members: [] for members in closure}
-    bits = InsecureTestBits(2024)
-    for seed in range(REPEATS):
+    codes, data = data_of(plan, 40)
+    draws, bits = {members: [] for members in plan.closure}, InsecureTestBits(2024)
+    for seed in range(repeats):
         found = (
-            measure_with_bits(SMALL.plan, CODES, bits)
+            measure_with_bits(plan, codes, bits)
             if noise == "discrete"
-            else measure(SMALL.plan, CODES, noise="gaussian", seed=seed)
+            else measure(plan, codes, noise="gaussian", seed=seed)
         ).residuals
-        for number, members in enumerate(closure):
+        for number, members in enumerate(plan.closure):
             draws[members].append(found.block(found.groups.group[number])[found.groups.row[number]].ravel())
-    white = np.hstack(
-        [whitened(np.array(draws[members]), members, s) for members, s in zip(closure, variances, strict=True)]
-    )
-    assert white.shape[1] == 3 * 3 * 3
-    assert np.abs(white.mean(axis=0)).max() < 5.5 / math.sqrt(REPEATS)
-    assert np.abs(white.var(axis=0) - 1).max() < 6 * math.sqrt(2 / REPEATS)
-    off_diagonal = (white.T @ white / REPEATS)[~np.eye(white.shape[1], dtype=bool)]
-    assert np.abs(off_diagonal).max() < 6.5 / math.sqrt(REPEATS)
+    white = []
+    for (rows, covariance), answers_of_set in zip(base_mechanisms(plan), draws.values(), strict=True):
+        factor = np.linalg.cholesky(covariance)
+        white.append(np.linalg.solve(factor, (np.array(answers_of_set) - rows @ data.ravel()).T).T)
+    white = np.hstack(white)
+    assert white.shape[1] == answers
+    assert np.abs(white.mean(axis=0)).max() < 5.5 / math.sqrt(repeats)
+    assert np.abs(white.var(axis=0) - 1).max() < 6 * math.sqrt(2 / repeats)
+    off_diagonal = (white.T @ white / repeats)[~np.eye(white.shape[1], dtype=bool)]
+    assert np.abs(off_diagonal).max() < 6.5 / math.sqrt(repeats)
 
 
-@given(case=mixed_cases(), records=st.integers(0, 20))
-def test_without_noise_continuous_answers_are_those_of_the_dense_mechanism(case, records):
-    _, data = data_of(case, records)
-    plan, groups = case.plan, groups_of_plan(case.plan)
+@given(plan=every_plan, records=st.integers(0, 20))
+@settings(max_examples=100)
+def test_without_noise_continuous_answers_are_those_of_the_dense_mechanism(plan, records):
+    _, data = data_of(plan, records)
+    groups = groups_of_plan(plan)
     others = [tuple(i for i in range(data.ndim) if i not in members) for members in plan.closure]
     counts = [np.array([data.sum(axis=others[number]) for number in members]) for members in groups.members]
     zero = np.zeros(len(plan.closure))
     values = residual_values(gaussian_mechanism(np.random.default_rng(1)), counts, groups, zero)
-    order = np.concatenate(groups.members).tolist()
-    expected = np.concatenate([measured_rows(case, plan.closure[number]) @ data.ravel() for number in order])
+    rows = [rows for rows, _ in base_mechanisms(plan)]
+    expected = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
     np.testing.assert_allclose(values, expected, atol=1e-9)
 
 
 def test_two_attributes_of_one_size_may_have_different_bases():
     """Their tables have one shape, and are kept apart."""
     B, C = random_matrix(4, 3, 1), random_matrix(4, 2, 2)
-    kind = random_kind(4, C, 3)
-    queries = [((i,), (kind if i == 2 else IDENTITY,)) for i in range(5)]
-    case = MixedCase((4,) * 5, (B, None, C, B.copy(), None), tuple(queries))
-    groups = groups_of_plan(case.plan)
+    queries = [{name: random_kind(4, C, 3) if name == "c" else IDENTITY} for name in "abcde"]
+    plan = plan_of((4,) * 5, (B, None, C, B.copy(), None), queries)
+    groups = groups_of_plan(plan)
     assert sorted(members.tolist() for members in groups.members) == [[0], [1, 4], [2, 5], [3]]
     assert groups.shapes == ((), (4,), (4,), (4,))
     assert sorted(groups.answer_shapes) == [(), (2,), (3,), (3,)]
-    codes, data = data_of(case, 30)
+    codes, data = data_of(plan, 30)
     with pytest.MonkeyPatch.context() as patch:
         noise_frozen(patch)
-        found = integers_of(measure(case.plan, codes))
-    assert {members: integers.tolist() for members, integers in found.items()} == expected_integers(case, data)
+        found = integers_of(measure(plan, codes))
+    assert {members: integers.tolist() for members, integers in found.items()} == expected_integers(plan, data)

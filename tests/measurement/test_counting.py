@@ -40,8 +40,7 @@ def counted(case: Case, codes):
 def test_tables_are_the_marginals_of_eq_1(case, records):
     codes = random_codes(case, records)
     tables, groups, _ = counted(case, codes)
-    data = np.zeros(case.sizes, dtype=np.int64)
-    np.add.at(data, tuple(codes.T), 1)
+    data = dense.counts(case.sizes, codes)
     for number, members in enumerate(case.workload.closure):
         table = tables[groups.group[number]][groups.row[number]]
         assert table.dtype == np.int64

@@ -38,7 +38,7 @@ COEFFICIENTS = [(1,), (1, 1), (2, 1), (3, -1, 1), (64, 1), (5, 3, 1), (Fraction(
 
 
 @pytest.mark.parametrize("coefficients", COEFFICIENTS, ids=str)
-@pytest.mark.parametrize("scale", [8, 16, 64])
+@pytest.mark.parametrize("scale", [8, 16, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("wider", [Fraction(1), Fraction(7, 3)])
 def test_no_sum_is_beyond_its_margin_more_often_than_a_normal_variable(coefficients, scale, wider):
     gamma2 = [(scale * wider**j) ** 2 for j in range(len(coefficients))]
@@ -131,6 +131,7 @@ def test_cells_and_their_combinations_are_covered_as_often_as_their_intervals_sa
     assert_covers(Error(cell, tuple(gamma2)), float(table.variance[0]), lambda level: table.moe(level)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", ["0.1", "3", "100"])
 def test_prefix_sums_are_covered_as_often_as_their_intervals_say(rho):
     """Eq. (25) by hand, with the matrix that was measured, of integers."""

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import dense
+from random_plans import plan_by_hand
 from replayed_measuring import divisors_of, integers_of, noise_frozen, refinements
 from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError
-from residualplanner.losses import DescribedLoss
 from residualplanner.measurement import IntegerResiduals, load_measurement, measure
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement import noisy_answers as arithmetic
@@ -24,7 +24,7 @@ from residualplanner.measurement.measure import measure_with_bits
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.noisy_answers import Width, fits_int64_path, noisy_answers, widths
 from residualplanner.measurement.precision import gamma2_ratio, precision_of
-from residualplanner.plan import Plan, select
+from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.reconstruction import reconstruct
 from residualplanner.strategy import basis_groups, constant_strategy, subtraction_strategy
@@ -57,8 +57,7 @@ def whole_product(matrices):
 def test_answers_are_those_of_eq_44_exactly(case, records):
     plan = select(case.workload, budget=pcost(1))
     codes = np.random.default_rng(7).integers(0, case.sizes, (records, len(case.sizes)))
-    data = np.zeros(case.sizes, dtype=np.int64)
-    np.add.at(data, tuple(codes.T), 1)
+    data = dense.counts(case.sizes, codes)
     with pytest.MonkeyPatch.context() as patch:
         noise_frozen(patch)
         found = integers_of(measure(plan, codes))
@@ -247,16 +246,7 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
     domain = Domain(dict(zip("abcdef", (3, 2, 3, 2, 3, 2), strict=True)))
     workload = marginals(domain, up_to=2)
     noise = np.random.default_rng(1).choice([0.5, 2.0, 3.0], len(workload.closure))
-    plan = Plan(
-        workload=workload,
-        strategy=subtraction_strategy(workload),
-        noise_variances=noise,
-        budget=pcost(1000),
-        loss=DescribedLoss(""),
-        loss_value=0.0,
-        gap=0.0,
-        status="given",
-    )
+    plan = plan_by_hand(workload, subtraction_strategy(workload), noise)
     asked = []
 
     def flat(scales, sizes, _source):
@@ -280,16 +270,7 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
 
 
 def plan_with_noise(workload, variance):
-    return Plan(
-        workload=workload,
-        strategy=subtraction_strategy(workload),
-        noise_variances=np.full(len(workload.closure), variance),
-        budget=pcost("1e9"),
-        loss=DescribedLoss("none"),
-        loss_value=0.0,
-        gap=0.0,
-        status="given",
-    )
+    return plan_by_hand(workload, subtraction_strategy(workload), np.full(len(workload.closure), variance))
 
 
 WIDE_WORKLOAD = Workload(Domain(dict.fromkeys("abcde", 3)), [tuple("abcde")])
@@ -376,8 +357,7 @@ def whitened(plan, sets, repeats):
     closure = list(plan.closure)
     variances = 1 / precision_of(plan.noise_variances)
     bits = InsecureTestBits(2024)
-    data = np.zeros(SIZES)
-    np.add.at(data, tuple(CODES.T), 1)
+    data = dense.counts(SIZES, CODES)
     draws = {members: np.empty((repeats, math.prod(SIZES[i] - 1 for i in members))) for members in sets}
     for repeat in range(repeats):
         answers = measure_with_bits(plan, CODES, bits).residuals
@@ -396,6 +376,7 @@ def draws():
     return whitened(PLAN, TESTED, REPEATS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", TESTED, ids=str)
 def test_noise_has_the_covariance_of_continuous_noise(draws, members):
     """Chi-square tests of the sum of squares.  False alarms: 1e-6 each, the bits being fixed: none.
@@ -407,6 +388,7 @@ def test_noise_has_the_covariance_of_continuous_noise(draws, members):
     assert np.abs(white.mean(axis=0)).max() < 5.5 / math.sqrt(REPEATS)
 
 
+@pytest.mark.slow
 def test_noise_is_independent_within_and_between_sets(draws):
     together = np.hstack(list(draws.values()))
     correlation = together.T @ together / len(together)
@@ -414,11 +396,11 @@ def test_noise_is_independent_within_and_between_sets(draws):
     assert np.abs(correlation - np.eye(len(correlation)))[~np.eye(len(correlation), dtype=bool)].max() < limit
 
 
+@pytest.mark.slow
 def test_tables_are_unbiased_and_spread_as_the_plan_says():
     """1,500 measurements of fixed bits.  Power: a bias of 0.25 standard errors, or a variance off by 40%, is found."""
     repeats, bits, query = 1500, InsecureTestBits(11), ("a", "c")
-    truth = np.zeros((3, 4))
-    np.add.at(truth, (CODES[:, 0], CODES[:, 3]), 1)
+    truth = dense.counts((3, 4), CODES[:, [0, 3]])
     found = np.array([reconstruct(measure_with_bits(PLAN, CODES, bits))[query].estimate for _ in range(repeats)])
     white = (found - truth) / np.sqrt(PLAN.variance(query))
     assert np.abs(white.mean(axis=0)).max() < 5.5 / math.sqrt(repeats)

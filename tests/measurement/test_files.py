@@ -4,6 +4,7 @@ import json
 import math
 import platform
 import zipfile
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,12 +18,11 @@ from residualplanner._version import __version__
 from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError, ResidualPlannerError
-from residualplanner.losses import DescribedLoss
 from residualplanner.measurement import load_measurement, measure
 from residualplanner.measurement.gaussian import generator_of_entropy
 from residualplanner.measurement.measure import measure_with_bits
 from residualplanner.measurement.wide_integers import wide_from_words, wide_to_words
-from residualplanner.plan import Plan, load_plan, plan_hash, plan_to_archive, select
+from residualplanner.plan import load_plan, plan_hash, plan_to_archive, select
 from residualplanner.privacy import zcdp
 from residualplanner.strategy import basis_groups, subtraction_strategy
 from residualplanner.workload import marginals
@@ -33,16 +33,7 @@ CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 4))
 KIND = {"kind": "measurement", "version": 5}
 
 
-HUGE = Plan(
-    workload=PLAN.workload,
-    strategy=PLAN.strategy,
-    noise_variances=np.where(PLAN.closure.orders == 2, 1e60, PLAN.noise_variances),
-    budget=PLAN.budget,
-    loss=DescribedLoss("none"),
-    loss_value=0.0,
-    gap=0.0,
-    status="given",
-)
+HUGE = replace(PLAN, noise_variances=np.where(PLAN.closure.orders == 2, 1e60, PLAN.noise_variances))
 
 
 @pytest.fixture

@@ -96,6 +96,7 @@ print(torn, len(after))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["whole", "piecewise"])
 def test_of_a_killed_process_every_output_has_its_charge(tmp_path, kind):
     command = [sys.executable, "-c", KILLED, str(tmp_path), "100", "1", kind]

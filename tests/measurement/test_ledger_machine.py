@@ -106,7 +106,7 @@ def quick_disk():
 
 
 class TestLedgerMachine(LedgerMachine.TestCase):
-    settings = settings(max_examples=100, stateful_step_count=40)
+    settings = settings(max_examples=50, stateful_step_count=30)
 
 
 WORKER = """
@@ -165,6 +165,7 @@ def ledger_with(path, units):
     return ledger
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("racers", ["locked"], indirect=True)
 def test_of_eight_processes_that_race_for_the_last_unit_one_gets_it(tmp_path, racers):
     winners = set()
@@ -178,6 +179,7 @@ def test_of_eight_processes_that_race_for_the_last_unit_one_gets_it(tmp_path, ra
     assert len(winners) > 1, "there was no race: the test has shown nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("racers", ["unlocked"], indirect=True)
 def test_without_the_lock_the_race_would_be_lost(tmp_path, racers):
     ledger_with(tmp_path / "ledger", 1)

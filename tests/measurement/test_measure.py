@@ -43,8 +43,7 @@ def answers(plan, codes, noise_variance, generator):
 def test_without_noise_the_answers_are_the_residuals_of_eq_5(case, records):
     plan = select(case.workload, budget=pcost(1))
     codes = np.random.default_rng(7).integers(0, case.sizes, (records, len(case.sizes)))
-    data = np.zeros(case.sizes)
-    np.add.at(data, tuple(codes.T), 1)
+    data = dense.counts(case.sizes, codes)
     found = answers(plan, codes, np.zeros(len(plan.closure)), np.random.default_rng(1))
     for number, members in enumerate(plan.closure):
         block = found.block(found.groups.group[number])[found.groups.row[number]]

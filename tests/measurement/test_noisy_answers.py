@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mixed_bases import basis_of, random_matrix
+from random_plans import basis_of, random_matrix
 from replayed_measuring import after_noise, before_noise, divisors_of
 from residualplanner import Domain, Prefix, marginals, select, zcdp
 from residualplanner.kron import Scratch, integer_products

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
+from random_plans import plan_by_hand
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
-from residualplanner.losses import DescribedLoss
 from residualplanner.measurement import measure
 from residualplanner.measurement.precision import (
     gamma2_ratio,
@@ -21,7 +21,7 @@ from residualplanner.measurement.precision import (
     require_affordable,
     require_drawable,
 )
-from residualplanner.plan import Plan, select
+from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.strategy import subtraction_strategy
 from residualplanner.strategy.costs import exact_sums
@@ -106,16 +106,7 @@ def test_the_cost_is_that_of_the_dense_mechanism(case):
 @given(variances=st.lists(st.floats(1e-200, 1e200), min_size=8, max_size=8))
 def test_plans_with_noise_of_very_different_sizes_have_exact_costs(variances):
     workload = marginals(Domain({"a": 2, "b": 3, "c": 5}), up_to=3)
-    plan = Plan(
-        workload=workload,
-        strategy=subtraction_strategy(workload),
-        noise_variances=np.array(variances),
-        budget=pcost("1e300"),
-        loss=DescribedLoss(""),
-        loss_value=0,
-        gap=0,
-        status="",
-    )
+    plan = plan_by_hand(workload, subtraction_strategy(workload), np.array(variances))
     precision = precision_of(plan.noise_variances)
     brute = Fraction(0)
     for members, w in zip(plan.closure, precision.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""The accuracy of plans with bases by set is that of explicit matrices, and of one basis where all sets have it."""
+"""The accuracy of plans with bases of every sort is that of explicit matrices, and changes with bases alone."""
 
 import itertools
 import math
@@ -7,13 +7,21 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dense
-from general_cases import as_mapping, require_summaries
 from kinds import kinds_of
-from plans_by_set import asks_more_than_total, mechanism, plan_by_set, plans_by_set, query_rows, sample_workload
+from random_plans import (
+    as_mapping,
+    kind_of,
+    plan_by_set,
+    plans,
+    plans_by_set,
+    sample_workload,
+    spanned_kinds,
+    table_covariance,
+    tells_more_than_total,
+)
 from residualplanner import (
     Custom,
     Domain,
@@ -39,17 +47,32 @@ seeds = st.integers(0, 10**6)
 SAMPLE = plan_by_set(sample_workload(), 1)
 
 
-def expected_covariance(plan, query):
-    return dense.least_squares_covariance(*mechanism(plan), query_rows(plan, query))
+every_plan = plans(most_cells=24, kind=kind_of) | plans_by_set()
 
 
 def shape_of(plan, query):
     return tuple(kind.rows(plan.domain[name].size) for name, kind in as_mapping(query).items())
 
 
+def require_summaries(plan, cells, rtol):
+    """What a plan tells of all its tables is what the variances of each table's ``cells`` say."""
+    every = np.concatenate(cells)
+    np.testing.assert_allclose(plan.average_variances, [found.mean() for found in cells], rtol=rtol)
+    np.testing.assert_allclose(plan.max_variances, [found.max() for found in cells], rtol=rtol)
+    np.testing.assert_allclose(plan.max_variance, every.max(), rtol=rtol)
+    np.testing.assert_allclose(plan.rmse, math.sqrt(every.mean()), rtol=rtol)
+    table = plan.errors()
+    np.testing.assert_allclose(table["std_err"], [math.sqrt(found.mean()) for found in cells], rtol=rtol)
+    np.testing.assert_allclose(table["max_std_err"], [math.sqrt(found.max()) for found in cells], rtol=rtol)
+    mean = [math.sqrt(2 / math.pi) * np.sqrt(np.maximum(found, 0)).mean() for found in cells]
+    np.testing.assert_allclose(table["expected_abs_error"], mean, rtol=1e-6)
+    np.testing.assert_array_equal(table["cells"], [len(found) for found in cells])
+    np.testing.assert_allclose(table["privacy_share"].sum(), 1)
+
+
 def require_table(plan, query, rng):
     """What a plan tells of a table, cell by cell, against explicit matrices."""
-    expected, shape = expected_covariance(plan, query), shape_of(plan, query)
+    expected, shape = table_covariance(plan, query), shape_of(plan, query)
     near = {"rtol": 1e-7, "atol": 1e-9 * np.abs(expected).max()}
     np.testing.assert_allclose(plan.covariance(query), expected, **near)
     np.testing.assert_allclose(plan.variance(query), np.diag(expected).reshape(shape), **near)
@@ -58,28 +81,29 @@ def require_table(plan, query, rng):
     assert found == pytest.approx(weights @ expected @ weights, rel=1e-7, abs=near["atol"] * (weights @ weights))
 
 
-@given(plan=plans_by_set(), seed=seeds)
+@settings(max_examples=100)
+@given(plan=every_plan, seed=seeds)
 def test_covariances_are_those_of_least_squares_with_explicit_matrices(plan, seed):
     for query in plan.workload:
         require_table(plan, query, np.random.default_rng(seed))
 
 
-@given(plan=plans_by_set(), data=st.data())
-def test_any_kind_may_be_asked_of_any_part_of_a_query(plan, data):
-    query = data.draw(st.sampled_from([as_mapping(query) for query in plan.workload]))
+@settings(max_examples=100)
+@given(plan=every_plan, data=st.data())
+def test_any_part_of_a_query_has_tables_in_every_kind_planned_for_or_not(plan, data):
+    query = data.draw(st.sampled_from(list(map(as_mapping, plan.workload))))
     chosen = sorted(data.draw(st.sets(st.sampled_from(sorted(query)))) if query else [])
-    asked = {name: data.draw(spanned_kinds(plan, name)) for name in chosen}
-    require_table(plan, asked, np.random.default_rng(data.draw(seeds)))
+    other = {
+        name: data.draw(spanned_kinds(plan.bases[name], kind_of) | kinds_asked(plan.bases[name])) for name in chosen
+    }
+    require_table(plan, other, np.random.default_rng(data.draw(seeds)))
 
 
-def spanned_kinds(plan, name):
-    """Any kind, or rows of what is measured and the total."""
-    basis = plan.bases[name]
-    if basis.answers == basis.size - 1:
-        return kinds_of(basis.size).filter(lambda found: asks_more_than_total(found[1])).map(lambda found: found[0])
-    rows = np.vstack([np.ones(basis.size), basis.matrix])
-    factors = st.lists(st.lists(st.integers(-2, 2), min_size=len(rows), max_size=len(rows)), max_size=3)
-    return factors.map(lambda found: Custom([*rows, *(row @ rows for row in np.array(found) if (row @ rows).any())]))
+def kinds_asked(basis):
+    """Any kind where values can be told apart."""
+    if basis.answers < basis.size - 1:
+        return st.nothing()
+    return kinds_of(basis.size).filter(lambda found: tells_more_than_total(found[1])).map(lambda found: found[0])
 
 
 def test_a_table_of_attributes_of_all_sorts_is_that_of_explicit_matrices():
@@ -91,12 +115,14 @@ def test_a_table_of_attributes_of_all_sorts_is_that_of_explicit_matrices():
     require_table(SAMPLE, {"a": Hierarchy([{"low": [0, 1], "high": [2, 3]}]), "c": Range()}, np.random.default_rng(3))
 
 
-@given(plan=plans_by_set())
+@settings(max_examples=100)
+@given(plan=every_plan)
 def test_summaries_are_those_of_all_cells(plan):
-    require_summaries(plan, [np.diag(expected_covariance(plan, query)) for query in plan.workload], 1e-7)
+    require_summaries(plan, [np.diag(table_covariance(plan, query)) for query in plan.workload], 1e-7)
 
 
-@given(plan=plans_by_set())
+@settings(max_examples=75)
+@given(plan=every_plan)
 def test_the_largest_error_is_bounded_from_the_variances_of_all_cells(plan):
     bounds = []
     for query in plan.workload:
@@ -131,7 +157,7 @@ def test_where_all_sets_have_one_basis_nothing_differs_from_plans_with_one(plan,
 
 
 @given(plan=plans_by_set(most_bases=1))
-def test_without_messages_shares_of_the_cost_are_those_of_plans_with_one_basis(plan):
+def test_without_messages_parts_of_the_cost_are_those_of_plans_with_one_basis(plan):
     by_set = plan.strategy
     silent = replace(by_set, messages=0 * by_set.messages)
     other = with_one_basis(plan)
@@ -265,7 +291,7 @@ def test_what_is_not_measured_is_refused():
         apart.variance(("a", "c"))
 
 
-def test_a_plan_whose_bases_do_not_answer_what_is_asked_is_refused():
+def test_a_plan_whose_bases_do_not_answer_its_workload_is_refused():
     more = SAMPLE.workload + Workload(SAMPLE.domain, [("b",)])
     with pytest.raises(WorkloadError, match="the basis of 'b' has 2 answers, from which identity does not follow"):
         replace(SAMPLE, workload=more)

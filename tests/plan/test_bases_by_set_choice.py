@@ -10,7 +10,7 @@ import pytest
 import dense
 import residualplanner as rp
 from benchmarks.dense_optimum import gram_matrix, least_loss, workload
-from plans_by_set import mechanism, query_rows
+from random_plans import mechanism, query_rows
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.optimize.by_set.choice import choose_by_set
 from residualplanner.optimize.by_set.problem import by_set_problem
@@ -64,7 +64,7 @@ def test_no_workload_is_worse_off_and_where_a_set_asks_otherwise_one_is_better_o
     assert least / 0.74 * (1 - 1e-5) <= plan.loss_value <= least / 0.74 * 1.005**2
 
 
-def test_attributes_of_single_values_keep_the_subtraction_basis_and_the_others_have_whole_numbers():
+def test_attributes_of_single_values_keep_the_subtraction_basis_and_the_others_have_integers():
     plan = planned("odd")
     by_set = plan.strategy
     families = {(i, by_set.basis(A, i).family) for A in plan.closure for i in A}
@@ -84,7 +84,7 @@ def test_attributes_that_can_be_exchanged_have_the_same_bases_messages_and_noise
     assert len({planned("ring").strategy.factor_bases[i] for i in range(4)}) == 4
 
 
-def test_where_an_attribute_is_asked_alike_in_all_sets_the_plan_is_the_usual_one():
+def test_where_all_sets_have_an_attribute_in_the_same_kinds_the_plan_is_the_usual_one():
     for asked in (
         workload((6, 5), [{0: PREFIX}, {1: PREFIX}]),
         workload((6, 5), [{0: PREFIX, 1: IDENTITY}, {1: IDENTITY}]),

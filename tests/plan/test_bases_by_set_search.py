@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from benchmarks.dense_optimum import workload
-from plans_by_set import query_rows, workloads_in_kinds
+from random_plans import query_rows, workloads_in_kinds
 from residualplanner.errors import WorkloadError
 from residualplanner.losses.weights import importance_of
 from residualplanner.optimize.by_set.basis import GroupBasis, Numbers

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from plans_by_set import plan_by_set, plans_by_set, sample_workload
+from random_plans import plan_by_set, plans_by_set, sample_workload
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError
@@ -67,7 +67,7 @@ def is_refused(load) -> bool:
     return False
 
 
-def test_each_matrix_is_stored_once_and_every_place_names_its_own(tmp_path):
+def test_each_matrix_is_stored_once_and_every_factor_names_its_own(tmp_path):
     plan = small_plan()
     require_equal_by_set(plan, through_a_file(plan, tmp_path))
     header, arrays = plan_to_archive(plan)
@@ -262,7 +262,7 @@ def test_any_number_of_the_arrays_may_be_changed_without_harm():
     assert refused > 0.8 * total
 
 
-def test_attributes_of_which_single_values_are_asked_have_no_matrix():
+def test_attributes_queried_for_single_values_have_no_matrix():
     plan = plan_by_set(Workload(Domain({"a": 3, "b": 4}), [{"a": Identity(), "b": Prefix()}]), 1)
     header, arrays = plan_to_archive(plan)
     assert arrays["bases/of_attribute"].tolist()[0] == -1

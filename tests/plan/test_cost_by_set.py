@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
-from plans_by_set import bases_by_set, measured, plan_by_set, plans_by_set
+from random_plans import base_mechanisms, bases_by_set, plan_by_set, plans_by_set
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.privacy import Neighbors
@@ -118,7 +118,7 @@ def test_no_record_costs_more_whatever_the_messages(case):
 @settings(max_examples=50, deadline=None)
 def test_the_cost_of_the_dense_mechanism_is_that_of_the_worst_record(plan):
     worst = max(costs_of_records(plan.strategy, plan.domain.sizes, 1 / plan.noise_variances))
-    information = sum(rows.T @ np.linalg.solve(noise, rows) for rows, noise in measured(plan) if len(rows))
+    information = sum(rows.T @ np.linalg.solve(noise, rows) for rows, noise in base_mechanisms(plan) if len(rows))
     assert float(worst) == pytest.approx(np.diag(information).max(), rel=1e-9)
     assert worst <= Fraction(plan.pcost) * (1 + Fraction(1, 10**15))
 
@@ -196,7 +196,7 @@ def test_products_below_the_smallest_normal_number_are_costed_exactly():
     assert exact_cost(by_set, precision) == right_side(by_set, (2, 3), precision.tolist())
 
 
-def test_few_cells_are_looked_at_in_whole_numbers(monkeypatch):
+def test_few_cells_are_looked_at_in_integers(monkeypatch):
     looked, real = [], varying_cost._near_largest
 
     def near(*arguments):
@@ -215,7 +215,7 @@ def test_few_cells_are_looked_at_in_whole_numbers(monkeypatch):
     assert looked == [1]
 
 
-def test_attributes_of_which_values_are_asked_cost_what_they_cost_with_one_basis():
+def test_attributes_queried_for_values_cost_what_they_cost_with_one_basis():
     """No messages, p = (n - 1) / n, however many sets they are in."""
     closure = downward_closure(AttributeSets.of([(0, 1, 2)], attribute_count=3))
     bases = tuple(map(subtraction_basis, (2, 3, 5)))

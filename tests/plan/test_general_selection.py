@@ -7,43 +7,42 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
-from general_cases import General, general_cases, kind_of
+from random_plans import base_mechanism, kind_of, plans, query_rows
 from residualplanner.bases import integer_basis
 from residualplanner.domain import Domain
 from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.optimize.noise import cell_rows
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
-from residualplanner.queries import Identity
 from residualplanner.strategy.hulls import hull_rows
 from residualplanner.workload import Orbits, Workload, marginals
+from strategies import noise_of
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-def row_variance_factors(case: General, sets: list[dense.Members], weights: np.ndarray) -> list[np.ndarray]:
+def row_variance_factors(plan: Plan, weights: np.ndarray) -> list[np.ndarray]:
     """For each query what every cell takes of each set's noise, times the query's weight, (cells, sets).
 
     From least squares with noise in one set at a time: the estimator does not depend on the noise, since answers are
     as many as unknowns.
     """
-    rows, _ = dense.whole_mechanism(case.measured, dict.fromkeys(sets, 1.0))
-    sizes = [len(dense.base_mechanism(case.measured, members)[0]) for members in sets]
-    ends = np.cumsum([0, *sizes])
+    parts = [base_mechanism(plan, members) for members in plan.closure]
+    rows, ends = dense.stacked(parts)[0], np.cumsum([len(rows) for rows, _ in parts])[:-1]
     tables = []
-    for query, weight in zip(case.workload, weights, strict=True):
-        wanted = case.matrix(query if isinstance(query, dict) else dict.fromkeys(query, Identity()))
-        estimator = np.linalg.lstsq(rows.T, wanted.T, rcond=1e-11)[0].T
-        parts = [estimator[:, ends[i] : ends[i + 1]] for i in range(len(sets))]
-        sigma = [dense.base_mechanism(case.measured, members)[1] for members in sets]
-        columns = [np.einsum("ci,ij,cj->c", part, s, part) for part, s in zip(parts, sigma, strict=True)]
+    for query, weight in zip(plan.workload, weights, strict=True):
+        estimator = np.linalg.lstsq(rows.T, query_rows(plan, query).T, rcond=1e-11)[0].T
+        columns = [
+            np.einsum("ci,ij,cj->c", part, covariance, part)
+            for part, (_, covariance) in zip(np.split(estimator, ends, axis=1), parts, strict=True)
+        ]
         tables.append(weight * np.column_stack(columns))
     return tables
 
 
-def costs(case: General, sets: list[dense.Members]) -> np.ndarray:
+def costs(plan: Plan) -> np.ndarray:
     """What every set costs at unit noise."""
-    return np.array([dense.privacy_cost(*dense.base_mechanism(case.measured, members)) for members in sets])
+    return np.array([dense.privacy_cost(*base_mechanism(plan, members)) for members in plan.closure])
 
 
 def solved_by_cvxpy(p: np.ndarray, rows: np.ndarray, loss) -> float:
@@ -66,14 +65,13 @@ def perturbed(plan: Plan, p: np.ndarray, seed: int) -> np.ndarray:
     return others * (p / others).sum(axis=1, keepdims=True) / (p / plan.noise_variances).sum()
 
 
-def mattering(case: General) -> bool:
+def mattering(plan: Plan) -> bool:
     """Whether every set's noise reaches some answer; else a solver has nothing to hold it."""
-    sets = list(case.workload.closure)
-    rows = np.vstack(row_variance_factors(case, sets, np.ones(len(case.workload))))
+    rows = np.vstack(row_variance_factors(plan, np.ones(len(plan.workload))))
     return bool((rows.max(axis=0) > 1e-9 * rows.max()).all())
 
 
-cases = general_cases().filter(mattering)
+cases = plans(most_cells=24, kind=kind_of).filter(mattering)
 
 
 @pytest.mark.parametrize("all_rows", [2**20, 0])
@@ -83,9 +81,8 @@ def test_no_noise_of_the_same_cost_has_a_smaller_largest_cell(all_rows, case, se
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cell_rows, "_ALL", all_rows)
         weights = np.random.default_rng(seed).uniform(0.2, 5, len(case.workload))
-        plan = select(case.workload, budget=pcost(1), loss=MaxVariance(weights), bases=case.given, gap=1e-5)
-    sets = list(plan.closure)
-    p, rows = costs(case, sets), np.vstack(row_variance_factors(case, sets, weights))
+        plan = select(case.workload, budget=pcost(1), loss=MaxVariance(weights), bases=case.bases, gap=1e-5)
+    p, rows = costs(plan), np.vstack(row_variance_factors(plan, weights))
     assert plan.loss_value == pytest.approx((rows @ plan.noise_variances).max(), rel=1e-8)
     assert plan.gap <= 1e-5
     assert plan.status == "certified"
@@ -94,11 +91,10 @@ def test_no_noise_of_the_same_cost_has_a_smaller_largest_cell(all_rows, case, se
     assert plan.loss_value / (1 + plan.gap) <= (perturbed(plan, p, seed) @ rows.T).max(axis=1).min() * (1 + 1e-9)
 
 
-@given(case=cases, seed=seeds)
-def test_no_noise_of_the_same_cost_has_a_smaller_weighted_sum(case, seed):
-    plan = select(case.workload, budget=pcost(1), bases=case.given)
-    sets = list(plan.closure)
-    p, rows = costs(case, sets), np.vstack(row_variance_factors(case, sets, np.ones(len(case.workload))))
+@given(case=cases)
+def test_no_noise_of_the_same_cost_has_a_smaller_weighted_sum(case):
+    plan = select(case.workload, budget=pcost(1), bases=case.bases)
+    p, rows = costs(plan), np.vstack(row_variance_factors(plan, np.ones(len(plan.workload))))
     assert plan.loss_value == pytest.approx((rows @ plan.noise_variances).sum(), rel=1e-8)
     assert plan.loss_value == pytest.approx(np.sqrt(p * rows.sum(axis=0)).sum() ** 2, rel=1e-8)
     assert plan.gap == 0
@@ -108,10 +104,10 @@ def test_no_noise_of_the_same_cost_has_a_smaller_weighted_sum(case, seed):
 @settings(max_examples=10)
 @given(case=cases, seed=seeds)
 def test_convex_losses_of_average_cells_agree_with_brute_force(solver, case, seed):
-    weights = np.ones(len(case.workload))
-    plan = select(case.workload, budget=pcost(1), loss=ConvexLoss(lambda v: cvxpy.norm(v, 4), solver), bases=case.given)
-    sets = list(plan.closure)
-    p, rows = costs(case, sets), np.array([table.mean(axis=0) for table in row_variance_factors(case, sets, weights)])
+    loss = ConvexLoss(lambda v: cvxpy.norm(v, 4), solver)
+    plan = select(case.workload, budget=pcost(1), loss=loss, bases=case.bases)
+    tables = row_variance_factors(plan, np.ones(len(plan.workload)))
+    p, rows = costs(plan), np.array([table.mean(axis=0) for table in tables])
     assert plan.loss_value == pytest.approx(((rows @ plan.noise_variances) ** 4).sum() ** 0.25, rel=1e-8)
     others = ((perturbed(plan, p, seed) @ rows.T) ** 4).sum(axis=1) ** 0.25
     assert others.min() >= plan.loss_value * (1 - 1e-6)
@@ -119,17 +115,17 @@ def test_convex_losses_of_average_cells_agree_with_brute_force(solver, case, see
 
 @pytest.mark.parametrize("loss", ["sum", "max"])
 @settings(max_examples=20)
-@given(case=general_cases(smallest=2).filter(lambda case: any(case.queries)).filter(mattering))
+@given(case=plans(most_cells=24, smallest=2).filter(lambda case: len(case.closure) > 1).filter(mattering))
 def test_plans_for_replaced_records_keep_within_their_budget(loss, case):
-    plan = select(case.workload, budget=pcost(1), loss=loss, bases=case.given, neighbors="replace", gap=1e-4)
+    plan = select(case.workload, budget=pcost(1), loss=loss, bases=case.bases, neighbors="replace", gap=1e-4)
     # The total costs nothing, and is left out since its noise is next to none.
-    sets = list(zip(plan.closure, plan.noise_variances.tolist(), strict=True))[1:]
-    pairs = [dense.pair_costs(*dense.base_mechanism(case.measured, members)) / noise for members, noise in sets]
+    pairs = [
+        dense.pair_costs(*base_mechanism(plan, members)) / noise for members, noise in noise_of(plan).items() if members
+    ]
     assert np.max(sum(pairs)) <= 1 + 1e-9
     assert plan.pcost <= 1
     assert plan.gap <= 1e-4
-    measured = {i for query in case.queries for i in query}
-    is_exact = all(case.bases[i].matrix is None for i in measured)
+    is_exact = all(plan.strategy.basis(members, i).matrix is None for members in plan.closure for i in members)
     assert plan.status == ("certified" if is_exact else "certified for a safe bound of the cost")
 
 
@@ -157,7 +153,7 @@ BASES = {
 @pytest.mark.parametrize("loss", ["sum", "max"])
 @pytest.mark.parametrize("notion", ["add-remove", "replace"])
 @pytest.mark.parametrize("layout", ["ppppp", "ppmmm", "pmpmpm"])
-def test_attributes_are_alike_only_where_size_and_basis_and_kind_are(monkeypatch, loss, notion, layout):
+def test_attributes_are_exchangeable_only_where_size_and_basis_and_kind_agree(monkeypatch, loss, notion, layout):
     """With and without orbits: the same optimum, and one noise for each number of attributes of each sort."""
     names = [f"x{i}" for i in range(len(layout))]
     bases = {name: BASES["prefix" if letter == "p" else "mixed"] for name, letter in zip(names, layout, strict=True)}

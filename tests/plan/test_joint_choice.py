@@ -70,7 +70,7 @@ def test_the_search_ends_by_itself_and_its_first_levels_do_not_slow_it(monkeypat
 
 
 @pytest.mark.parametrize("size", [6, 10, 40])
-def test_whole_numbers_raise_no_rows_variance_by_much(size, monkeypatch):
+def test_integers_raise_no_rows_variance_by_much(size, monkeypatch):
     kept = []
     whole = joint.whole_basis
     monkeypatch.setattr(

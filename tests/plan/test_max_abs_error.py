@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.integrate import simpson
 from scipy.special import erf
 
-from mixed_bases import mixed_cases, query_of, table_covariance
+from random_plans import plans, table_covariance
 from residualplanner import (
     Domain,
     Prefix,
@@ -89,13 +89,13 @@ def test_the_bound_is_the_mean_of_independent_cells_by_simulation():
     assert abs(mean_max_bound(std_err, np.ones(4)) - mean) < 4 * error
 
 
-@given(case=mixed_cases(most_cells=24, most_queries=2))
+@given(plan=plans(most_cells=24, most_queries=2))
 @settings(max_examples=25)
-def test_the_dense_mechanism_is_not_above_the_bound_nor_far_below(case):
-    for members, kinds in case.queries:
-        covariance = table_covariance(case, members, kinds)
+def test_the_dense_mechanism_is_not_above_the_bound_nor_far_below(plan):
+    for query in plan.workload:
+        covariance = table_covariance(plan, query)
         mean, error = simulated(covariance, draws=4000)
-        bound = case.plan.expected_max_abs_error(query_of(members, kinds))
+        bound = plan.expected_max_abs_error(query)
         assert mean - 4 * error <= bound
         assert bound >= math.sqrt(2 / math.pi * np.diag(covariance).max()) * (1 - 1e-9)
         most = math.sqrt(np.diag(covariance).max()) * independent_mean_max(np.array([float(len(covariance))]))[0]
@@ -124,7 +124,7 @@ def test_marginals_have_their_standard_error_times_that_of_as_many_independent_c
     )
 
 
-def test_a_table_of_more_cells_than_can_be_held_has_a_bound_where_they_are_alike():
+def test_a_table_of_more_cells_than_can_be_held_has_a_bound_where_they_are_equal():
     plan = select(marginals(Domain({f"a{i}": 200 for i in range(9)}), order=9), budget=zcdp(0.5))
     names = tuple(f"a{i}" for i in range(9))
     bound = plan.expected_max_abs_error(names)

@@ -89,7 +89,7 @@ def test_a_plan_estimates_for_its_workload_and_loss():
         assert plan.resource_estimate(records=10**9).measuring_seconds > estimate.measuring_seconds + 1
 
 
-def test_attributes_that_are_asked_alike_are_one_choice_of_a_basis():
+def test_attributes_in_the_same_queries_are_one_choice_of_a_basis():
     alike = Workload(Domain({"a": 300, "b": 300}), [{"a": Prefix()}, {"b": Prefix()}])
     other = Workload(Domain({"a": 300, "b": 300}), [{"a": Prefix()}, {"b": Range()}])
     assert resource_estimate(other).planning_seconds > 1.9 * resource_estimate(alike).planning_seconds

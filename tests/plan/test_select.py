@@ -357,7 +357,7 @@ def test_a_closure_too_large_is_refused(loss):
         select(Workload(domain, [domain.names]), budget=pcost(1), loss=loss)
 
 
-def test_every_subset_of_a_query_can_be_asked_and_nothing_else():
+def test_every_subset_of_a_query_is_answered_and_nothing_else():
     plan = select(Workload(ABC, [("a", "b"), ("c",)]), budget=pcost(1))
     for names in itertools.chain([()], [("a",), ("b",), ("c",), ("b", "a")]):
         assert plan.variance(names).size == ABC.cells(names)

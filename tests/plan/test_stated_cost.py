@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
+from random_plans import plan_by_hand
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
-from residualplanner.losses import DescribedLoss
 from residualplanner.plan import Plan
 from residualplanner.privacy import Budget, pcost
 from residualplanner.strategy import subtraction_strategy
@@ -20,16 +20,7 @@ from strategies import cases, noise_of
 
 
 def plan_with(workload: Workload, noise: np.ndarray, budget: Budget) -> Plan:
-    return Plan(
-        workload=workload,
-        noise_variances=noise,
-        budget=budget,
-        loss=DescribedLoss("by hand"),
-        loss_value=0.0,
-        gap=math.inf,
-        status="by hand",
-        strategy=subtraction_strategy(workload),
-    )
+    return plan_by_hand(workload, subtraction_strategy(workload), noise, budget=budget)
 
 
 @given(case=cases(), seed=st.integers(0, 2**32 - 1), size=st.sampled_from([1e-290, 1e-9, 1.0, 1e9, 1e290]))

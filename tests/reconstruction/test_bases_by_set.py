@@ -1,4 +1,4 @@
-"""Tables of plans with bases by set are what the explicit matrices say, agree with one another, and lose nothing."""
+"""Answers for bases by set become those of reference bases, and counts of any size lose nothing on the way."""
 
 from dataclasses import replace
 
@@ -8,58 +8,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
-from made_releases import answers_of, any_release
-from plans_by_set import (
+from made_releases import any_release, exact_release
+from random_plans import (
     bases_by_set,
-    measured,
-    mechanism,
+    measured_of,
     plan_by_set,
     plans_by_set,
     query_rows,
     sample_workload,
-    strategy,
 )
 from residualplanner.bases import integer_basis
 from residualplanner.domain import Domain
 from residualplanner.measurement import FloatResiduals, IntegerResiduals, Measurement, NoiseRecord, measure
 from residualplanner.measurement import discrete as exact_noise
 from residualplanner.measurement.measurement import groups_of_plan
-from residualplanner.queries import Identity, Prefix
+from residualplanner.queries import Prefix
 from residualplanner.reconstruction import reconstruct, reference_answers
 from residualplanner.reconstruction.reference_answers import reference_answers as rebased
 from residualplanner.strategy import constant_strategy, varying_strategy
 from residualplanner.workload import Workload
 
 
-def exact_release(plan, data):
-    """The release of answers without noise."""
-    groups, rows = groups_of_plan(plan), [rows for rows, _ in measured(plan)]
-    values = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
-    return reconstruct(Measurement(plan, FloatResiduals(groups, values), NoiseRecord(seed=0)))
-
-
 def counts(plan, seed, most=10):
     return np.random.default_rng(seed).integers(0, most, plan.domain.sizes)
-
-
-@given(plan=plans_by_set())
-@settings(max_examples=100, deadline=None)
-def test_estimates_are_those_of_least_squares_with_all_answers(plan):
-    release = any_release(plan)
-    values = np.concatenate(list(answers_of(release).values()))
-    rows, covariance = mechanism(plan)
-    for query in plan.workload:
-        expected = dense.least_squares(rows, covariance, query_rows(plan, query)) @ values
-        np.testing.assert_allclose(release[query].estimate.ravel(), expected, rtol=1e-6, atol=1e-6)
-
-
-@given(plan=plans_by_set(), seed=st.integers(0, 99))
-@settings(max_examples=100, deadline=None)
-def test_without_noise_the_tables_are_the_data(plan, seed):
-    data = counts(plan, seed)
-    release = exact_release(plan, data)
-    for query in plan.workload:
-        np.testing.assert_allclose(release[query].estimate.ravel(), query_rows(plan, query) @ data.ravel(), atol=1e-9)
 
 
 @given(plan=plans_by_set(), seed=st.integers(0, 99))
@@ -69,29 +40,10 @@ def test_the_answers_of_the_references_are_what_these_would_have_answered(plan, 
     data = counts(plan, seed)
     found = rebased(exact_release(plan, data).measurement)
     for number, members in enumerate(plan.closure):
-        R = [strategy(plan.strategy.of_attributes[i])[0] for i in members]
+        R = [measured_of(plan.strategy.of_attributes[i])[0] for i in members]
         expected = dense.product(R) @ (dense.marginal(plan.domain.sizes, members) @ data.ravel())
         block = found.block(found.groups.group[number])[found.groups.row[number]]
         np.testing.assert_allclose(block.ravel(), expected, atol=1e-8)
-
-
-@given(plan=plans_by_set())
-@settings(max_examples=50, deadline=None)
-def test_tables_agree_where_they_overlap(plan):
-    """What follows from one table about fewer attributes is what their own table says, though there is noise."""
-    release = any_release(plan)
-    for query in plan.workload:
-        asked = dict(query) if isinstance(query, dict) else dict.fromkeys(query, Identity())
-        for name, kind in asked.items():
-            attribute = plan.domain.names.index(name)
-            matrix = kind.matrix(plan.domain.sizes[attribute])
-            total = np.linalg.lstsq(matrix.T, np.ones(matrix.shape[1]), rcond=None)[0]
-            if np.abs(total @ matrix - 1).max() > 1e-9:
-                continue  # the total does not follow from this kind
-            axis = list(sorted(asked, key=plan.domain.names.index)).index(name)
-            summed = np.tensordot(total, release[asked].estimate, axes=(0, axis))
-            others = {other: kind for other, kind in asked.items() if other != name}
-            np.testing.assert_allclose(summed, release[others].estimate, atol=1e-7)
 
 
 @given(plan=plans_by_set(), batch=st.sampled_from([1, 5, 30]))

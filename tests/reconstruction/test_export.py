@@ -191,6 +191,7 @@ def test_progress_counts_tables(tmp_path):
     assert seen[-1] == (len(RELEASE), len(RELEASE))
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_release(tmp_path):
     """The tables of the large release take 50 MB; a few at a time are held."""
     plan = select(marginals(Domain({f"a{i}": 10 for i in range(14)}), order=4), budget=zcdp(1))
@@ -257,6 +258,7 @@ for turn in range(10**6):
 """
 
 
+@pytest.mark.slow
 def test_a_killed_release_leaves_whole_folders_or_none(tmp_path):
     measure(PLAN, np.zeros((5, len(DOMAIN)), dtype=np.int64)).save(tmp_path / "measurement")
     chance = random.Random(5)

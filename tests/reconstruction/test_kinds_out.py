@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made_releases import any_release
-from mixed_bases import IDENTITY, MixedCase, mixed_cases, query_of, random_matrix, table_covariance
+from random_plans import IDENTITY, plan_of, plans, plans_by_set, random_matrix, table_covariance
 from replayed_measuring import integers_of, noise_frozen
 from residualplanner.measurement import load_measurement, measure
 from residualplanner.queries import Custom, Hierarchy, Prefix, kind_from_json
@@ -24,13 +24,12 @@ from residualplanner.reconstruction.files.file_names import parts_of_kinds
 COLUMNS = ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
 
 
-@given(case=mixed_cases(most_cells=30, most_queries=2))
-@settings(max_examples=100)
-def test_variances_covariances_and_combinations_are_those_of_eq_26(case):
-    release = any_release(case.plan)
-    for members, kinds in case.queries:
-        table = release[query_of(members, kinds)]
-        covariance = table_covariance(case, members, kinds)
+@given(plan=plans(most_cells=30, most_queries=2) | plans_by_set())
+@settings(max_examples=150)
+def test_variances_covariances_and_combinations_are_those_of_eq_26(plan):
+    release = any_release(plan)
+    for query in plan.workload:
+        table, covariance = release[query], table_covariance(plan, query)
         largest = np.abs(covariance).max()
         np.testing.assert_allclose(table.covariance(), covariance, atol=1e-9 * largest)
         np.testing.assert_allclose(table.variance.ravel(), np.diag(covariance), atol=1e-9 * largest)
@@ -45,16 +44,17 @@ def test_variances_covariances_and_combinations_are_those_of_eq_26(case):
 #: One attribute asked in five kinds, two pairs of them of one name; one asked as its values only; both sorts of basis.
 FIRST, SECOND = Custom([[1, 1, 1, 1], [1, 0, 0, 0]]), Custom([[1, 1, 1, 1], [0, 1, 0, 0]], labels=["all", "it, too"])
 GROUPS = [Hierarchy([{"x": low, "y": high}]) for low, high in (([0, 1], [2, 3]), ([0], [1, 2, 3]))]
-SEVERAL = MixedCase(
+FIRST_BASIS = random_matrix(4, 3, 1)
+SEVERAL = plan_of(
     (4, 3, 1),
-    (random_matrix(4, 3, 1), None, None),
-    tuple(
-        ((0, 1, 2)[:k], (kind, IDENTITY, IDENTITY)[:k])
+    (FIRST_BASIS, None, None),
+    [
+        {"a": kind, **dict.fromkeys("bc"[:others], IDENTITY)}
         for kind in (IDENTITY, Prefix(), FIRST, SECOND, *GROUPS)
-        for k in (1, 2, 3)
-    ),
+        for others in (0, 1, 2)
+    ],
 )
-RELEASE = any_release(SEVERAL.plan)
+RELEASE = any_release(SEVERAL)
 
 
 def read(path):
@@ -100,8 +100,8 @@ def test_the_index_says_which_kinds_a_file_answers(saved):
 
 def test_the_manifest_says_what_was_asked_and_measured(saved):
     manifest = json.loads((saved / "manifest.json").read_text())
-    assert tuple(map(kind_from_json, manifest["plan"]["kinds"])) == SEVERAL.plan.workload.kinds
-    pcost = max(sum(int(x) ** 2 for x in column) for column in SEVERAL.matrices[0].T)
+    assert tuple(map(kind_from_json, manifest["plan"]["kinds"])) == SEVERAL.workload.kinds
+    pcost = max(sum(int(x) ** 2 for x in column) for column in FIRST_BASIS.T)
     assert manifest["plan"]["bases"] == {
         "a": {"family": "given", "answers": 3, "pcost": str(pcost)},
         "b": {"family": "subtraction", "answers": 2, "pcost": "2/3"},
@@ -118,11 +118,11 @@ def test_names_that_look_like_kinds_do_not_collide_with_them(names):
     assert len(set(parts)) == len(names) * len(kinds)
 
 
-@given(case=mixed_cases(most_queries=2), seed=st.integers(0, 99))
+@given(plan=plans(most_queries=2), seed=st.integers(0, 99))
 @settings(max_examples=40)
-def test_a_loaded_measurement_is_the_one_that_was_saved(case, seed):
-    codes = np.random.default_rng(seed).integers(0, case.sizes, (20, len(case.sizes)))
-    saved = measure(case.plan, codes)
+def test_a_loaded_measurement_is_the_one_that_was_saved(plan, seed):
+    codes = np.random.default_rng(seed).integers(0, plan.domain.sizes, (20, len(plan.domain)))
+    saved = measure(plan, codes)
     with TemporaryDirectory() as folder:
         saved.save(Path(folder) / "file")
         loaded = load_measurement(Path(folder) / "file")
@@ -130,17 +130,17 @@ def test_a_loaded_measurement_is_the_one_that_was_saved(case, seed):
     before, after = integers_of(saved), integers_of(loaded)
     assert before.keys() == after.keys()
     assert all((before[members] == after[members]).all() for members in before)
-    for query in case.plan.workload:
+    for query in plan.workload:
         assert (reconstruct(loaded)[query].estimate == reconstruct(saved)[query].estimate).all()
 
 
 def test_wide_integers_with_any_basis_are_saved_and_reconstructed(tmp_path, monkeypatch):
     """Counts so large that 64 bits do not hold their products: stored, loaded and divided without loss."""
     sizes, most = (4, 3), 2**40
-    case = MixedCase(sizes, (random_matrix(4, 3, 1, most=2**30), None), (((0, 1), (Prefix(), IDENTITY)),))
+    plan = plan_of(sizes, (random_matrix(4, 3, 1, most=2**30), None), [{"a": Prefix(), "b": IDENTITY}])
     table = np.random.default_rng(1).integers(0, most, sizes)
     noise_frozen(monkeypatch)
-    saved = measure(case.plan, {("a", "b"): table})
+    saved = measure(plan, {("a", "b"): table})
     saved.save(tmp_path / "file")
     loaded = load_measurement(tmp_path / "file")
     assert loaded.residuals.wide

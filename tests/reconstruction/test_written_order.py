@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 import dense
 from made_releases import any_release
-from mixed_bases import MixedCase, mixed_cases, query_of
-from plans_by_set import plan_by_set, sample_workload
+from random_plans import as_mapping, plan_by_hand, plan_by_set, plans, sample_workload
 from residualplanner import Identity, load_tables, measure, reconstruct
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError
@@ -59,40 +58,35 @@ def require_transposed(release, query, order):
     assert release.plan.expected_max_abs_error(turned.query) == release.plan.expected_max_abs_error(whole.query)
 
 
-@given(case=mixed_cases(), data=st.data())
+@given(plan=plans(), data=st.data())
 @settings(max_examples=100)
-def test_a_table_asked_in_another_order_is_transposed_and_nothing_else(case, data):
-    release = any_release(case.plan)
-    members, kinds = data.draw(st.sampled_from(case.queries))
-    require_transposed(release, query_of(members, kinds), data.draw(st.permutations(range(len(members)))))
+def test_a_table_asked_in_another_order_is_transposed_and_nothing_else(plan, data):
+    query = as_mapping(data.draw(st.sampled_from(list(plan.workload))))
+    require_transposed(any_release(plan), query, data.draw(st.permutations(range(len(query)))))
 
 
 def test_bases_by_set_make_no_difference():
     release = any_release(plan_by_set(sample_workload()))
-    for query in release:
-        asked = query if isinstance(query, dict) else dict.fromkeys(query, Identity())
-        for order in itertools.permutations(range(len(asked))):
-            require_transposed(release, asked, order)
+    for query in map(as_mapping, release):
+        for order in itertools.permutations(range(len(query))):
+            require_transposed(release, query, order)
 
 
-@given(case=mixed_cases(), data=st.data(), chunk=st.sampled_from([1, 20, 2**18]))
+@given(given=plans(), data=st.data(), chunk=st.sampled_from([1, 20, 2**18]))
 @settings(max_examples=60)
-def test_a_workload_gives_back_every_query_as_it_was_written(case, data, chunk):
-    orders = [data.draw(st.permutations(range(len(members)))) for members, _ in case.queries]
-    written = [
-        ([members[i] for i in order], [kinds[i] for i in order])
-        for (members, kinds), order in zip(case.queries, orders, strict=True)
-    ]
-    plan = MixedCase(case.sizes, case.matrices, tuple(written), case.seed).plan
-    assert plan.noise_variances.tobytes() == case.plan.noise_variances.tobytes()
-    usual, release = any_release(case.plan), any_release(plan)
+def test_a_workload_gives_back_every_query_as_it_was_written(given, data, chunk):
+    queries = list(map(as_mapping, given.workload))
+    queries += data.draw(st.lists(st.sampled_from(queries), max_size=2))
+    written = [rearranged(query, data.draw(st.permutations(range(len(query))))) for query in queries]
+    plan = plan_by_hand(Workload(given.domain, written), given.strategy, given.noise_variances)
+    usual, release = any_release(given), any_release(plan)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(release_module, "_CHUNK_CELLS", chunk)
         tables, batches = list(release.tables()), list(release.batches())
     expected = {}
-    for members, kinds in written:
-        asked = frozenset(zip(members, kinds, strict=True))
-        expected[asked] = max(tuple(members), expected.get(asked, ()))
+    for query in written:
+        asked = frozenset((plan.domain.names.index(name), kind) for name, kind in query.items())
+        expected[asked] = max(tuple(map(plan.domain.names.index, query)), expected.get(asked, ()))
     names = plan.errors()["query"].tolist()
     words = plan.errors()["kinds"].tolist()
     for number, (query, there, table) in enumerate(zip(release, usual, tables, strict=True)):
@@ -157,7 +151,7 @@ def test_files_have_the_written_order_and_are_found_in_every_order(release, tmp_
     tables = load_tables(tmp_path / "out")
     assert [list(query) for query in tables] == [list(query) for query in release]
     for query in release:
-        asked = query if isinstance(query, dict) else dict.fromkeys(query, Identity())
+        asked = as_mapping(query)
         for order in itertools.permutations(range(len(asked))):
             other = rearranged(asked, order)
             assert other in tables

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from plans_by_set import plan_by_set
+from random_plans import plan_by_set
 from residualplanner.cli.app import app
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError

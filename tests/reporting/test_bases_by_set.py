@@ -7,7 +7,7 @@ import pytest
 
 from html_pages import read_page
 from made_releases import any_release
-from plans_by_set import plan_by_set, sample_workload
+from random_plans import plan_by_set, sample_workload
 from residualplanner import Identity, Range
 from residualplanner.cli.messages.summary import bases_text
 from residualplanner.reconstruction import load_tables

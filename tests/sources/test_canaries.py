@@ -2,7 +2,6 @@
 
 import io
 import logging
-import types
 
 import dask
 import dask.dataframe as dd
@@ -14,11 +13,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from leaks import DIGITS, LEAKS, TEXT, leaks_of_error
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources import open_source
 
-TEXT, NUMBER = "canary-4f1c", 918273645
+NUMBER = int(f"{DIGITS}645")
 DOMAIN = Domain({"name": ["x", TEXT + "-valid"], "code": 3, "amount": Bins([0, 10])})
 GROUPS = [np.array([[0, 1]]), np.empty((1, 0), dtype=int)]
 VALID = {"name": ["x", TEXT + "-valid", "x"], "code": [0, 1, 2], "amount": [1.0, 2.0, 3.0]}
@@ -138,57 +138,11 @@ BROKEN_FILES = {
 }
 
 
-def reachable(root):
-    """Everything an error reporter could print: values, attributes, items, closures, suspended generators."""
-    seen, waiting = {}, [root]
-    while waiting:
-        found = waiting.pop()
-        if id(found) in seen or isinstance(found, type | types.ModuleType | Domain):
-            continue
-        seen[id(found)] = found
-        yield found
-        if isinstance(found, dict):
-            waiting += [*found.keys(), *found.values()]
-        elif isinstance(found, list | tuple | set | frozenset):
-            waiting += found
-        elif isinstance(found, types.FunctionType):
-            waiting += [cell.cell_contents for cell in found.__closure__ or ()]
-        elif isinstance(found, types.MethodType):
-            waiting.append(found.__self__)
-        elif isinstance(found, types.GeneratorType) and found.gi_frame is not None:
-            waiting.append(dict(found.gi_frame.f_locals))
-        elif isinstance(found, BaseException):
-            waiting += [found.args, found.__cause__, found.__context__, getattr(found, "__notes__", None)]
-        if hasattr(found, "__dict__"):
-            waiting.append(vars(found))
-
-
-def holds_data(root, data):
-    for found in reachable(root):
-        if found is data or isinstance(found, pd.DataFrame | pl.DataFrame | pl.LazyFrame | pa.Table | pa.RecordBatch):
-            return True
-        if TEXT in (text := repr(found)) or str(NUMBER) in text:
-            return True
-    return False
-
-
 def assert_silent(action, data, capfd, caplog, recwarn):
     caplog.set_level(logging.DEBUG)
     with pytest.raises(DataError) as caught:
         action(data)
-    error = caught.value
-    assert TEXT not in str(error)
-    assert str(NUMBER) not in str(error)
-    assert error.__cause__ is None
-    assert error.__context__ is None
-    assert not holds_data(error, data)
-    frames, traceback = [], error.__traceback__
-    while traceback is not None:
-        if "residualplanner" in traceback.tb_frame.f_globals["__name__"]:
-            frames.append(traceback.tb_frame)
-        traceback = traceback.tb_next
-    assert frames
-    assert not any(holds_data(dict(frame.f_locals), data) for frame in frames)
+    assert leaks_of_error(caught.value, data) == []
     printed = capfd.readouterr()
     assert (printed.out, printed.err, caplog.text, list(recwarn)) == ("", "", "", [])
 
@@ -244,23 +198,7 @@ def test_records_that_are_dropped_or_recoded_leave_no_word(unknown, capfd, caplo
     assert (printed.out, printed.err, caplog.text, list(recwarn)) == ("", "", "", [])
 
 
-def leak_by_message(data):
-    raise DataError(f"what is {data['name'][1]}?")
-
-
-def leak_by_context(data):
-    try:
-        int(data["name"][1])
-    except ValueError:
-        raise DataError("a fixed text")  # noqa: B904 - the leak is the point
-
-
-def leak_by_local(data):
-    kept = [lambda: data]
-    raise DataError("a fixed text", column=str(len(kept)))
-
-
-@pytest.mark.parametrize("leak", [leak_by_message, leak_by_context, leak_by_local])
+@pytest.mark.parametrize("leak", LEAKS)
 def test_the_checks_above_see_a_leak(leak, capfd, caplog, recwarn, monkeypatch):
     monkeypatch.setitem(leak.__globals__, "__name__", "residualplanner.planted")
     with pytest.raises(AssertionError):

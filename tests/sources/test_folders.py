@@ -197,6 +197,7 @@ print(open_source(sys.argv[1], Domain({"a": 256, "k": 8})).count([np.array([[0, 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak of memory is read from /proc")
 def test_memory_does_not_grow_with_the_number_of_records(tmp_path):
     numbers = np.random.default_rng(0).integers(0, 256, 2 * 10**6)

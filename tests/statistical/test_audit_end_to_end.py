@@ -121,7 +121,7 @@ def test_noise_that_is_a_fifth_too_low_is_found(monkeypatch):
     assert found.contradicts(1.0)
 
 
-def test_the_best_adversary_achieves_the_claim_where_whole_number_bases_are_measured():
+def test_the_best_adversary_achieves_the_claim_where_integer_bases_are_measured():
     """Prefix sums of age, alone and by sex: the record is one whose cell is the worst for the plan's basis."""
     asked = Workload(DOMAIN, [{"age": Prefix()}, {"sex": Identity(), "age": Prefix()}])
     plan = select(asked, budget=zcdp("0.5"))

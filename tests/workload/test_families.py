@@ -163,5 +163,5 @@ def test_families_too_large_to_plan_for_are_refused_before_they_are_made(asked):
         marginals(domain, **asked)
 
 
-def test_numpy_integers_are_whole_numbers():
+def test_numpy_integers_are_integers():
     assert len(marginals(domain_of([2, 3, 4]), order=np.int64(2))) == 3

@@ -64,7 +64,7 @@ def test_numpys_error_settings_change_nothing():
     assert digest(values) == GOLDEN["a thousandth"]
 
 
-def test_results_are_ordinary_arrays_of_whole_numbers():
+def test_results_are_ordinary_arrays_of_integers():
     for array in discrete_gaussian([Fraction(3), Fraction(10**20)], [5, 6]):
         assert array.dtype == np.int64
         assert array.flags.writeable

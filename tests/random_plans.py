@@ -1,0 +1,312 @@
+"""Random small plans with bases of every sort, made without a search, and what they measure by explicit matrices.
+
+A plan's attributes have a basis each, or different bases in different sets; the functions take either.  Where a basis
+is described by a matrix of integers, None stands for the subtraction basis.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import dense
+from dense import Matrix, Members
+from kinds import kinds_of
+from residualplanner.bases import Basis, integer_basis, subtraction_basis
+from residualplanner.domain import Domain
+from residualplanner.losses import DescribedLoss
+from residualplanner.optimize.bases.attribute_grams import attribute_grams
+from residualplanner.plan import Plan
+from residualplanner.privacy import Neighbors, pcost
+from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Prefix, Range
+from residualplanner.queries.kind import Centered, bordered
+from residualplanner.strategy import Strategy, constant_strategy, cost_upper_bound, varying_strategy
+from residualplanner.workload import Workload
+from strategies import NAMES, noise_of, sizes
+
+MaybeMatrix = NDArray[np.int64] | None
+FAMILY = "optimal_by_set"
+IDENTITY = Identity()
+#: The condition number, by rows of length 1, up to which random integers are taken.
+CONDITION = 30
+
+
+# What is measured and answered.
+
+
+def as_mapping(query: object) -> dict[str, Kind]:
+    """A query as a workload iterates it, as a mapping from names to kinds."""
+    return dict(query) if isinstance(query, dict) else dict.fromkeys(query, IDENTITY)
+
+
+def parts_of(workload: Workload) -> Iterator[dict[str, Kind]]:
+    """All queries of a workload, and all that follow from them with the same kinds on fewer attributes."""
+    for query in map(as_mapping, workload):
+        for part in dense.subsets(range(len(query))):
+            yield {name: query[name] for number, name in enumerate(query) if number in part}
+
+
+def query_rows(plan: Plan | Workload, query: object) -> Matrix:
+    """The rows of a query over the whole domain."""
+    shape, names = plan.domain.sizes, plan.domain.names
+    kinds = {names.index(name): kind for name, kind in as_mapping(query).items()}
+    return dense.generalized_marginal(shape, {i: kind.matrix(shape[i]) for i, kind in kinds.items()})
+
+
+def measured_of(basis: Basis) -> dense.Measured:
+    """What is measured of an attribute, S of eq. (24), and the covariance of its answers."""
+    return dense.by_subtraction(basis.size) if basis.matrix is None else dense.by_integers(basis.matrix)
+
+
+def base_mechanism(plan: Plan, members: Members) -> tuple[Matrix, Matrix]:
+    """The rows that are measured for a set, over the whole domain, and the covariance of its noise at unit variance."""
+    bases = [
+        plan.strategy.basis(members, i) if i in members else subtraction_basis(size)
+        for i, size in enumerate(plan.domain.sizes)
+    ]
+    return dense.base_mechanism(list(map(measured_of, bases)), members)
+
+
+def base_mechanisms(plan: Plan) -> list[tuple[Matrix, Matrix]]:
+    """The same of every set of the closure, with the covariance of its noise."""
+    parts = ((*base_mechanism(plan, members), variance) for members, variance in noise_of(plan).items())
+    return [(rows, variance * covariance) for rows, covariance, variance in parts]
+
+
+def mechanism(plan: Plan) -> tuple[Matrix, Matrix]:
+    """All rows stacked, and the covariance of all answers."""
+    return dense.stacked(base_mechanisms(plan))
+
+
+def table_covariance(plan: Plan, query: object) -> Matrix:
+    """The covariance of the least squares table of a query from all answers."""
+    return dense.least_squares_covariance(*mechanism(plan), query_rows(plan, query))
+
+
+# Plans.
+
+
+def plan_by_hand(workload: Workload, strategy: Strategy, noise_variances: NDArray[np.float64], **told: Any) -> Plan:
+    """A plan that nobody searched for, of any cost unless it is told a budget."""
+    about = {"budget": pcost("1e300"), "loss": DescribedLoss("by hand")}
+    about |= {"loss_value": 0.0, "gap": math.inf, "status": "by hand"}
+    return Plan(workload=workload, noise_variances=noise_variances, strategy=strategy, **{**about, **told})
+
+
+def basis_of(size: int, matrix: MaybeMatrix) -> Basis:
+    return subtraction_basis(size) if matrix is None else integer_basis(matrix, "given")
+
+
+def plan_of(
+    shape: Sequence[int],
+    matrices: Sequence[MaybeMatrix],
+    queries: Sequence[Mapping[str, Kind]],
+    seed: int = 0,
+    **told: Any,
+) -> Plan:
+    """A plan whose attributes a, b, c, .. have given bases, with any noise."""
+    workload = Workload(Domain(dict(zip(NAMES, shape, strict=False))), queries)
+    strategy = constant_strategy(workload.closure, list(map(basis_of, shape, matrices)))
+    noise = np.random.default_rng(seed).lognormal(sigma=0.7, size=len(workload.closure))
+    return plan_by_hand(workload, strategy, noise, **told)
+
+
+def random_matrix(size: int, rows: int, seed: int, *, most: int = 9, is_basis: bool = True) -> NDArray[np.int64]:
+    """Integers whose rows, with a row of ones where they are a basis, are far from dependent."""
+    chance, ones = np.random.default_rng(seed), np.ones((1 if is_basis else 0, size))
+    while True:
+        B = chance.integers(-most, most, (rows, size), endpoint=True)
+        if np.linalg.cond(np.vstack([ones, B / max(1, np.abs(B).max())])) < 100:
+            return B
+
+
+def random_kind(
+    size: int, matrix: MaybeMatrix, seed: int, kind: Callable[[NDArray[np.float64]], Kind] = Custom
+) -> Kind:
+    """A kind whose rows are combinations of what is measured and the total, two of them these themselves."""
+    chance = np.random.default_rng(seed)
+    T = np.vstack([np.ones(size), dense.subtraction(size) if matrix is None else matrix])
+    rows = np.vstack([T[:2], chance.integers(-3, 4, (chance.integers(0, 2 * size), len(T))) @ T])
+    return kind(rows[np.abs(rows).max(axis=1) > 0])
+
+
+@dataclass(frozen=True)
+class MatrixKind:
+    """A kind that is not of the package, written as its basic matrix, everything computed from it by definition."""
+
+    entries: tuple[tuple[float, ...], ...]
+    name: str = "matrix"
+
+    @property
+    def W(self):
+        return np.array(self.entries)
+
+    def require_fit(self, attribute):
+        assert attribute.size == self.W.shape[1]
+
+    def rows(self, size):
+        return len(self.entries)
+
+    def matrix(self, size):
+        return self.W
+
+    def gram(self, size):
+        return self.W.T @ self.W
+
+    def weighted_gram(self, weights, size):
+        return self.W.T @ np.diag(weights) @ self.W
+
+    def augmented_gram(self, size, weights=None):
+        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
+
+    def centered(self, size):
+        return Centered(self, np.zeros(1))
+
+    def equal_columns(self, size):
+        _, first, number = np.unique(self.W, axis=1, return_index=True, return_inverse=True)
+        return first[number.ravel()]
+
+    def apply(self, array, axis):
+        return np.moveaxis(np.tensordot(self.W, array, axes=(1, axis)), 0, axis)
+
+    def row_forms(self, form):
+        return np.diag(self.W @ form @ self.W.T).copy()
+
+    def labels(self, attribute):
+        return tuple(range(len(self.entries)))
+
+
+def kind_of(matrix) -> MatrixKind:
+    return MatrixKind(tuple(map(tuple, np.array(matrix, dtype=float).tolist())))
+
+
+@st.composite
+def plans(
+    draw: st.DrawFn,
+    *,
+    most_cells: int = 64,
+    smallest: int = 1,
+    most_queries: int = 4,
+    kind: Callable[[NDArray[np.float64]], Kind] = Custom,
+) -> Plan:
+    """Random bases, some with fewer than n-1 answers, some equal; random queries in kinds that they span."""
+    shape = draw(sizes(most_cells=most_cells, smallest=smallest))
+    seeds = st.integers(0, 50)
+    matrices: list[MaybeMatrix] = []
+    for n in shape:
+        rows = draw(st.none() | st.just(n - 1) | st.integers(1, n - 1)) if n > 1 else None
+        matrices.append(None if rows is None else random_matrix(n, rows, draw(seeds)))
+    queries = []
+    for _ in range(draw(st.integers(1, most_queries))):
+        members = sorted(draw(st.sets(st.integers(0, len(shape) - 1))))
+        queries.append({NAMES[i]: draw(spanned_kinds(basis_of(shape[i], matrices[i]), kind)) for i in members})
+    return plan_of(shape, matrices, queries, draw(seeds))
+
+
+@st.composite
+def spanned_kinds(draw: st.DrawFn, basis: Basis, kind: Callable[[NDArray[np.float64]], Kind] = Custom) -> Kind:
+    """A kind that follows from a basis: by name, or random combinations of its answers."""
+    other = random_kind(basis.size, basis.matrix, draw(st.integers(0, 50)), kind)
+    is_full = basis.answers == basis.size - 1
+    return draw(st.sampled_from([other, IDENTITY, Prefix(), Range()] if is_full else [other]))
+
+
+def sample_workload() -> Workload:
+    """Three attributes of several values, queried in five kinds, and one of a single value.
+
+    Of ``a`` there are values and intervals, of ``b`` only groups of values, so that its bases have two answers for four
+    values, of ``c`` only values, so that it has the subtraction basis.
+    """
+    domain = Domain({"a": 4, "b": ["n", "e", "s", "w"], "c": 3, "one": 1})
+    groups = Hierarchy([{"cold": ["n"], "warm": ["s"], "mild": ["e", "w"]}], leaves=False)
+    queries = [
+        {"a": Prefix()},
+        {"a": Identity(), "b": groups},
+        {"a": Range(), "c": Identity(), "one": Identity()},
+        {"a": Identity(), "b": Custom([[1, 1, 1, 1], [2, 0, 1, 0]]), "c": Identity()},
+    ]
+    return Workload(domain, queries, weights=[2, 1, 1, 3])
+
+
+def plan_by_set(workload: Workload, seed: int = 0, *, most: int = 3) -> Plan:
+    """A plan with random bases, noise and messages; every set costs about 1.
+
+    Args:
+        workload: attributes queried for single values only have the subtraction basis.
+        seed: of everything random.
+        most: how many bases an attribute has at most; which of them a set has is random.
+    """
+    rng = np.random.default_rng(seed)
+    by_set = bases_by_set(workload, rng, most=most)
+    costs = [
+        math.prod(float(by_set.bases[code].pcost) for code in row)
+        for codes in by_set.numbers()
+        for row in codes.tolist()
+    ]
+    noise = np.array(costs) * rng.lognormal(sigma=0.5, size=len(costs))
+    return plan_by_hand(workload, by_set, noise, budget=pcost(math.ceil(cost_upper_bound(by_set, noise, Neighbors()))))
+
+
+def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3) -> Strategy:
+    """Random bases for the attributes of every set of the workload's closure, and random messages."""
+    forms, bases, numbers = attribute_grams(workload), [], {}
+    for attribute, size in enumerate(workload.domain.sizes):
+        if attribute in forms:
+            has_all = rng.random() < 0.5  # else equal values are measured together
+            group = np.arange(size) if has_all or len(forms[attribute].width) == 1 else forms[attribute].group
+            mine = [random_basis(rng, group) for _ in range(rng.integers(1, most, endpoint=True))]
+        else:
+            mine = [subtraction_basis(size)]
+        numbers[attribute] = len(bases) + np.arange(len(mine))
+        bases += mine
+    closure = workload.closure
+    factors = [attribute for members in closure for attribute in members]
+    of_factor = np.array([rng.choice(numbers[attribute]) for attribute in factors], dtype=np.int64)
+    orders = [len(members) for members in closure for _ in members]
+    with_messages = [code for code, order in zip(of_factor.tolist(), orders, strict=True) if order > 1]
+    count = sum(bases[code].size for code in with_messages if bases[code].matrix is not None)
+    return varying_strategy(closure, workload.domain.sizes, bases, of_factor, rng.normal(scale=0.2, size=count))
+
+
+def random_basis(rng: np.random.Generator, group: NDArray[np.int64]) -> Basis:
+    """Integers, equal for values of one group, and one answer less than there are groups."""
+    groups = int(group.max()) + 1
+    while True:
+        matrix = rng.integers(-4, 5, (groups - 1, groups))
+        lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+        if (
+            lengths.all()
+            and np.linalg.cond(np.vstack([np.ones(groups) / math.sqrt(groups), matrix / lengths])) < CONDITION
+        ):
+            return integer_basis(matrix[:, group], FAMILY)
+
+
+def tells_more_than_total(rows: Matrix) -> bool:
+    return rows.shape[1] == 1 or bool((np.ptp(rows, axis=1) > 0.01).any())
+
+
+@st.composite
+def workloads_in_kinds(draw: st.DrawFn, *, most_cells: int = 36, most: int = 3, most_queries: int = 4) -> Workload:
+    """Queries in any kinds over a small domain, with weights."""
+    shape: list[int] = []
+    for _ in range(draw(st.integers(1, most))):
+        room = most_cells // math.prod(shape)
+        shape.append(draw(st.integers(1, min(4, room))))
+    queries = []
+    for _ in range(draw(st.integers(1, most_queries))):
+        members = sorted(draw(st.sets(st.integers(0, len(shape) - 1))))
+        kinds = {i: draw(kinds_of(shape[i]).filter(lambda found: tells_more_than_total(found[1]))) for i in members}
+        queries.append({NAMES[i]: kind for i, (kind, _) in kinds.items()})
+    weights = draw(st.lists(st.floats(0.1, 10), min_size=len(queries), max_size=len(queries)))
+    return Workload(Domain(dict(zip(NAMES, shape, strict=False))), queries, weights=weights)
+
+
+@st.composite
+def plans_by_set(draw: st.DrawFn, *, most_cells: int = 36, most_bases: int = 3) -> Plan:
+    """Random plans with bases by set."""
+    workload = draw(workloads_in_kinds(most_cells=most_cells))
+    return plan_by_set(workload, draw(st.integers(0, 10**6)), most=most_bases)
