@@ -5,7 +5,7 @@ Reads: a measurement.  Gives: residual answers that tables are rebuilt from as f
 The basis R of an attribute in the set of it alone is its *reference*.  What the reference bases would ask of a set's
 table is a linear function of the set's own answers and of what they would ask of its subsets, for all bases of an
 attribute answer the same queries.
-Source: spec eq. (38).
+Source: spec eqs. (38) and (43).
 """
 
 import math

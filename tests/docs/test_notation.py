@@ -1,0 +1,102 @@
+"""The page of notation is true: every word once, every statement of the paper and equation, and functions that exist."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+MATHEMATICS = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
+
+#: What the paper numbers, read off it.
+STATEMENTS = [
+    *(f"Definition {number}" for number in range(1, 6)),
+    *(f"Theorem {number}" for number in ("4.1", "4.2", "4.3", "4.4", "4.5", "5.1", "7.1", "7.2", "B.1")),
+    *(f"Lemma {number}" for number in range(1, 8)),
+    *(f"Algorithm {number}" for number in range(1, 7)),
+    *(f"Example {number}" for number in range(1, 4)),
+    *(f"Remark {number}" for number in range(1, 3)),
+    *(f"Equation ({number})" for number in range(1, 4)),
+    "Equations (4) to (7)",
+    *(f"Equation ({number})" for number in range(8, 10)),
+    "Equations (10) to (13)",
+]
+FUNCTION = re.compile(r"`(residualplanner/[\w/]+\.py):([\w.]+)`")
+CITATION = re.compile(r"\((\d+)\)(?:\s+to\s+\((\d+)\))?")
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the tables under a heading, without the tables' own heads."""
+    (part,) = re.findall(rf"^## {heading}$(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
+    lines = re.findall(r"^\|(.*)\|$", part, flags=re.MULTILINE)
+    cells = [[cell.strip() for cell in line.split("|")] for line in lines]
+    rules = [number for number, line in enumerate(lines) if set(line) <= set("-:|")]
+    return [row for number, row in enumerate(cells) if number not in rules and number + 1 not in rules]
+
+
+@cache
+def module(path: str) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+def definitions(path: str, name: str) -> list[ast.AST]:
+    """The module and the class, function or method of that dotted name in it; fails where there is none."""
+    found: list[ast.AST] = [module(path)]
+    for part in name.split("."):
+        members = [node for node in found[-1].body if getattr(node, "name", None) == part]
+        assert members, f"{path} has no {name}"
+        found.append(members[-1])
+    return found
+
+
+@cache
+def identifiers() -> frozenset[str]:
+    """Every name and every string of one word in the package."""
+    found = set()
+    for path in (ROOT / "residualplanner").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            found |= {getattr(node, field, None) for field in ("name", "id", "attr", "arg")}
+            found.add(node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None)
+    return frozenset(found - {None})
+
+
+def test_the_statements_of_the_paper_are_all_there_in_order():
+    assert [row[0] for row in rows("The paper, statement by statement")] == STATEMENTS
+
+
+def test_the_equations_of_the_mathematics_are_all_there_in_order():
+    numbers = sorted(map(int, re.findall(r"\\tag\{(\d+)\}", MATHEMATICS)))
+    cells = [row[0] for row in rows("The mathematics, equation by equation")]
+    assert cells == [f"[({number})](mathematics.md#equation-{number})" for number in numbers]
+
+
+@pytest.mark.parametrize("heading", ["The paper, statement by statement", "The mathematics, equation by equation"])
+def test_a_row_names_functions_that_exist_or_says_why_there_is_none(heading):
+    for row in rows(heading):
+        named = FUNCTION.findall(row[-1])
+        assert named or re.match(r"none( as such)?: \w", row[-1]), row
+        assert row[-1].count(".py") == len(named), row
+        for path, name in named:
+            assert definitions(path, name)
+
+
+def test_a_function_named_for_an_equation_cites_it():
+    for number, _, place in rows("The mathematics, equation by equation"):
+        equation = int(re.findall(r"\d+", number)[0])
+        for path, name in FUNCTION.findall(place) if not place.startswith("none") else []:
+            text = " ".join(ast.get_docstring(node) or "" for node in definitions(path, name))
+            cited = CITATION.findall(" ".join(re.findall(r"eqs?\.[^;:]*", text)))
+            assert any(int(first) <= equation <= int(last or first) for first, last in cited), (number, path, name)
+
+
+def test_the_glossary_defines_every_word_once():
+    words = [word for row in rows("Glossary") for word in row[0].split(", ")]
+    assert sorted(words) == sorted(set(words))
+
+
+def test_the_names_of_the_glossary_are_those_of_the_code():
+    named = {name for row in rows("Glossary") for name in re.findall(r"`(\w+)`", row[2])}
+    assert named - identifiers() == set()
