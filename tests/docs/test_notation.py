@@ -1,4 +1,4 @@
-"""The page of notation is true: every word once, every statement of the paper and equation, and functions that exist."""
+"""The page of notation is true: words and statements once each, all equations, and functions that exist."""
 
 import ast
 import re
