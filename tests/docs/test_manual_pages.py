@@ -116,7 +116,7 @@ def test_the_manual_states_the_present_formats_of_files():
     pages = [MANUAL / "files.md", *(MANUAL / "changes").glob("*.md")]
     text = " ".join(" ".join(page.read_text(encoding="utf-8").split()) for page in pages)
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "residualplanner").rglob("*.py"))
-    present = set(re.findall(r"^FORMAT(?:, FORMAT)?_VERSION = (?:\S+, )?(\d+)$", code, flags=re.MULTILINE))
+    present = set(re.findall(r"^(?:\w+, )*FORMAT_VERSION(?:, \w+)* = (?:\"\S+\", )*(\d+)", code, flags=re.MULTILINE))
     assert set(re.findall(r"\bformats? (?:version )?(\d+)(?![.\d])", text)) == present != set()
 
 
