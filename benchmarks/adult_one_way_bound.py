@@ -15,7 +15,7 @@ mean, so
 
 for the traces are squared Frobenius norms of V^1/2 (K^+)^1/2 and K^1/2 L^1/2, whose product is at least the nuclear
 norm of the product V^1/2 L^1/2 (each w is in the range of K, or has no unbiased estimate).  So every choice of weights
-proves a bound, whoever found them and however far they are from the best.  They are read from a file, are scaled to sum
+proves a bound, however it was found and however far it is from the best.  They are read from a file, are scaled to sum
 1, and two eigenvalue problems do the rest.
 
 In coordinates: a query w of one attribute i sees of cell x no more than a_x = (1, Z_1' e_x1, .., Z_d' e_xd), where the
@@ -55,7 +55,7 @@ from benchmarks.published_general import NUMERICAL, PREFIX_MAX
 Matrix = NDArray[np.float64]
 
 DATA = Path(__file__).parent / "data" / "adult_one_way_dual.csv"
-#: What the bound is to be at least, how far the plan may be above the family's, and the share of the paper's figure.
+#: What the bound must be at least, how far the plan may be above the family's, and the fraction of the paper's figure.
 AT_LEAST, ABOVE, SHARE = 25.765, 1.0002, 0.8
 #: When the search for the family's weights stops, relative, and after how many rounds.
 GAP, ROUNDS = 2e-5, 400
@@ -175,7 +175,7 @@ def zero_sum(n: int) -> Matrix:
     return reflected[:, 1:]
 
 
-def asked(size: int, *, prefix: bool) -> Matrix:
+def basic_matrix(size: int, *, prefix: bool) -> Matrix:
     """The queries of one attribute: prefix sums or single values."""
     return np.tril(np.ones((size, size))) if prefix else np.eye(size)
 
@@ -192,7 +192,7 @@ def saved_weights() -> list[Weights]:
         prefix = number < NUMERICAL["Adult"]
         # One line stands for all single values.
         lines = np.broadcast_to(np.array(found[size, prefix]), (size, 4)).T
-        weights.append(Weights(asked(size, prefix=prefix), lines[0], float(lines[1, 0]), lines[2], lines[3]))
+        weights.append(Weights(basic_matrix(size, prefix=prefix), lines[0], float(lines[1, 0]), lines[2], lines[3]))
     return weights
 
 

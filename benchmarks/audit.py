@@ -5,7 +5,7 @@
 Unlike in the tests, the random bytes are the operating system's.  Adversaries are compared with continuous noise of the
 same cost, mu = sqrt(2 rho) and its exact epsilon.  That is a comparison for research: for its discrete noise the
 library claims no more than zCDP, whose epsilon is larger.  Exits with 1 if an adversary achieves more than that, or
-less than so many runs let expect, by five standard errors, or if an interval covers less often than it says; that is
+less than so many runs can show, by five standard errors, or if the coverage of an interval is below its level; that is
 summed exactly, as by `benchmarks.coverage`, and not simulated.  A right library fails so once in 100,000 times.  The
 last part only warns, since on a shared machine time depends on others.
 """
@@ -177,7 +177,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="The privacy audit at the size that is run before a release.")
     parser.add_argument("--runs", type=int, default=10**7, help="of the base mechanisms, on each side")
     parser.add_argument("--end-to-end", type=int, default=10**5, help="of measure and reconstruct, on each side")
-    parser.add_argument("--draws", type=int, default=20_000, help="single draws whose time is taken")
+    parser.add_argument("--draws", type=int, default=20_000, help="single draws that are timed")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     arguments = parser.parse_args()

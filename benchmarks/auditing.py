@@ -1,11 +1,11 @@
 """A privacy audit: many runs of the real mechanism on two neighboring tables, and an adversary who tells them apart.
 
-The adversary knows the plan, both tables and the method, sees one result, and guesses which table it came from.  What
-it achieves bounds the privacy loss from below.  Two figures come of it:
+The adversary knows the plan, both tables and the method, sees one result, and guesses which table it came from.  Its
+success bounds the privacy loss from below.  Two figures follow:
 
-- mu: how far apart its scores lie, in standard deviations.  For the best adversary and continuous Gaussian noise that
-  is sqrt(2 rho); for the discrete noise of the plans that are audited it differs from that by less than can be
-  measured.  It is what is compared with, not a claim of the library, which for discrete noise claims zCDP alone.
+- mu: the distance between its mean scores, in standard deviations.  For the best adversary and continuous Gaussian
+  noise that is sqrt(2 rho); for the discrete noise of the plans that are audited it differs from that by less than can
+  be measured.  It is an estimate, not a claim of the library, which for discrete noise claims zCDP alone.
 - epsilon at a delta of 0.01, with no assumption about the mechanism: Clopper and Pearson's exact bounds on the rates of
   right and wrong guesses hold with probability 1 - 1e-6, so a bound above the claim disproves the claim.
 
@@ -299,18 +299,18 @@ def plan_by_set() -> Plan:
     A record of the second values costs most, and by (41) with these messages that is all it can cost: 9 times the
     noise's precision.  Without messages it would be 11.
     """
-    asked = Workload(Domain({"a": 2, "b": 2}), [{"a": Prefix(), "b": Prefix()}])
+    workload = Workload(Domain({"a": 2, "b": 2}), [{"a": Prefix(), "b": Prefix()}])
     bases = (integer_basis([[1, -2]], "given"), integer_basis([[1, 0]], "given"))
     messages = np.array([1, -1, 1, -1]) / 9
     return Plan(
-        workload=asked,
+        workload=workload,
         noise_variances=np.array([9.0, 9.0, 9.0, 4.5]) * (1 + 1e-12),
         budget=zcdp("0.5"),
         loss=DescribedLoss("by hand"),
         loss_value=0.0,
         gap=math.inf,
         status="by hand",
-        strategy=varying_strategy(asked.closure, asked.domain.sizes, bases, [0, 0, 1, 1], messages),
+        strategy=varying_strategy(workload.closure, workload.domain.sizes, bases, [0, 0, 1, 1], messages),
     )
 
 

@@ -1,10 +1,10 @@
-"""Bases by set beside one basis for an attribute, where numerical attributes are asked in different kinds.
+"""Bases by set beside one basis for an attribute, where queries have different kinds on numerical attributes.
 
     python -m benchmarks.by_set [--json FILE] [--only NAME]
 
-Schemas of real data; sums of single numerical attributes are asked beside counts of all pairs, or also of all triples.
+Schemas of real data; sums of single numerical attributes beside counts of all pairs, or also of all triples.
 Prints root mean square errors at privacy cost 1, the least that any mechanism can have where the singular value bound
-is feasible, and seconds: taken with one basis and by set, and what was said before of the latter.  Exits with 1 if
+is feasible, and seconds: with one basis, by set, and as estimated for the latter.  Exits with 1 if
 bases by set are not at least 1% better, or more than 0.5% above the bound.
 """
 
@@ -57,20 +57,20 @@ def workloads() -> Iterator[tuple[str, rp.Workload]]:
                 yield f"{name}: {words} of single attributes, counts of pairs and triples", singles + pairs + triples
 
 
-def planned(name: str, asked: rp.Workload) -> Result:
+def planned(name: str, workload: rp.Workload) -> Result:
     """Both plans of a workload."""
-    estimated = rp.resource_estimate(asked, by_set=True).planning_seconds
+    estimated = rp.resource_estimate(workload, by_set=True).planning_seconds
     start = time.perf_counter()
-    optimal = rp.select(asked, budget=rp.pcost(1))
+    optimal = rp.select(workload, budget=rp.pcost(1))
     middle = time.perf_counter()
-    by_set = rp.select(asked, budget=rp.pcost(1), bases="optimal_by_set")
+    by_set = rp.select(workload, budget=rp.pcost(1), bases="optimal_by_set")
     end = time.perf_counter()
     try:
         bound = by_set.rmse / (1 + by_set.above_svd_bound()) ** 0.5
     except rp.WorkloadError:  # too large a computation
         bound = None
     seconds = middle - start, end - middle, estimated
-    return Result(name, len(asked), optimal.rmse, by_set.rmse, by_set.gap, bound, *seconds)
+    return Result(name, len(workload), optimal.rmse, by_set.rmse, by_set.gap, bound, *seconds)
 
 
 def main() -> int:
@@ -80,9 +80,9 @@ def main() -> int:
     options = parser.parse_args()
     print(f"{'workload':<72}{'tables':>7}{'optimal':>9}{'by set':>9}{'bound':>9}{'gap':>10}{'seconds':>25}")
     results = []
-    for name, asked in workloads():
+    for name, workload in workloads():
         if options.only in name:
-            found = planned(name, asked)
+            found = planned(name, workload)
             results.append(found)
             bound = "-" if found.bound is None else f"{found.bound:.4f}"
             seconds = f"{found.optimal_seconds:.2f} and {found.by_set_seconds:.1f} ({found.estimated_seconds:.0f})"

@@ -4,7 +4,7 @@
 
 For each rho the plan of a total alone.  "Integers": noise of step 1 with normal quantiles, as it was before; "now": the
 lattice and the margins of this library.  No noise is drawn; probabilities are summed (`benchmarks.covering`).  Exits
-with 1 if an interval covers less often than it says, or by more than 1e-5 more often.
+with 1 if the coverage of an interval is below its level, or above it by more than 1e-5.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def total_missed(plan: rp.Plan, level: float) -> float:
 
 
 def is_right(missed: float, level: float) -> bool:
-    """Whether an interval covers at least as often as it says, and hardly more often."""
+    """Whether the coverage of an interval is at least its level, and hardly more."""
     return 1 - level - EXCESS <= missed <= 1 - level
 
 

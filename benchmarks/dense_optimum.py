@@ -13,8 +13,8 @@ within 1e-5 of one another; even weights give the singular value bound.
 
 Prints root mean square errors at privacy cost 1 (the root of the weighted sum of variances over the number of cells),
 relative to the best, of plans with one basis for each attribute ("optimal", and "orthogonal"), and with bases by set.
-Exits with 1 if one with bases by set is more than 0.5% above the best, or one with optimal bases, except where an
-attribute is asked in different kinds, or with very different weights, in queries of different attributes.  There the
+Exits with 1 if one with bases by set is more than 0.5% above the best, or one with optimal bases, except where
+queries with different other attributes have different kinds, or very different weights, on an attribute.  There the
 limit of one basis is that of its family, 11%; ``benchmarks.wider_family`` has more about these.
 """
 
@@ -190,11 +190,11 @@ def sketch(rows: int, size: int) -> rp.Custom:
     return rp.Custom(np.vstack([np.ones(size), np.random.default_rng(size).normal(size=(rows - 1, size))]))
 
 
-def gram_matrix(asked: rp.Workload) -> Matrix:
+def gram_matrix(queries: rp.Workload) -> Matrix:
     """V of the whole workload, (N, N)."""
-    names, sizes = asked.domain.names, asked.domain.sizes
+    names, sizes = queries.domain.names, queries.domain.sizes
     total = np.zeros((math.prod(sizes),) * 2)
-    for query, weight in zip(asked, asked.weights.tolist(), strict=True):
+    for query, weight in zip(queries, queries.weights.tolist(), strict=True):
         kinds = query if isinstance(query, dict) else dict.fromkeys(query, IDENTITY)
         grams = (
             kinds[name].gram(n) if name in kinds else np.ones((n, n)) for name, n in zip(names, sizes, strict=True)
@@ -237,15 +237,15 @@ def dual(V: Matrix, weights: Matrix) -> tuple[float, float, Matrix]:
     return trace * trace, trace * float(diagonal.max()), diagonal / trace
 
 
-def result(name: str, asked: rp.Workload) -> Result:
+def result(name: str, queries: rp.Workload) -> Result:
     """Compute one line of the table."""
     start = time.perf_counter()
-    loss, gap = least_loss(gram_matrix(asked))
-    cells = float(asked.cells.sum())
-    losses = [rp.select(asked, budget=rp.pcost(1), bases=bases).loss_value for bases in BASES]
-    optimum, optimal, by_set, orthogonal, bound = (math.sqrt(x / cells) for x in (loss, *losses, rp.svd_bound(asked)))
+    loss, gap = least_loss(gram_matrix(queries))
+    cells = float(queries.cells.sum())
+    losses = [rp.select(queries, budget=rp.pcost(1), bases=bases).loss_value for bases in BASES]
+    optimum, optimal, by_set, orthogonal, bound = (math.sqrt(x / cells) for x in (loss, *losses, rp.svd_bound(queries)))
     seconds = time.perf_counter() - start
-    return Result(name, math.prod(asked.domain.sizes), optimum, gap, optimal, by_set, orthogonal, bound, seconds)
+    return Result(name, math.prod(queries.domain.sizes), optimum, gap, optimal, by_set, orthogonal, bound, seconds)
 
 
 def main() -> int:
@@ -258,10 +258,10 @@ def main() -> int:
         f"{'workload':<58}{'N':>5}{'dense':>10}{'gap':>9}{'optimal':>10}{'by set':>9}{'orthogonal':>12}{'bound':>10}"
         f"{'seconds':>9}"
     )
-    for name, asked in cases():
+    for name, queries in cases():
         if arguments.only and arguments.only not in name:
             continue
-        found = result(name, asked)
+        found = result(name, queries)
         results.append(found)
         print(
             f"{name:<58}{found.cells:>5}{found.optimum:>10.4f}{found.gap:>9.1e}{found.ratio:>10.5f}"

@@ -2,11 +2,11 @@
 
     python -m benchmarks.engines [--rows 2000000] [--repeat 2] [--json FILE] [--only NAME] [--peer]
 
-Records are drawn: 15 attributes of 10 values, five of text, five of integers, five of numbers in bins; all 105 two-way
-tables are counted.  Every engine runs in a process of its own, whose memory, with that of all processes it has started,
-is looked at ten times a second; so is the time that they spend on processors, which tells more than the clock where a
-machine is shared.  What is counted must be what NumPy counts.  With ``--peer`` Spark also does what the
-library does not: a ``group_by`` for each table, all in one job, of the ten columns that hold no numbers.
+Records are drawn: 15 attributes of 10 values, five of strings, five of integers, five of numbers in bins; all 105
+two-way tables are counted.  Every engine runs in a process of its own, whose memory, with that of all processes it has
+started, is sampled ten times a second; so is their processor time, which says more than elapsed time on a shared
+machine.  What is counted must be what NumPy counts.  With ``--peer`` Spark also does what the library does not: a
+``group_by`` for each table, all in one job, of the ten columns that hold no numbers.
 """
 
 import argparse

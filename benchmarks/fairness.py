@@ -3,13 +3,13 @@
     python -m benchmarks.fairness [--out FOLDER]
 
 Plans all marginals of up to 3 attributes of Adult (470 tables) at privacy cost 1, with the paper's three weightings;
-prints the range of the standard error of a cell by order, and what the paper's text says of the figures beside what is
-found; draws fairness-equal.svg, fairness-cells.svg and fairness-sqrt.svg, and writes the data as fairness.csv.  Without
---out the pictures go to docs and the data to benchmarks/results.  It takes seconds, and needs matplotlib:
-``pip install residualplanner[report]``.
+prints the range of the standard error of a cell by order, beside what the paper says of the figures; draws
+fairness-equal.svg, fairness-cells.svg and fairness-sqrt.svg, and writes the data as fairness.csv.  Without --out the
+pictures go to docs and the data to benchmarks/results.  It takes seconds, and needs matplotlib: ``pip install
+residualplanner[report]``.
 
 The paper draws variances, these pictures standard errors, their roots, on logarithmic axes: the shapes are the same,
-one scale has half the length.  What is compared is what the paper's text says of its figures, not their points; the
+one scale has half the length.  Only statements of the paper's text are compared, not the points of its figures; the
 ratios do not depend on the privacy cost.
 """
 

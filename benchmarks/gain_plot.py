@@ -128,7 +128,7 @@ def draw_gains(rows: list[dict[str, Any]]) -> "Figure":
 
 
 def draw_example(bases: dict[str, Any]) -> "Figure":
-    """The shares u, and the first rows of S, of the best basis and of the best orthogonal one."""
+    """The vector u and the first rows of S, of the best basis and of the best orthogonal one."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 3.1), layout="constrained")

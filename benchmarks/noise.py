@@ -3,8 +3,8 @@
     python -m benchmarks.noise [--json FILE]
 
 Measures all tables of at most three attributes of the Adult schema (21 million cells) from as many random records, with
-both kinds of noise in turn, and times what comes after counting.  Exits with 1 if exact noise takes more than three
-times as long.  Beside it stand the parts that cannot be avoided: the random bytes, and the noise alone.
+both kinds of noise in turn, and times everything after counting.  Exits with 1 if exact noise takes more than three
+times as long.  It also times the parts that cannot be avoided: the random bytes, and the noise alone.
 """
 
 import argparse

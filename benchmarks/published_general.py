@@ -3,7 +3,7 @@
 Source: He et al., ResidualPlanner+ (VLDB Journal), tables 7 to 14; spec section 10.  All at privacy cost 1.
 """
 
-#: How many leading attributes of each domain of `published.DOMAINS` are numerical, and asked as prefix sums.
+#: How many leading attributes of each domain of `published.DOMAINS` are numerical, with prefix sums.
 NUMERICAL = {"Adult": 5, "CPS": 2, "Loans": 4}
 
 #: RMSE of 1-way, 2-way, 3-way and <=3-way prefix workloads: ResidualPlanner+, HDMM, prototype.

@@ -1,4 +1,4 @@
-"""What `resource_estimate` says beside what planning, measuring and writing take.
+"""What `resource_estimate` predicts beside what planning, measuring and writing use.
 
     python -m benchmarks.resource_estimates [--json FILE] [--only NAME ..]
 
@@ -55,7 +55,7 @@ def workload_of(name: str) -> tuple[rp.Workload, LossLike]:
     return cases[name]
 
 
-#: The workloads, and which steps of them are taken.
+#: The workloads, and which steps of each are run.
 CASES = {
     "adult pairs": PHASES,
     "adult triples": PHASES,

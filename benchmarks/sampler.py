@@ -6,8 +6,8 @@
 Ours stands beside the time the operating system needs for the random bytes it uses, NumPy's continuous normal
 variates, OpenDP's integer Gaussian (if the package ``opendp`` is installed) and the sampler of Canonne, Kamath &
 Steinke (2020) as their paper states it.  A figure is the best of several short runs, in turn and in processor time, so
-that a busy machine disturbs little; the ratios say more than the figures.  ``--release-tests`` runs the sampler's tests
-at the sizes for a release instead.
+that a busy machine has little effect; the ratios say more than the figures.  ``--release-tests`` runs the sampler's
+tests at the sizes for a release instead.
 """
 
 import argparse
@@ -44,7 +44,7 @@ class Contest(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Draws a second, the best of the runs, and bytes asked of the operating system for a draw."""
+    """Draws a second, the best of the runs, and random bytes read for a draw."""
 
     name: str
     draws_per_second: float
@@ -118,7 +118,7 @@ def timed(job: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def bytes_asked(job: Callable[[], object]) -> int:
+def bytes_read(job: Callable[[], object]) -> int:
     """Bytes that a job asks of the operating system."""
     true, total = os.urandom, 0
 
@@ -138,13 +138,13 @@ def bytes_asked(job: Callable[[], object]) -> int:
 def run(repeat: int) -> tuple[list[Result], float]:
     """Time everything in turn, ``repeat`` times; return the best of each and the seconds for a random byte."""
     contests = ours() + others()
-    asked = [bytes_asked(contest.job) / contest.draws for contest in contests]  # and builds the tables
+    random_bytes = [bytes_read(contest.job) / contest.draws for contest in contests]  # and builds the tables
     best, byte = [float("inf")] * len(contests), float("inf")
     for _ in range(repeat):
         byte = min(byte, seconds_per_byte())
         for number, contest in enumerate(contests):
             best[number] = min(best[number], timed(contest.job))
-    rows = zip(contests, best, asked, strict=True)
+    rows = zip(contests, best, random_bytes, strict=True)
     return [Result(c.name, c.draws / seconds, used, c.target) for c, seconds, used in rows], byte
 
 

@@ -2,10 +2,10 @@
 
     python -m benchmarks.speed [--json FILE] [--peer PATH] [--only NAME]
 
-Every case runs in a process of its own, so that its peak memory is its own, on one core.  Beside its seconds stands a
-yardstick measured in the same process: what the machine needs for work that cannot be avoided, such as copying the
-result or drawing as many normal variates.  With ``--peer`` (a checkout of a reference implementation, its folder that
-holds ``class_resplan.py``), the same small job is run with it and with ours.
+Every case runs in a process of its own, so that its peak memory is its own, on one core.  Its seconds are compared
+with a yardstick measured in the same process: what the machine needs for work that cannot be avoided, such as copying
+the result or drawing as many normal variates.  With ``--peer`` (a checkout of a reference implementation, its folder
+that holds ``class_resplan.py``), the same small job is run with it and with ours.
 """
 
 import argparse

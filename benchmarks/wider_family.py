@@ -49,10 +49,10 @@ def explicit(plan: rp.Plan) -> tuple[float, list[float]]:
     measured = np.vstack(rows)
     inverse, variances = np.linalg.pinv(measured), []
     for number, cells in enumerate(plan.workload.cells.tolist()):
-        asked = plan.workload.take([number])
-        gram = gram_matrix(asked) / float(asked.weights[0])
+        queries = plan.workload.take([number])
+        gram = gram_matrix(queries) / float(queries.weights[0])
         if not np.allclose(gram @ inverse @ measured, gram, rtol=0, atol=TOLERANCE * np.abs(gram).max()):
-            raise ArithmeticError(f"{next(iter(asked))!r} does not follow from what is measured")
+            raise ArithmeticError(f"{next(iter(queries))!r} does not follow from what is measured")
         variances.append(float(np.vdot(inverse, gram @ inverse)) / cells)
     return float((measured**2).sum(axis=0).max()), variances
 
@@ -105,9 +105,9 @@ class Result(NamedTuple):
 
 def cases() -> Iterator[tuple[str, rp.Workload]]:
     """Workloads by name, first the six of ``dense_optimum``."""
-    for name, asked in dense_optimum.cases():
+    for name, queries in dense_optimum.cases():
         if any(words in name for words in OTHERWISE):
-            yield name, asked
+            yield name, queries
     sizes, pairs = (8, 7, 6), ((0, 1), (0, 2), (1, 2))
     single: list[dict[int, Any]] = [{i: PREFIX} for i in range(3)]
     yield (
@@ -128,13 +128,13 @@ def cases() -> Iterator[tuple[str, rp.Workload]]:
     )
 
 
-def result(name: str, asked: rp.Workload) -> Result:
+def result(name: str, queries: rp.Workload) -> Result:
     """Compute one line of the table; ArithmeticError if explicit matrices do not confirm it."""
-    cells = float(asked.cells.sum())
-    least, _ = dense_optimum.least_loss(gram_matrix(asked))
-    library = rp.select(asked, budget=rp.pcost(1)).loss_value
+    cells = float(queries.cells.sum())
+    least, _ = dense_optimum.least_loss(gram_matrix(queries))
+    library = rp.select(queries, budget=rp.pcost(1)).loss_value
     start = time.perf_counter()
-    plan = rp.select(asked, budget=rp.pcost(1), bases="optimal_by_set")
+    plan = rp.select(queries, budget=rp.pcost(1), bases="optimal_by_set")
     seconds = time.perf_counter() - start
     slack = plan.pcost / require_confirmed(plan) - 1
     optimum, one, by_set = (math.sqrt(loss / cells) for loss in (least, library, plan.loss_value))
@@ -149,11 +149,11 @@ def main() -> int:
     arguments = parser.parse_args()
     results = []
     print(f"{'workload':<60}{'dense':>9}{'optimal':>9}{'by set':>9}{'bases':>6}{'slack':>9}{'seconds':>9}")
-    for name, asked in cases():
+    for name, queries in cases():
         if arguments.only not in name:
             continue
         try:
-            found = result(name, asked)
+            found = result(name, queries)
         except ArithmeticError as error:
             print(f"{name}: {error}")
             return 1

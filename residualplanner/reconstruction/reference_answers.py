@@ -5,7 +5,7 @@ Reads: a measurement.  Gives: residual answers, from which tables are reconstruc
 The basis R of an attribute in the set of it alone is its *reference*.  The answers of the reference bases in a set are
 a linear function of the set's own answers and of the reference answers in its subsets, since all bases of an attribute
 answer the same queries.
-Source: spec eq. (38).
+Source: spec eqs. (38) and (43).
 """
 
 import math

@@ -112,6 +112,14 @@ def test_an_example_that_is_wrong_fails(block, tmp_path, monkeypatch):
         run_page(page)
 
 
+def test_the_manual_states_the_present_formats_of_files():
+    pages = [MANUAL / "files.md", *(MANUAL / "changes").glob("*.md")]
+    text = " ".join(" ".join(page.read_text(encoding="utf-8").split()) for page in pages)
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "residualplanner").rglob("*.py"))
+    present = set(re.findall(r"^(?:\w+, )*FORMAT_VERSION(?:, \w+)* = (?:\"\S+\", )*(\d+)", code, flags=re.MULTILINE))
+    assert set(re.findall(r"\bformats? (?:version )?(\d+)(?![.\d])", text)) == present != set()
+
+
 def test_an_example_that_is_right_passes(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text(

@@ -1,5 +1,6 @@
 """The site is whole: built without a warning, no link dead, and every public name on one page of the reference."""
 
+import importlib
 import importlib.util
 import re
 import subprocess
@@ -69,14 +70,18 @@ def pages(site):
     return {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
 
 
-def public_names(text: str) -> list[str]:
-    """The names that a page of the reference documents as those of the package itself."""
-    names = []
+def documented_names(text: str) -> list[tuple[str, str]]:
+    """What a page of the reference documents: module and name."""
+    found = []
     for block in re.findall(r"^```\{eval-rst\}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
         module = re.search(r"^\.\. currentmodule:: (.+)$", block, flags=re.MULTILINE)
-        if module is None or module[1] == "residualplanner":
-            names += AUTODOC.findall(block)
-    return names
+        found += [(module[1] if module else "residualplanner", name) for name in AUTODOC.findall(block)]
+    return found
+
+
+def public_names(text: str) -> list[str]:
+    """The names that a page of the reference documents as those of the package itself."""
+    return [name for module, name in documented_names(text) if module == "residualplanner"]
 
 
 def test_every_public_name_is_on_exactly_one_page_of_the_reference():
@@ -84,6 +89,12 @@ def test_every_public_name_is_on_exactly_one_page_of_the_reference():
         name for path in (MANUAL / "api").glob("*.md") for name in public_names(path.read_text(encoding="utf-8"))
     )
     assert documented == Counter(residualplanner.__all__)
+
+
+@pytest.mark.parametrize("path", sorted((MANUAL / "api").glob("*.md")), ids=lambda path: path.name)
+def test_every_name_of_the_reference_exists(path):
+    names = documented_names(path.read_text(encoding="utf-8"))
+    assert [name for module, name in names if not hasattr(importlib.import_module(module), name)] == []
 
 
 def test_names_of_other_modules_are_not_taken_for_public_ones():

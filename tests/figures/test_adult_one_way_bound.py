@@ -13,7 +13,7 @@ from benchmarks.adult_one_way_bound import (
     AT_LEAST,
     SHARE,
     Weights,
-    asked,
+    basic_matrix,
     bound_for_all,
     bound_for_family,
     main,
@@ -44,7 +44,7 @@ def least_of_all(matrices):
 
 @pytest.fixture(scope="module")
 def matrices():
-    return [asked(size, prefix=number < PREFIXES) for number, size in enumerate(SIZES)]
+    return [basic_matrix(size, prefix=number < PREFIXES) for number, size in enumerate(SIZES)]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_the_family_lies_between_all_mechanisms_and_the_plan(matrices, least):
 
 
 def test_one_attribute_has_no_better_mechanism_than_residual_bases():
-    W = asked(6, prefix=True)
+    W = basic_matrix(6, prefix=True)
     bound, attained = bound_for_family([W])
     least = least_of_all([W])
     assert bound <= least * (1 + 1e-6) <= attained * (1 + 2e-6)

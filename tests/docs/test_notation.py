@@ -1,0 +1,115 @@
+"""The page of notation is true: words and statements once each, all equations, and functions that exist."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+MATHEMATICS = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
+
+#: What the paper numbers, read off it.
+STATEMENTS = [
+    *(f"Definition {number}" for number in range(1, 6)),
+    *(f"Theorem {number}" for number in ("4.1", "4.2", "4.3", "4.4", "4.5", "5.1", "7.1", "7.2", "B.1")),
+    *(f"Lemma {number}" for number in range(1, 8)),
+    *(f"Algorithm {number}" for number in range(1, 7)),
+    *(f"Example {number}" for number in range(1, 4)),
+    *(f"Remark {number}" for number in range(1, 3)),
+    *(f"Equation ({number})" for number in range(1, 4)),
+    "Equations (4) to (7)",
+    *(f"Equation ({number})" for number in range(8, 10)),
+    "Equations (10) to (13)",
+]
+FUNCTION = re.compile(r"`(residualplanner/[\w/]+\.py):([\w.]+)`")
+CITATION = re.compile(r"\((\d+)\)(?:\s+to\s+\((\d+)\))?")
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the tables under a heading, without the tables' own heads."""
+    (part,) = re.findall(rf"^## {heading}$(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
+    lines = re.findall(r"^\|(.*)\|$", part, flags=re.MULTILINE)
+    cells = [[cell.strip() for cell in line.split("|")] for line in lines]
+    rules = [number for number, line in enumerate(lines) if set(line) <= set("-:|")]
+    return [row for number, row in enumerate(cells) if number not in rules and number + 1 not in rules]
+
+
+@cache
+def module(path: str) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+def definitions(path: str, name: str) -> list[ast.AST]:
+    """The module and the class, function or method of that dotted name in it; none where it does not exist."""
+    if not (ROOT / path).exists():
+        return []
+    found: list[ast.AST] = [module(path)]
+    for part in name.split("."):
+        members = [node for node in found[-1].body if getattr(node, "name", None) == part]
+        if not members:
+            return []
+        found.append(members[-1])
+    return found
+
+
+def cites(nodes: list[ast.AST], equation: int) -> bool:
+    text = " ".join(ast.get_docstring(node) or "" for node in nodes)
+    cited = CITATION.findall(" ".join(re.findall(r"eqs?\.[^;:]*", text)))
+    return any(int(first) <= equation <= int(last or first) for first, last in cited)
+
+
+@cache
+def identifiers() -> frozenset[str]:
+    """Every name and every string of one word in the package."""
+    found = set()
+    for path in (ROOT / "residualplanner").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            found |= {getattr(node, field, None) for field in ("name", "id", "attr", "arg")}
+            found.add(node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None)
+    return frozenset(found - {None})
+
+
+def test_the_statements_of_the_paper_are_all_there_in_order():
+    assert [row[0] for row in rows("The paper, statement by statement")] == STATEMENTS
+
+
+def test_the_equations_of_the_mathematics_are_all_there_in_order():
+    numbers = sorted(map(int, re.findall(r"\\tag\{(\d+)\}", MATHEMATICS)))
+    cells = [row[0] for row in rows("The mathematics, equation by equation")]
+    assert cells == [f"[({number})](mathematics.md#equation-{number})" for number in numbers]
+
+
+TABLES = ("The paper, statement by statement", "The mathematics, equation by equation")
+
+
+@pytest.mark.parametrize("heading", TABLES)
+def test_a_row_names_a_function_or_says_why_there_is_none(heading):
+    for row in rows(heading):
+        named = FUNCTION.findall(row[-1])
+        assert named or re.match(r"none( as such)?: \w", row[-1]), row
+        assert row[-1].count(".py") == len(named), row
+
+
+@pytest.mark.parametrize("heading", TABLES)
+def test_every_function_that_is_named_exists(heading):
+    named = [(row[0], *found) for row in rows(heading) for found in FUNCTION.findall(row[-1])]
+    assert [(row, path, name) for row, path, name in named if not definitions(path, name)] == []
+
+
+def test_a_function_named_for_an_equation_cites_it():
+    found = rows("The mathematics, equation by equation")
+    named = [(int(row[0][2:].split(")")[0]), *each) for row in found for each in FUNCTION.findall(row[-1])]
+    assert [each for each in named if not cites(definitions(*each[1:]), each[0])] == []
+
+
+def test_the_glossary_defines_every_word_once():
+    words = [word for row in rows("Glossary") for word in row[0].split(", ")]
+    assert sorted(words) == sorted(set(words))
+
+
+def test_the_names_of_the_glossary_are_those_of_the_code():
+    named = {name for row in rows("Glossary") for name in re.findall(r"`(\w+)`", row[2])}
+    assert named - identifiers() == set()
