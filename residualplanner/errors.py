@@ -93,7 +93,7 @@ def memory_for(task: str) -> Iterator[None]:
         raise ResourceError(f"there was not enough memory {task}") from None
 
 
-def place_of(error: BaseException) -> str:
+def location_of(error: BaseException) -> str:
     """The line of this package where an error arose, which is public, unlike its text."""
     location, trace = "an unknown place", error.__traceback__
     while trace is not None:

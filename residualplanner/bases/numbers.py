@@ -29,7 +29,7 @@ class ResidualNumbers:
             attribute; 0 where it has no query of that kind.
         absent (d, kinds): to the same by the noise of one that leaves the attribute out.
         worst_replacement (d,): how negative two columns' product can be, relative to pcost; never too small.
-        is_subtraction (d,): which attributes have the subtraction basis.
+        is_symmetric (d,): which attributes have the subtraction basis.
         code (d,): equal for attributes of equal basis, and for no others.
     """
 
@@ -38,7 +38,7 @@ class ResidualNumbers:
     present: FloatArray
     absent: FloatArray
     worst_replacement: FloatArray
-    is_subtraction: NDArray[np.bool_]
+    is_symmetric: NDArray[np.bool_]
     code: IntArray
 
 
@@ -73,7 +73,7 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayL
         present=frozen(present),
         absent=frozen(absent),
         worst_replacement=frozen(_worst_replacements(bases, code)),
-        is_subtraction=frozen(np.array([basis.is_symmetric for basis in bases], dtype=np.bool_)),
+        is_symmetric=frozen(np.array([basis.is_symmetric for basis in bases], dtype=np.bool_)),
         code=frozen(code),
     )
 

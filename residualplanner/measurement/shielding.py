@@ -6,7 +6,7 @@ Error reporters print the variables of every frame along a traceback, and other 
 loses its traceback, its cause and its context, and one that is not this library's own its text, too.
 """
 
-from residualplanner.errors import DataError, ResidualPlannerError, ResourceError, UnexpectedError, place_of
+from residualplanner.errors import DataError, ResidualPlannerError, ResourceError, UnexpectedError, location_of
 from residualplanner.sources import Progress
 
 
@@ -43,7 +43,7 @@ def shielded(error: BaseException, progress: WatchedProgress) -> BaseException:
         progress: its errors pass, as interrupts do.
     """
     is_callers = progress.has_raised(error)
-    location = place_of(error)
+    location = location_of(error)
     without_history(error)
     if is_callers:
         error.add_note("It was raised by progress, whose traceback leads to the records and is left out.")

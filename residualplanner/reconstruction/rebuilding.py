@@ -15,7 +15,7 @@ from residualplanner.queries import Identity, Kind
 _MANY = 2
 
 
-def rebuilding_map(basis: Basis, kind: Kind) -> AxisMap:
+def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:
     """The map from the total and the residual answers of one attribute to the answers of a kind of query.
 
     Its matrix is ``W [u | G]`` (q, 1 + m).  Where W has many rows, or the values follow from the answers in O(n), the
@@ -25,7 +25,7 @@ def rebuilding_map(basis: Basis, kind: Kind) -> AxisMap:
 
     Example:
         >>> from residualplanner.bases import integer_basis
-        >>> rebuilding_map(integer_basis([[1, -1]], "given"), Identity()).matrix
+        >>> reconstruction_map(integer_basis([[1, -1]], "given"), Identity()).matrix
         array([[ 0.5,  0.5],
                [ 0.5, -0.5]])
     """

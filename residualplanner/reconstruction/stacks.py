@@ -16,7 +16,7 @@ from residualplanner.bases import basis_codes
 from residualplanner.kron import AxisMap, ProductMap, Scratch, tables_of_residuals
 from residualplanner.measurement import BATCH_CELLS, Measurement
 from residualplanner.queries import Kind
-from residualplanner.reconstruction.rebuilding import rebuilding_map
+from residualplanner.reconstruction.rebuilding import reconstruction_map
 from residualplanner.reconstruction.reference_answers import reference_answers
 from residualplanner.workload import row_numbers
 
@@ -105,7 +105,7 @@ class Reconstructor:
 
     def _axis_map(self, code: int, kind: Kind) -> AxisMap:
         if (code, kind) not in self._axis_maps:
-            self._axis_maps[code, kind] = rebuilding_map(self._bases[int(np.argmax(self._codes == code))], kind)
+            self._axis_maps[code, kind] = reconstruction_map(self._bases[int(np.argmax(self._codes == code))], kind)
         return self._axis_maps[code, kind]
 
 

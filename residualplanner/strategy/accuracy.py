@@ -132,8 +132,8 @@ class Accuracy:
     @cached_property
     def _cells(self) -> float:
         """How many cells all queries have together, counting those with one variance by symmetry once."""
-        rows = np.ones(self.workload.asked.shape)
-        for attribute, number in np.argwhere(self.workload.asked & self.strategy.varying[:, None]).tolist():
+        rows = np.ones(self.workload.uses.shape)
+        for attribute, number in np.argwhere(self.workload.uses & self.strategy.varying[:, None]).tolist():
             rows[attribute, number] = self.workload.kinds[number].rows(self.workload.domain.sizes[attribute])
         return sum(
             float((self._answers.counts(block) * rows[block.attributes, block.kinds]).prod(axis=1).sum())

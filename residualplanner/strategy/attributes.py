@@ -23,7 +23,7 @@ def workload_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumb
         WorkloadError: a basis cannot answer a kind of query that the workload has for its attribute.
     """
     require_all_spanned(workload, bases)
-    return residual_numbers(bases, workload.kinds, workload.asked)
+    return residual_numbers(bases, workload.kinds, workload.uses)
 
 
 def strategy_numbers(workload: Workload, strategy: Strategy) -> ResidualNumbers:
@@ -40,7 +40,7 @@ def strategy_numbers(workload: Workload, strategy: Strategy) -> ResidualNumbers:
 
 def has_equal_cells(workload: Workload, strategy: Strategy) -> bool:
     """Whether all cells of each query have one variance, by symmetry: identity queries on subtraction bases."""
-    bases, pairs = strategy.of_attributes, np.argwhere(workload.asked).tolist()
+    bases, pairs = strategy.of_attributes, np.argwhere(workload.uses).tolist()
     return all(bases[attribute].has_equal_variances(workload.kinds[number]) for attribute, number in pairs)
 
 
@@ -50,7 +50,7 @@ def require_all_spanned(workload: Workload, bases: Sequence[Basis]) -> None:
     Raises:
         WorkloadError: the rows of a query are no combinations of what is measured.
     """
-    for attribute, number in np.argwhere(workload.asked).tolist():
+    for attribute, number in np.argwhere(workload.uses).tolist():
         require_spanned(workload.domain.names[attribute], bases[attribute], workload.kinds[number])
 
 

@@ -180,7 +180,7 @@ def _extended(
 
 
 def _answer_factors(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerFactors:
-    uses, bases = workload.asked, strategy.of_attributes
+    uses, bases = workload.uses, strategy.of_attributes
     pair = np.full(uses.shape, -1, dtype=np.int64)
     known: dict[tuple[int, int], int] = {}
     parts: list[_Factor] = []

@@ -185,7 +185,7 @@ def unit_costs(
     if not neighbors.has_public_total:
         return SummedCosts(closure.products(numbers.pcost), neighbors.cost_factor)
     attributes = occurring(closure)
-    if len(attributes) <= corner_limit and numbers.is_subtraction[attributes].all():
+    if len(attributes) <= corner_limit and numbers.is_symmetric[attributes].all():
         return CornerCosts(closure, numbers, neighbors.cost_factor)
     return SummedCosts(safe_row(closure, numbers), neighbors.cost_factor, " for a safe bound of the cost")
 

@@ -166,7 +166,7 @@ class Workload:
         for name, value in (("domain", domain), ("blocks", blocks), ("kinds", kinds)):
             object.__setattr__(self, name, value)
         if kinds != (Identity(),):
-            for attribute, code in np.argwhere(self.asked).tolist():
+            for attribute, code in np.argwhere(self.uses).tolist():
                 kinds[code].require_fit(domain.attributes[attribute])
 
     def __len__(self) -> int:
@@ -233,7 +233,7 @@ class Workload:
         return np.repeat(np.arange(len(self.blocks)), [len(block) for block in self.blocks])
 
     @cached_property
-    def asked(self) -> NDArray[np.bool_]:
+    def uses(self) -> NDArray[np.bool_]:
         """Whether some query has the kind on the attribute, (d, kinds); kinds need not fit other attributes."""
         found = np.zeros((len(self.domain), len(self.kinds)), dtype=np.bool_)
         for block in self.blocks:
@@ -243,8 +243,8 @@ class Workload:
     @cached_property
     def cells(self) -> NDArray[np.float64]:
         """How many answers every query has, (m,); floating point, since a query may have more than 2**63."""
-        rows = np.zeros(self.asked.shape)
-        for attribute, code in np.argwhere(self.asked).tolist():
+        rows = np.zeros(self.uses.shape)
+        for attribute, code in np.argwhere(self.uses).tolist():
             rows[attribute, code] = self.kinds[code].rows(self.domain.sizes[attribute])
         return frozen(np.concatenate([rows[block.attributes, block.kinds].prod(axis=1) for block in self.blocks]))
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dense
 from kinds import kinds_of
 from random_plans import (
     as_mapping,

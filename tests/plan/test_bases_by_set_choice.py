@@ -14,7 +14,7 @@ from random_plans import mechanism, query_rows
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.optimize.by_set.choice import choose_by_set
 from residualplanner.optimize.by_set.problem import by_set_problem
-from residualplanner.plan.questions.answered import plan_of_part, scaled_plan
+from residualplanner.plan.questions.restriction import plan_of_part, scaled_plan
 from residualplanner.privacy import Neighbors
 from residualplanner.strategy import exact_cost
 from workloads_by_set import ALIKE, EXCHANGED, IDENTITY, ODD, PREFIX, RING, THREE, TINY

@@ -13,7 +13,7 @@ from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.losses import MaxVariance, SumOfVariances, Targets
 from residualplanner.plan import compare, select, sweep
-from residualplanner.plan.questions.answered import answered_queries, plan_of_part, scaled_plan
+from residualplanner.plan.questions.restriction import plan_of_part, restriction, scaled_plan
 from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Identity, Prefix, Range
 from residualplanner.workload import Workload, marginals
@@ -75,7 +75,7 @@ def test_a_comparison_in_words_has_both_tables():
 def test_a_part_of_a_plan_is_as_accurate_as_the_plan_says(case):
     plan = select(case.workload, budget=pcost(1))
     everything = marginals(case.domain, up_to=len(case.sizes))
-    numbers = answered_queries(plan, everything)
+    numbers = restriction(plan, everything)
     closed = {frozenset(members) for query in case.distinct for members in _subsets(query)}
     assert len(numbers) == len(closed)
     part = everything.take(numbers)
@@ -94,7 +94,7 @@ def test_a_kind_that_the_basis_does_not_span_is_not_answered():
     basis = integer_basis(np.array([[1, 1, -1, -1]]), "given")
     plan = select(Workload(ABC, [halves]), budget=pcost(1), bases={"c": basis})
     queries = Workload(ABC, [halves, ("c",), {"c": Prefix()}, ()])
-    assert list(queries.take(answered_queries(plan, queries))) == [(), next(iter(plan.workload))]
+    assert list(queries.take(restriction(plan, queries))) == [(), next(iter(plan.workload))]
 
 
 @pytest.mark.parametrize("plans", [{}, [], [1], {"a": None}])
@@ -108,7 +108,7 @@ def test_plans_of_other_domains_are_not_compared():
     with pytest.raises(WorkloadError, match="only over the same domain"):
         compare([other, select(WORKLOAD, budget=zcdp(1))])
     with pytest.raises(WorkloadError, match="only over the same domain"):
-        answered_queries(other, WORKLOAD)
+        restriction(other, WORKLOAD)
 
 
 @settings(max_examples=30, deadline=None)

@@ -145,7 +145,7 @@ def test_each_attribute_is_asked_its_own_kind():
     workload = Workload(ABC, [{"c": Range(), "a": trend}, {"a": Prefix()}, ("a", "c"), {"c": Range()}])
     assert list(workload) == [{"a": Prefix()}, {"c": Range()}, {"a": trend, "c": Range()}, ("a", "c")]
     assert workload.cells.tolist() == [3.0, 10.0, 20.0, 12.0]
-    asked = {(ABC.names[i], workload.kinds[k]) for i, k in np.argwhere(workload.asked).tolist()}
+    asked = {(ABC.names[i], workload.kinds[k]) for i, k in np.argwhere(workload.uses).tolist()}
     assert asked == {("a", trend), ("a", Prefix()), ("a", Identity()), ("c", Range()), ("c", Identity())}
 
 

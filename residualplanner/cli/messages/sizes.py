@@ -90,7 +90,7 @@ def _bases_text(workload: Workload) -> str:
         'choosing bases for income (2,000 values) takes some 100 seconds or, with loss = "max", some 6 minutes'
     """
     is_other = np.array([kind != Identity() for kind in workload.kinds])
-    own = [workload.domain.attributes[position] for position in np.flatnonzero(workload.asked[:, is_other].any(axis=1))]
+    own = [workload.domain.attributes[position] for position in np.flatnonzero(workload.uses[:, is_other].any(axis=1))]
     large = [attribute for attribute in own if attribute.size >= LARGE_SIZE]
     if not large:
         return ""

@@ -151,7 +151,7 @@ def bases_text(plan: Plan) -> str:
         'optimal for age; subtraction for sex'
     """
     families: dict[str, list[str]] = {}
-    for position in np.flatnonzero(plan.workload.asked.any(axis=1)).tolist():
+    for position in np.flatnonzero(plan.workload.uses.any(axis=1)).tolist():
         families.setdefault(plan.strategy.of_attributes[position].family, []).append(plan.domain.names[position])
     return "; ".join(f"{family_text(family)} for {listed(names, _NAMED)}" for family, names in sorted(families.items()))
 
@@ -177,7 +177,7 @@ def by_set_hint(plan: Plan) -> list[str]:
     ):
         return []
     in_pairs = np.unique(plan.closure.blocks[2])
-    several = [plan.domain.names[i] for i in in_pairs.tolist() if plan.workload.asked[i].sum() > 1]
+    several = [plan.domain.names[i] for i in in_pairs.tolist() if plan.workload.uses[i].sum() > 1]
     if not several:
         return []
     names = listed(several, _NAMED)

@@ -110,7 +110,7 @@ def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
             raise WorkloadError(f"{where}, kinds: no query of this table names {unused}; name them, or leave them out")
         return Workload(domain, queries, weights=[table.weight] * len(queries))
     family = marginals(domain, order=table.order, up_to=table.up_to, max_cells=table.max_cells, kinds=kinds)
-    unused = [name for name in kinds if not family.asked[domain.positions((name,))].any()]
+    unused = [name for name in kinds if not family.uses[domain.positions((name,))].any()]
     if unused:
         raise WorkloadError(
             f"{where}, kinds: no table of this entry has {unused}: with these kinds they all have more than "

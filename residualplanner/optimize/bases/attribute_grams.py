@@ -167,7 +167,7 @@ class AttributeGrams:
 
 def kind_classes(workload: Workload) -> NDArray[np.int64]:
     """Equal numbers for attributes of one size that have the same kinds, (d,)."""
-    return np.unique(np.column_stack([workload.domain.sizes, workload.asked]), axis=0, return_inverse=True)[1].ravel()
+    return np.unique(np.column_stack([workload.domain.sizes, workload.uses]), axis=0, return_inverse=True)[1].ravel()
 
 
 def attribute_grams(workload: Workload) -> dict[int, AttributeGrams]:
@@ -178,7 +178,7 @@ def attribute_grams(workload: Workload) -> dict[int, AttributeGrams]:
     made: dict[tuple[int, tuple[int, ...]], AttributeGrams] = {}
     forms = {}
     for attribute, size in enumerate(workload.domain.sizes):
-        kinds = tuple(np.flatnonzero(workload.asked[attribute]).tolist())
+        kinds = tuple(np.flatnonzero(workload.uses[attribute]).tolist())
         if size > 1 and any(workload.kinds[code] != Identity() for code in kinds):
             if (size, kinds) not in made:
                 made[size, kinds] = _forms(workload, size, kinds)

@@ -181,9 +181,9 @@ class _Search:
     def _axes(self, chosen: NDArray[np.int64]) -> tuple[list[_Axis], NDArray[np.int64]]:
         """The axes, rows in blocks of similar variance where there would be too many weights; and whose they are."""
         workload = self.workload
-        rows = np.ones(workload.asked.shape)
+        rows = np.ones(workload.uses.shape)
         for attribute in np.flatnonzero(self.basis_class >= 0).tolist():
-            for kind in np.flatnonzero(workload.asked[attribute]).tolist():
+            for kind in np.flatnonzero(workload.uses[attribute]).tolist():
                 rows[attribute, kind] = workload.kinds[kind].rows(workload.domain.sizes[attribute])
         taking = workload.take(chosen)
         limit = int(rows.max())

@@ -57,7 +57,7 @@ def attribute_factors(workload: Workload) -> AttributeFactors:
     Cost: an eigenvalue problem of size n for each attribute of which more than single values are asked.
     Source: spec eq. (33).
     """
-    asked, sizes = workload.asked, workload.domain.sizes
+    asked, sizes = workload.uses, workload.domain.sizes
     corner, tail = np.ones(asked.shape), np.zeros(len(sizes))
     heads: dict[tuple[int, int], FloatArray] = {}
     roots: dict[tuple[int, int], float] = {}
@@ -105,7 +105,7 @@ def reflected(array: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _times_asked(workload: Workload) -> NDArray[np.int64]:
     """How many queries ask each kind of each attribute, (d, kinds)."""
-    times = np.zeros(workload.asked.shape, dtype=np.int64)
+    times = np.zeros(workload.uses.shape, dtype=np.int64)
     for block in workload.blocks:
         np.add.at(times, (block.attributes, block.kinds), 1)
     return times

@@ -179,7 +179,7 @@ class _Search:
 def _asked_single_values(workload: Workload) -> NDArray[np.bool_]:
     """Of which attributes nothing is asked but single values, (d,)."""
     others = [code for code, kind in enumerate(workload.kinds) if kind != Identity()]
-    return np.logical_not(workload.asked[:, others].any(axis=1))
+    return np.logical_not(workload.uses[:, others].any(axis=1))
 
 
 def _patterns(workload: Workload, numbers: NDArray[np.int64], single: NDArray[np.bool_]) -> list[Pattern]:

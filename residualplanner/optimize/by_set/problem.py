@@ -108,7 +108,7 @@ def _exchangeable(workload: Workload, importance: FloatArray) -> IntArray:
     """The first attribute that each can be exchanged with, (d,)."""
     first = np.arange(len(workload.domain))
     orbits = workload_orbits(workload, kind_classes(workload), importance, gain=1.0)
-    measured = np.flatnonzero(~workload.closure.trivial & workload.asked.any(axis=1))
+    measured = np.flatnonzero(~workload.closure.trivial & workload.uses.any(axis=1))
     orbit = orbits.member[workload.closure.positions_of(measured[:, None])]
     _, at, number = np.unique(orbit, return_index=True, return_inverse=True)
     first[measured] = measured[at][number]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from residualplanner._margins import require_level
 from residualplanner.errors import WorkloadError
 from residualplanner.plan.plan import Plan
-from residualplanner.plan.questions.answered import answered_queries, plan_of_part
+from residualplanner.plan.questions.restriction import plan_of_part, restriction
 from residualplanner.workload import Workload
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def compare(plans: Mapping[str, Plan] | Sequence[Plan], level: float = 0.95) -> 
     union = reduce(Workload.__add__, [plan.workload for plan in named.values()])
     columns, index = {}, None
     for name, plan in named.items():
-        numbers = answered_queries(plan, union)
+        numbers = restriction(plan, union)
         errors = plan_of_part(plan, union.take(numbers)).errors(level).set_index(numbers)
         for measure in ("std_err", "max_std_err", "moe"):
             columns[measure, name] = errors[measure].reindex(range(len(union)))

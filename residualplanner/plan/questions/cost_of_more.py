@@ -18,7 +18,7 @@ from residualplanner.errors import WorkloadError
 from residualplanner.losses import Loss, LossLike, Targets, read_loss
 from residualplanner.optimize import Bases
 from residualplanner.plan.plan import Plan
-from residualplanner.plan.questions.answered import answered_queries, plan_of_part, scaled_plan
+from residualplanner.plan.questions.restriction import plan_of_part, restriction, scaled_plan
 from residualplanner.plan.select import select
 from residualplanner.workload import QueryLike, Workload, query_numbers
 
@@ -170,12 +170,12 @@ def _all_bases(plan: Plan, whole: Workload, targets: Targets) -> list[Bases]:
     """Bases chosen anew, and those of the plan where they can be kept: the cheaper ones are taken."""
     if set(plan.basis_summary) == {"subtraction"}:
         return [_bases(plan, targets)]
-    asked = set(np.argwhere(plan.workload.asked)[:, 0].tolist())
+    asked = set(np.argwhere(plan.workload.uses)[:, 0].tolist())
     bases = plan.strategy.of_attributes
     kept = {plan.domain.names[attribute]: bases[attribute] for attribute in asked}
     is_spanned = all(
         bases[attribute].spans(whole.kinds[kind])
-        for attribute, kind in np.argwhere(whole.asked).tolist()
+        for attribute, kind in np.argwhere(whole.uses).tolist()
         if attribute in asked
     )
     anew = _bases(plan, targets)
@@ -186,7 +186,7 @@ def _table(before: Plan, same_budget: Plan, same_accuracy: Plan, new: IntArray) 
     whole = same_budget.workload
     table = same_budget.errors()[["query", "kinds", "cells"]]
     table["is_new"] = np.isin(np.arange(len(whole)), new)
-    numbers = answered_queries(before, whole)
+    numbers = restriction(before, whole)
     std_errs = np.full(len(whole), math.nan)
     std_errs[numbers] = np.sqrt(plan_of_part(before, whole.take(numbers)).max_variances)
     table["before"], table["same_budget"] = std_errs, np.sqrt(same_budget.max_variances)

@@ -158,7 +158,7 @@ def _basis_seconds(workload: Workload) -> float:
         0.25
     """
     own = _own_bases(workload)
-    problems = {(workload.domain.sizes[place], workload.asked[place].tobytes()) for place in own.tolist()}
+    problems = {(workload.domain.sizes[place], workload.uses[place].tobytes()) for place in own.tolist()}
     thousands = np.array([size / 1000 for size, _ in problems])
     return float(np.maximum(_BASIS * thousands**2, _BASIS_CUBED * thousands**3).sum())
 
@@ -179,7 +179,7 @@ def _basis_bytes(workload: Workload) -> float:
 def _own_bases(workload: Workload) -> IntArray:
     """The attributes of which more is asked than single values, ascending."""
     is_other = np.array([kind != Identity() for kind in workload.kinds])
-    return np.flatnonzero(workload.asked[:, is_other].any(axis=1))
+    return np.flatnonzero(workload.uses[:, is_other].any(axis=1))
 
 
 def seconds_text(seconds: float) -> str:

@@ -14,7 +14,7 @@ from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.losses import LossLike, read_loss
 from residualplanner.optimize import Bases
 from residualplanner.plan.plan import Plan
-from residualplanner.plan.questions.answered import scaled_plan
+from residualplanner.plan.questions.restriction import scaled_plan
 from residualplanner.plan.select import select, spendable
 from residualplanner.privacy import Budget, Notion
 from residualplanner.workload import Workload

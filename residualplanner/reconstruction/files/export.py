@@ -45,7 +45,7 @@ def require_exportable(workload: Workload, format: str = "parquet", profile: str
         MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
     """
     require_format(format)
-    used = np.flatnonzero(workload.asked.any(axis=1)).tolist()
+    used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
     require_free_names([workload.domain.names[position] for position in used], profile_named(profile))
     if format == "xlsx":
         require_workbooks(workload)

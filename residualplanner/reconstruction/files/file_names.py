@@ -83,7 +83,7 @@ def parts_of_workload(workload: Workload) -> NameParts:
     """
     names = encoded_names(workload.domain.names)
     kinds_of: dict[int, list[Kind]] = {}
-    for position, code in np.argwhere(workload.asked).tolist():
+    for position, code in np.argwhere(workload.uses).tolist():
         kinds_of.setdefault(position, []).append(workload.kinds[code])
     return {
         (position, kind): part

@@ -52,7 +52,7 @@ def require_workbooks(workload: Workload) -> None:
         )
     attributes, kinds = workload.domain.attributes, workload.kinds
     limit = LETTER_LIMIT // (2 * max(1, int(workload.orders.max())))  # for a cell in words: all of them in one
-    for position, code in np.argwhere(workload.asked).tolist():
+    for position, code in np.argwhere(workload.uses).tolist():
         _require_texts(attributes[position].name, kinds[code].labels(attributes[position]), limit)
 
 

@@ -17,7 +17,7 @@ from residualplanner.privacy import Budget, pcost
 from residualplanner.workload import Workload
 
 
-def answered_queries(plan: Plan, queries: Workload) -> IntArray:
+def restriction(plan: Plan, queries: Workload) -> IntArray:
     """The numbers of those queries that the plan answers, its own and parts of them in kinds that its bases span, (m,).
 
     Example:
@@ -25,14 +25,14 @@ def answered_queries(plan: Plan, queries: Workload) -> IntArray:
         >>> from residualplanner.plan.select import select
         >>> domain = Domain({"age": 3, "sex": 2, "region": 4})
         >>> plan = select(Workload(domain, [("age", "sex")]), budget=pcost(1))
-        >>> answered_queries(plan, Workload(domain, [("sex",), ("region",), ("age", "sex")])).tolist()
+        >>> restriction(plan, Workload(domain, [("sex",), ("region",), ("age", "sex")])).tolist()
         [0, 2]
     """
     if queries.domain != plan.domain:
         raise WorkloadError("plans can be compared only over the same domain; plan for one domain")
     bases = plan.strategy.of_attributes
-    spanned = np.zeros(queries.asked.shape, dtype=np.bool_)
-    for attribute, kind in np.argwhere(queries.asked).tolist():
+    spanned = np.zeros(queries.uses.shape, dtype=np.bool_)
+    for attribute, kind in np.argwhere(queries.uses).tolist():
         spanned[attribute, kind] = bases[attribute].spans(queries.kinds[kind])
     found = [
         (plan.closure.positions_of(block.attributes) >= 0) & spanned[block.attributes, block.kinds].all(axis=1)
