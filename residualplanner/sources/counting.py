@@ -6,17 +6,19 @@ tables' own; the work is one step per record and table.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-
-Codes = NDArray[np.integer[Any]]
+from residualplanner.sources.covering import Codes, Larger, cover, is_worth_it, may_be_worth_it, tables_from_larger
 
 #: How many records are counted at a time, so that they stay in the processor's cache.
 BLOCK = 2**16
+
+
+def batch_records(sizes: Sequence[int], itemsize: int) -> int:
+    """How many records are coded at a time: many, so that larger tables are counted, but at most 64 MiB of codes."""
+    return max(BLOCK, min(2**20, 2**26 // (max(1, len(sizes)) * itemsize)))
 
 
 def count_groups(codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray]) -> list[IntArray]:
@@ -42,9 +44,9 @@ def count_groups(codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray])
         >>> [table.tolist() for table in count_groups(codes, (2, 3), [np.array([[0, 1]]), np.empty((1, 0), int)])]
         [[[[0, 0, 1], [2, 0, 0]]], [3]]
     """
-    tables = zero_tables(sizes, groups)
-    add_counts(codes, groups, tables)
-    return tables
+    counts = Counts(sizes, groups)
+    counts.add(codes)
+    return counts.tables
 
 
 def zero_tables(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[IntArray]:
@@ -70,28 +72,58 @@ def shape_of_group(sizes: Sequence[int], rows: IntArray) -> tuple[int, ...]:
     return tuple(shapes[0].tolist())
 
 
-def add_counts(
-    codes: Codes,
-    groups: Sequence[IntArray],
-    tables: Sequence[IntArray],
-    *,
-    report: Callable[[int], None] | None = None,
-) -> None:
-    """Add the counts of some records to tables that ``zero_tables`` made.
+class Counts:
+    """Tables of counts to which records are added, some at a time.
 
     Args:
-        codes (d, records): one row per attribute, checked.
-        groups: each (g, k): attribute positions.
-        tables: one array (g, n1, .., nk) per group, changed in place.
-        report: called after each group with the number of tables done so far.
+        sizes (d,): how many values each attribute can take.
+        groups: each (g, k): g sets of k ascending attribute positions, all of the same shape.
+
+    Attributes:
+        tables: one int64 array (g, n1, .., nk) per group.
     """
-    done = 0
-    for rows, stack in zip(groups, tables, strict=True):
-        for start in range(0, codes.shape[1], BLOCK):
-            _add_group(codes[:, start : start + BLOCK], rows, stack)
-        done += len(rows)
-        if report is not None:
-            report(done)
+
+    def __init__(self, sizes: Sequence[int], groups: Sequence[IntArray]) -> None:
+        self.tables = zero_tables(sizes, groups)
+        self._sizes, self._groups = sizes, groups
+        self._covers: dict[int, list[Larger]] = {}
+
+    def add(self, codes: Codes, *, report: Callable[[int], None] | None = None) -> None:
+        """Add some records.
+
+        Args:
+            codes (d, records): one row per attribute, checked.
+            report: called now and then with the number of tables done so far.
+        """
+        done = 0
+        for order, numbers in self._by_order().items():
+            self._add_order(codes, order, numbers)
+            done += sum(len(self._groups[number]) for number in numbers)
+            if report is not None:
+                report(done)
+
+    def _by_order(self) -> dict[int, list[int]]:
+        """The numbers of the groups of each order."""
+        found: dict[int, list[int]] = {}
+        for number, rows in enumerate(self._groups):
+            found.setdefault(rows.shape[1], []).append(number)
+        return found
+
+    def _add_order(self, codes: Codes, order: int, numbers: list[int]) -> None:
+        groups = [self._groups[number] for number in numbers]
+        sets, records = sum(map(len, groups)), codes.shape[1]
+        if may_be_worth_it(len(self._sizes), order, sets, records):
+            rows = np.concatenate(groups)
+            if order not in self._covers:
+                self._covers[order] = cover(self._sizes, rows)
+            if is_worth_it(self._covers[order], self._sizes, sets, records):
+                stacks = [table for number in numbers for table in self.tables[number]]
+                for number, counts in tables_from_larger(codes, self._sizes, rows, self._covers[order]):
+                    stacks[number] += counts
+                return
+        for number, rows in zip(numbers, groups, strict=True):
+            for start in range(0, records, BLOCK):
+                _add_group(codes[:, start : start + BLOCK], rows, self.tables[number])
 
 
 def _add_group(codes: Codes, rows: IntArray, stack: IntArray) -> None:

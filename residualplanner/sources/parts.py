@@ -18,7 +18,8 @@ from residualplanner._version import __version__
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas
-from residualplanner.sources.counting import Codes, add_counts, shape_of_group, zero_tables
+from residualplanner.sources.counting import Counts, shape_of_group, zero_tables
+from residualplanner.sources.covering import Codes
 from residualplanner.sources.records import regrouped
 from residualplanner.sources.rules import Block, Breach, data_error_of_breaches
 from residualplanner.sources.source import guarded
@@ -117,13 +118,13 @@ def _count(task: Task, blocks: Callable[[], Iterator[Block]]) -> Iterator[Pairs]
         return
     held, large = _by_size(task)
     groups = [task.groups[number] for number in held]
-    tables = zero_tables(task.domain.sizes, groups)
+    held_counts = Counts(task.domain.sizes, groups)
     breaches: set[Breach] = set()
     stream = regrouped(task.domain, blocks)
     while isinstance(block := guarded(next, stream, None), Block):
         breaches |= block.breaches
         if not breaches:
-            add_counts(block.codes, groups, tables)
+            held_counts.add(block.codes)
             yield from _sparse(task, large, block.codes)
     if breaches or isinstance(block, DataError):
         unreadable = [_UNREADABLE] if isinstance(block, DataError) else []
@@ -132,7 +133,7 @@ def _count(task: Task, blocks: Callable[[], Iterator[Block]]) -> Iterator[Pairs]
         )
         return
     offsets = task.offsets
-    for number, table in zip(held, tables, strict=True):
+    for number, table in zip(held, held_counts.tables, strict=True):
         cells = np.flatnonzero(table)
         yield cells + offsets[number], table.reshape(-1)[cells]
 

@@ -11,7 +11,7 @@ import numpy as np
 from residualplanner._checks import IntArray
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.counting import BLOCK, add_counts, zero_tables
+from residualplanner.sources.counting import Counts, batch_records
 from residualplanner.sources.rules import Block, Breach, code_type, data_error_of_breaches
 from residualplanner.sources.source import Progress, Source, guarded
 
@@ -25,7 +25,7 @@ def _count(
     domain: Domain, blocks: Callable[[], Iterator[Block]], groups: Sequence[IntArray], progress: Progress | None
 ) -> list[IntArray] | DataError:
     """The tables, or the error that says which columns break which rules: all of them, whatever the records' order."""
-    tables = zero_tables(domain.sizes, groups)
+    counts = Counts(domain.sizes, groups)
     total = sum(map(len, groups))
     breaches: set[Breach] = set()
     stream = regrouped(domain, blocks)
@@ -36,24 +36,24 @@ def _count(
         if not breaches:
             is_last = progress is not None and following is None
             report = (lambda done: progress(done, total)) if progress is not None and is_last else None
-            add_counts(block.codes, groups, tables, report=report)
+            counts.add(block.codes, report=report)
         block = following
     if isinstance(block, DataError):
         return block
-    return data_error_of_breaches(domain, breaches) if breaches else tables
+    return data_error_of_breaches(domain, breaches) if breaches else counts.tables
 
 
 def regrouped(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
-    """The same records in blocks of at least BLOCK, but for the last, so that tables are passed over less often.
+    """The same records in blocks of at least so many, but for the last, so that tables are passed over less often.
 
     There is at least one block, so that no records take the same steps as some.
     """
     waiting: list[Block] = []
-    records, is_first = 0, True
+    records, is_first, most = 0, True, batch_records(domain.sizes, code_type(domain).itemsize)
     for block in blocks():
         waiting.append(block)
         records += block.codes.shape[1]
-        if records >= BLOCK:
+        if records >= most:
             yield _concatenated(waiting)
             waiting, records, is_first = [], 0, False
     if waiting or is_first:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray
 from residualplanner.domain import MISSING, UNKNOWN, Attribute, Domain, Into
 from residualplanner.errors import DataError
-from residualplanner.sources.counting import Codes
+from residualplanner.sources.covering import Codes
 
 #: A column by its position, and which of its rules is broken.
 Breach = tuple[int, str]

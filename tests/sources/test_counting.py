@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.sources import count_groups
+from residualplanner.sources import count_groups, covering
 from residualplanner.sources import counting as module
 
 reproducible = settings(derandomize=True, deadline=None)
@@ -88,3 +88,48 @@ def test_an_attribute_of_one_value_and_no_attribute_leave_the_total():
 def test_a_group_of_different_shapes_or_of_nothing_is_refused(group):
     with pytest.raises(ValueError, match="all of the same shape"):
         count_groups(np.zeros((2, 1), dtype=np.uint8), (2, 3), [group])
+
+
+@given(problem=problems(), dtype=st.sampled_from([np.uint8, np.uint16, np.uint32, np.int64]), most=st.integers(1, 500))
+@reproducible
+def test_tables_that_are_summed_from_larger_ones_are_those_of_a_counter(problem, dtype, most):
+    sizes, records, groups = problem
+    codes = np.array(records, dtype=dtype).reshape(len(records), len(sizes)).T
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"MOST_CELLS": most, "_LEAST_SETS": 1, "_LEAST_RECORDS": 0, "_CHUNK": 7}.items():
+            patch.setattr(covering, name, value)
+        patch.setattr(module, "is_worth_it", lambda *_: True)
+        stacks = count_groups(codes, sizes, groups)
+    for rows, stack in zip(groups, stacks, strict=True):
+        assert stack.dtype == np.int64
+        assert (stack == tables_by_counter(records, sizes, rows.tolist())).all()
+
+
+@given(problem=problems(), most=st.integers(1, 200))
+@reproducible
+def test_a_cover_holds_each_set_once_in_tables_that_are_not_too_large(problem, most):
+    sizes, _, groups = problem
+    for order in {rows.shape[1] for rows in groups} - {0, 1}:
+        rows = np.concatenate([rows for rows in groups if rows.shape[1] == order])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(covering, "MOST_CELLS", most)
+            larger = covering.cover(sizes, rows)
+        assert sorted(number for table in larger for number in table.sets) == list(range(len(rows)))
+        for table in larger:
+            assert len(set(table.attributes)) == len(table.attributes)
+            assert all(set(rows[number].tolist()) <= set(table.attributes) for number in table.sets)
+            assert len(table.attributes) == order or np.prod(np.array(sizes)[list(table.attributes)]) <= most
+
+
+def test_many_records_in_many_sets_are_counted_in_larger_tables():
+    sizes, rng = (4,) * 12, np.random.default_rng(0)
+    rows = np.array([(a, b, c) for c in range(12) for b in range(c) for a in range(b)])
+    codes = rng.integers(0, 4, (12, 2**16)).astype(np.uint8)
+    larger = covering.cover(sizes, rows)
+    assert len(larger) < len(rows) / 5
+    assert covering.may_be_worth_it(12, 3, len(rows), 2**16)
+    assert covering.is_worth_it(larger, sizes, len(rows), 2**16)
+    assert not covering.is_worth_it(larger, sizes, len(rows), 2**10)
+    (stack,) = count_groups(codes, sizes, [rows])
+    for row, table in zip(rows.tolist(), stack, strict=True):
+        assert (table == np.bincount(np.ravel_multi_index(codes[row], (4,) * 3), minlength=64).reshape(4, 4, 4)).all()
