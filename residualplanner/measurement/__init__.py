@@ -1,7 +1,7 @@
 """The gate between records and releases: counts, noise, and the files that hold what was measured."""
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.measurement.files import load_measurement, noise_from_json, noise_to_json
+from residualplanner.measurement.files import answers_hash, load_measurement, noise_from_json, noise_to_json
 from residualplanner.measurement.measure import BATCH_CELLS, measure, require_measurable
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.noise_record import NoiseRecord
@@ -15,6 +15,7 @@ __all__ = [
     "Measurement",
     "NoiseRecord",
     "Progress",
+    "answers_hash",
     "load_measurement",
     "measure",
     "noise_from_json",

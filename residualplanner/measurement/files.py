@@ -5,6 +5,7 @@ Reads: a measurement, or a file somebody hands over.  Gives: a file, or a Measur
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from residualplanner._archive import content_hash, read_archive, write_archive
@@ -45,19 +46,23 @@ def save_measurement(measurement: Measurement, path: PathLike) -> None:
         "plan_sha256": content_hash(plan, plan_arrays),
         "noise": noise_to_json(measurement.noise, measurement.plan),
     }
-    arrays = {_PLAN + name: array for name, array in plan_arrays.items()}
-    residuals = measurement.residuals
-    if isinstance(residuals, IntegerResiduals):
-        arrays["integers"] = residuals.integers
-        arrays["wide_groups"], arrays["wide_integers"] = wide_to_words(residuals.wide)
-    else:
-        arrays["residuals"] = residuals.values
+    arrays = {_PLAN + name: array for name, array in plan_arrays.items()} | _answer_arrays(measurement.residuals)
     write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
 
 
+def answers_hash(measurement: Measurement) -> str:
+    """The SHA-256 of the answers of a measurement, of whatever plan: 64 hexadecimal digits."""
+    return content_hash({}, _answer_arrays(measurement.residuals))
+
+
 @memory_for("to read this measurement; use a machine with more memory")
-def load_measurement(path: PathLike) -> Measurement:
+def load_measurement(path: PathLike, *, mapped: bool = False) -> Measurement:
     """Read a measurement that `Measurement.save` wrote, and check it.
+
+    Args:
+        path: the file.
+        mapped: leave the answers on disk, where they are larger than memory or few of them are needed; the file must
+            stay as it is for as long as the measurement, or a release of it, is used.
 
     Raises:
         FileFormatError: the file is not a measurement, truncated, altered, of another version, or does not fit.
@@ -66,7 +71,7 @@ def load_measurement(path: PathLike) -> Measurement:
 
     Guarantees: the exact cost is computed anew from the plan.
     """
-    header, arrays = read_archive(path, kind="measurement", version=FORMAT_VERSION)
+    header, arrays = read_archive(path, kind="measurement", version=FORMAT_VERSION, mapped=mapped)
     if set(header) != _FIELDS or not isinstance(header["plan"], dict):
         raise FileFormatError(f"a measurement must have the fields {sorted(_FIELDS)}")
     plan_arrays = {name.removeprefix(_PLAN): array for name, array in arrays.items() if name.startswith(_PLAN)}
@@ -76,7 +81,7 @@ def load_measurement(path: PathLike) -> Measurement:
     noise = noise_from_json(header["noise"], plan)
     if set(arrays) != _ANSWERS[noise.kind] | {_PLAN + name for name in plan_arrays}:
         raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
-    return Measurement(plan, _answers(plan, arrays, noise), noise)
+    return Measurement(plan, _answers(plan, arrays, noise), noise, Path(path) if mapped else None)
 
 
 def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
@@ -94,6 +99,13 @@ def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
         "guarantee": noise.guarantee,
         "package_versions": dict(noise.versions),
     }
+
+
+def _answer_arrays(residuals: IntegerResiduals | FloatResiduals) -> dict[str, Any]:
+    if isinstance(residuals, FloatResiduals):
+        return {"residuals": residuals.values}
+    wide_groups, wide_integers = wide_to_words(residuals.wide)
+    return {"integers": residuals.integers, "wide_groups": wide_groups, "wide_integers": wide_integers}
 
 
 def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord) -> IntegerResiduals | FloatResiduals:

@@ -3,7 +3,8 @@
 Nothing here knows how many records there were, where they came from, or when.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from residualplanner._atomic import PathLike
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
@@ -20,11 +21,13 @@ class Measurement:
         plan: what was measured, with how much noise.
         residuals: the answers: `IntegerResiduals` where the noise is discrete, `FloatResiduals` where it is continuous.
         noise: how the noise was drawn.
+        mapped_from: the file in which the answers stand, if they were left on disk.
     """
 
     plan: Plan
     residuals: IntegerResiduals | FloatResiduals
     noise: NoiseRecord
+    mapped_from: Path | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<Measurement of {len(self.plan.closure):,} attribute sets: {self.noise.kind}, {self.noise.randomness}>"

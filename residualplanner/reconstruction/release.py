@@ -126,7 +126,7 @@ class Release(Mapping[Any, Table]):
         Source: spec eqs. (13) and (25).
         """
         plan, done = self.plan, 0
-        for batches in self._chunks():
+        for batches in self._chunks(0, len(self)):
             attributes: list[Any] = [None] * sum(len(batch.queries) for batch in batches)
             kinds, estimates = attributes.copy(), attributes.copy()
             for batch in batches:
@@ -138,12 +138,16 @@ class Release(Mapping[Any, Table]):
             if progress is not None:
                 progress(done, len(self))
 
-    def batches(self) -> Iterator[TableBatch]:
-        """The tables of all queries of the workload as arrays, some of one shape and the same kinds at a time.
+    def batches(self, first: int = 0, last: int | None = None) -> Iterator[TableBatch]:
+        """The tables of the workload's queries as arrays, some of one shape and the same kinds at a time.
 
         The order is the workload's but for such tables, which are moved together where they are near.
+
+        Args:
+            first: the number of the first query in the order of the workload.
+            last: that of the query before which to stop; all queries from ``first`` on if not given.
         """
-        for batches in self._chunks():
+        for batches in self._chunks(first, len(self) if last is None else last):
             yield from batches
 
     def save(
@@ -153,6 +157,7 @@ class Release(Mapping[Any, Table]):
         *,
         profile: ProfileName = "default",
         level: float | None = None,
+        workers: int = 1,
         progress: Progress | None = None,
     ) -> None:
         """Write all tables of the workload to a new folder, whole or not at all.
@@ -182,20 +187,26 @@ class Release(Mapping[Any, Table]):
         from residualplanner.reconstruction.files.export import save_release
 
         require_path("release.save", folder, 'release.save("release")')
+        if format == "parts":
+            from residualplanner.reconstruction.parts.saving import save_parts
+
+            save_parts(self, folder, level=level, workers=workers, progress=progress)
+            return
         save_release(self, folder, format, profile=profile, level=level, progress=progress)
 
-    def _chunks(self) -> Iterator[list[TableBatch]]:
-        """For one run of queries after another their tables, stacked by bases and kinds."""
+    def _chunks(self, first: int, last: int) -> Iterator[list[TableBatch]]:
+        """For one run of queries after another, from ``first`` up to ``last``, their tables by bases and kinds."""
         scratch, start = Scratch(), 0
         for block in self.plan.workload.blocks:
-            cells = self.plan.workload.cells[start : start + len(block)]
-            for first, last in pairwise(_chunk_ends(cells)):
-                part = block.part(slice(first, last))
+            low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
+            ends = _chunk_ends(self.plan.workload.cells[start + low : start + high])
+            for before, after in pairwise(low + end for end in ends):
+                part = block.part(slice(before, after))
                 with memory_for(_A_TABLE):
                     stacks = list(
                         self._rebuilder.stacks(part.attributes, part.kinds, self.plan.workload.kinds, scratch)
                     )
-                yield [batch for stack in stacks for batch in _batches_as_written(part, stack, start + first)]
+                yield [batch for stack in stacks for batch in _batches_as_written(part, stack, start + before)]
             start += len(block)
 
     def _require_spanned(self, position: int, kind: Kind) -> None:

@@ -13,7 +13,7 @@ from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
 
 #: The formats of the tables' files.
-FormatName = Literal["parquet", "csv", "xlsx"]
+FormatName = Literal["parquet", "csv", "xlsx", "parts"]
 
 FORMATS = ("parquet", "csv", "xlsx")
 #: Numbers that hardly repeat, for which a dictionary would only take time.

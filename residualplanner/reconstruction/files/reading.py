@@ -178,6 +178,8 @@ def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables:
     hashes, told = manifest["files"], manifest["tables"]
     plan = _plan(home, hashes[PLAN_FILE])
     noise = _true(home / "manifest.json", partial(noise_of_manifest, manifest, plan))
+    if told["format"] == "parts":
+        return _parts(home, manifest, plan, noise)
     parts, file_format, level = parts_of_workload(plan.workload), told["format"], told["conf_level"]
     if file_format not in FORMATS or told["profile"] not in PROFILES or not isinstance(level, float):
         raise LookupError
@@ -191,6 +193,20 @@ def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables:
     if told["count"] != len(files) or not _are_of_workload(files, plan.workload, parts, file_format):
         raise FileFormatError(f"{home / 'index.csv'} names other tables or files than {PLAN_FILE} asks for; {_AGAIN}")
     return SavedTables(home, manifest, metadata, files, plan, noise, parts, _written_names(files, parts))
+
+
+def _parts(home: Path, manifest: Mapping[str, Any], plan: Plan, noise: NoiseRecord) -> Any:
+    """A release in parts."""
+    from residualplanner.reconstruction.parts.layout import layout_of
+    from residualplanner.reconstruction.parts.reading import SavedParts
+    from residualplanner.reconstruction.parts.saving import PART_LIST, part_name
+
+    layout, path = layout_of(plan.workload), home / PART_LIST
+    listed = csv_table(_content(home, PART_LIST, manifest["files"][PART_LIST]), path, {"file": TEXT, "sha256": TEXT})
+    files, hashes = (listed[name].to_pylist() for name in ("file", "sha256"))
+    if files != [part_name(part) for part in range(len(layout))] or manifest["tables"]["count"] != len(plan.workload):
+        raise FileFormatError(f"{path} names other parts than {PLAN_FILE} asks for; {_AGAIN}")
+    return SavedParts(home, manifest, plan, noise, layout, tuple(hashes))
 
 
 def _plan(home: Path, digest: object) -> Plan:

@@ -1,0 +1,71 @@
+"""Which tables of a workload stand in which part of a release.
+
+Reads: a workload.  Gives: Layout.  It depends on nothing but how many cells the tables have.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner.workload import Workload
+
+#: A part, and a row group in it, ends with the first table that brings the cells before and in it to such a multiple.
+PART_CELLS = 2**20
+ROW_GROUP_CELLS = 2**18
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Layout:
+    """How the tables of a workload, in its order, are divided into parts, and these into row groups.
+
+    A table is never divided.
+
+    Attributes:
+        cells (q + 1,): how many cells come before each table, and how many there are in all.
+        parts (p + 1,): the first table of each part, and the number of tables.
+    """
+
+    cells: IntArray
+    parts: IntArray
+
+    def __len__(self) -> int:
+        return len(self.parts) - 1
+
+    def part_of(self, table: int) -> int:
+        """The part in which a table stands."""
+        return int(np.searchsorted(self.parts, table, side="right")) - 1
+
+    def row_groups(self, part: int) -> IntArray:
+        """The first table of each row group of a part, and the first table of the next part."""
+        first, last = self.parts[part : part + 2].tolist()
+        starts = self.cells[first:last]
+        return first + np.append(_firsts(starts - starts[0], ROW_GROUP_CELLS), last - first)
+
+    def cells_of(self, part: int) -> int:
+        """How many cells a part has."""
+        first, last = self.parts[part : part + 2]
+        return int(self.cells[last] - self.cells[first])
+
+
+def layout_of(workload: Workload) -> Layout:
+    """The parts of a release of a workload.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> workload = Workload(Domain({"a": 2**19, "b": 2, "c": 2}), [("a", "b"), ("a", "c"), ("c",)])
+        >>> layout = layout_of(workload)
+        >>> layout.cells.tolist(), layout.parts.tolist(), layout.part_of(1)
+        ([0, 2, 1048578, 2097154], [0, 2, 3], 0)
+    """
+    counts: FloatArray = workload.cells
+    cells = np.concatenate([[0], np.cumsum(counts.astype(np.int64))])
+    parts = np.append(_firsts(cells[:-1], PART_CELLS), len(counts))
+    return Layout(frozen(cells), frozen(parts.astype(np.int64)))
+
+
+def _firsts(starts: IntArray, size: int) -> IntArray:
+    """Which tables, the first cells of which have these numbers, are the first to start in a run of ``size`` cells."""
+    run = starts // size
+    first: IntArray = np.flatnonzero(np.diff(run, prepend=-1))
+    return first
