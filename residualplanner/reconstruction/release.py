@@ -164,10 +164,13 @@ class Release(Mapping[Any, Table]):
 
         Args:
             folder: must not exist, or be empty.
-            format: "parquet", "csv" or "xlsx".
+            format: "parquet", "csv" or "xlsx", a file for each table; or "parts", Parquet files of about a million
+                cells each, for very many tables.
             profile: "default", "acs" (90% margins, as the American Community Survey has them) or "gls" (for
                 generalized least squares); see `Table.to_frame`.
             level: the confidence level of margins and intervals, between 0 and 1; that of the profile if not given.
+            workers: with "parts", how many processes write; more than one need a script whose main part stands under
+                ``if __name__ == "__main__":``.
             progress: as in `tables`.
 
         The folder holds ``tables/``, one tidy file for each query (as `Table.to_frame`), ``index.csv`` (which file

@@ -40,7 +40,8 @@ class Layout:
         """The first table of each row group of a part, and the first table of the next part."""
         first, last = self.parts[part : part + 2].tolist()
         starts = self.cells[first:last]
-        return first + np.append(_firsts(starts - starts[0], ROW_GROUP_CELLS), last - first)
+        firsts: IntArray = first + np.append(_firsts(starts - starts[0], ROW_GROUP_CELLS), last - first)
+        return firsts
 
     def cells_of(self, part: int) -> int:
         """How many cells a part has."""

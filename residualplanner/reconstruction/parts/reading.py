@@ -98,7 +98,8 @@ class SavedParts(Mapping[Any, Table]):
             raise _another(path) from None
         if not ((numbers == number).all() and np.array_equal(cell, np.arange(stop - start))):
             raise _another(path)
-        return estimates.astype(np.float64, copy=False)
+        found: FloatArray = estimates.astype(np.float64, copy=False)
+        return found
 
     def __contains__(self, query: object) -> bool:
         """Whether the folder has a table for the query; nothing is read."""
@@ -109,7 +110,10 @@ class SavedParts(Mapping[Any, Table]):
 
     def get(self, query: Any, default: Any = None) -> Any:
         """The table of a query, or ``default`` where the folder has none; one that cannot be read is an error."""
-        return self[query] if query in self else default
+        try:
+            return self[query]
+        except (DomainError, WorkloadError):
+            return default
 
     def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
         return iter(self.plan.workload)
