@@ -193,7 +193,7 @@ class Release(Mapping[Any, Table]):
         if format == "parts":
             from residualplanner.reconstruction.parts.saving import save_parts
 
-            save_parts(self, folder, level=level, workers=workers, progress=progress)
+            save_parts(self, folder, profile=profile, level=level, workers=workers, progress=progress)
             return
         save_release(self, folder, format, profile=profile, level=level, progress=progress)
 

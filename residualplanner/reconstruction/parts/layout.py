@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner._checks import IntArray, frozen
 from residualplanner.workload import Workload
 
 #: A part, and a row group in it, ends with the first table that brings the cells before and in it to such a multiple.
@@ -23,10 +23,12 @@ class Layout:
 
     Attributes:
         cells (q + 1,): how many cells come before each table, and how many there are in all.
-        parts (p + 1,): the first table of each part, and the number of tables.
+        groups (g + 1,): the first table of each row group, and the number of tables.
+        parts (p + 1,): the first table of each part, which is that of a row group, and the number of tables.
     """
 
     cells: IntArray
+    groups: IntArray
     parts: IntArray
 
     def __len__(self) -> int:
@@ -38,10 +40,8 @@ class Layout:
 
     def row_groups(self, part: int) -> IntArray:
         """The first table of each row group of a part, and the first table of the next part."""
-        first, last = self.parts[part : part + 2].tolist()
-        starts = self.cells[first:last]
-        firsts: IntArray = first + np.append(_firsts(starts - starts[0], ROW_GROUP_CELLS), last - first)
-        return firsts
+        first, last = np.searchsorted(self.groups, self.parts[part : part + 2]).tolist()
+        return self.groups[first : last + 1]
 
     def cells_of(self, part: int) -> int:
         """How many cells a part has."""
@@ -59,14 +59,11 @@ def layout_of(workload: Workload) -> Layout:
         >>> layout.cells.tolist(), layout.parts.tolist(), layout.part_of(1)
         ([0, 2, 1048578, 2097154], [0, 2, 3], 0)
     """
-    counts: FloatArray = workload.cells
-    cells = np.concatenate([[0], np.cumsum(counts.astype(np.int64))])
-    parts = np.append(_firsts(cells[:-1], PART_CELLS), len(counts))
-    return Layout(frozen(cells), frozen(parts.astype(np.int64)))
+    cells = np.concatenate([[0], np.cumsum(workload.cells.astype(np.int64))])
+    return Layout(frozen(cells), _firsts(cells, ROW_GROUP_CELLS), _firsts(cells, PART_CELLS))
 
 
-def _firsts(starts: IntArray, size: int) -> IntArray:
-    """Which tables, the first cells of which have these numbers, are the first to start in a run of ``size`` cells."""
-    run = starts // size
-    first: IntArray = np.flatnonzero(np.diff(run, prepend=-1))
-    return first
+def _firsts(cells: IntArray, size: int) -> IntArray:
+    """Which tables are the first to start in a run of ``size`` cells, and at the end how many there are."""
+    run = cells[:-1] // size
+    return frozen(np.append(np.flatnonzero(np.diff(run, prepend=-1)), len(run)))

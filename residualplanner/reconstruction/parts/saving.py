@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residualplanner._atomic import PathLike, force_name, require_free_folder, write_atomically
-from residualplanner.errors import memory_for
+from residualplanner._checks import value_text
+from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.measurement import Measurement, Progress, answers_hash, load_measurement
 from residualplanner.plan import plan_bytes
 from residualplanner.reconstruction.files.export_files import csv_bytes, parquet_bytes
@@ -43,12 +44,17 @@ def save_parts(
     release: "Release",
     folder: PathLike,
     *,
+    profile: str = "default",
     level: float | None = None,
     workers: int = 1,
     progress: Progress | None = None,
 ) -> None:
     """Write all tables of a release in parts, as `Release.save` describes."""
     target = Path(folder)
+    if profile_named(profile).name != "default":
+        raise WorkloadError(f'"parts" has estimates and standard errors only: profile={profile!r} is for other formats')
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise WorkloadError(f"workers must be a number of processes, at least 1, got {value_text(workers)}")
     require_free_folder(target)
     chosen = level_of("default", level)
     about = about_release(release, answers_hash(release.measurement))
@@ -115,7 +121,7 @@ def _hashes(
         return
     path = _measurement_file(release.measurement, partial)
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, _start_worker, (path, partial, about))
+    pool = ProcessPoolExecutor(workers, context, _start_worker, (path, layout, partial, about))
     try:
         yield pool.map(_write_in_worker, range(len(layout)))
     finally:
@@ -150,13 +156,12 @@ class _Worker:
     about: dict[str, Any]
 
 
-def _start_worker(path: Path, partial: Path, about: dict[str, Any]) -> None:
+def _start_worker(path: Path, layout: Layout, partial: Path, about: dict[str, Any]) -> None:
     from residualplanner.reconstruction.release import reconstruct
 
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _Worker.release = reconstruct(load_measurement(path, mapped=True))
-    _Worker.layout = layout_of(_Worker.release.plan.workload)
-    _Worker.partial, _Worker.about = partial, about
+    _Worker.layout, _Worker.partial, _Worker.about = layout, partial, about
 
 
 def _end_with_parent() -> None:
