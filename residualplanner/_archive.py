@@ -7,6 +7,7 @@ own and with the limits below.
 
 import hashlib
 import math
+import mmap
 import os
 import re
 import struct
@@ -38,6 +39,11 @@ _DTYPES = frozenset(("|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u
 _NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*", re.ASCII)
 _FIELDS = frozenset(("format", "version", "package_version", "content", "arrays"))
 _CHUNK = 2**20
+#: Bytes of a member's header before its name, of the field for large sizes, of what an extra field starts with; where
+#: in the header the lengths of the name and of the extra fields stand.
+_LOCAL_HEADER, _ZIP64_FIELD, _EXTRA_HEADER, _LENGTHS = 30, 20, 4, 26
+#: Contents start at multiples of so many bytes; the number of the field of zeros that sees to it, which has no meaning.
+_ALIGNMENT, _PADDING_FIELD = 8, 0x5250
 _NPY_HEADER_LIMIT = 10_000
 _UNREADABLE = (
     zipfile.BadZipFile,
@@ -110,13 +116,16 @@ def archive_pieces(
     return write
 
 
-def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Array]]:
+def read_archive(
+    path: PathLike, *, kind: str, version: int, mapped: bool = False
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read what `write_archive` wrote: the header, and the arrays, read-only.
 
     Args:
         path: the file.
         kind: of file that it must be.
         version: the format this library reads.
+        mapped: leave the arrays on disk, which the system then reads into memory, and drops from it, as it likes.
 
     Raises:
         FileFormatError: the file is of another kind or version, truncated, altered, or too large.
@@ -131,7 +140,10 @@ def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, 
             with zipfile.ZipFile(file) as archive:
                 members = _members(archive, size)
                 whole = _header(archive, members, kind=kind, version=version)
-                arrays = {name: _array(archive, members, name, stated) for name, stated in whole["arrays"].items()}
+                read = _mapping_reader(file) if mapped else _read
+                arrays = {
+                    name: _array(archive, members, name, stated, read) for name, stated in whole["arrays"].items()
+                }
         except FileFormatError as refusal:
             raise FileFormatError(f"{os.fspath(path)}: {refusal}") from None
         except _UNREADABLE:
@@ -179,11 +191,19 @@ def _pieces(array: Array) -> Iterator[memoryview]:
 
 
 def _member(archive: zipfile.ZipFile, name: str, size: int) -> IO[bytes]:
-    """A new uncompressed member whose bytes do not depend on when and where it is written."""
+    """A new uncompressed member whose bytes do not depend on when and where it is written.
+
+    An extra field of zeros makes its content start at a multiple of 8 bytes, so that arrays can be mapped.
+    """
     info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     info.create_system = 3
     info.external_attr = 0o644 << 16
-    return archive.open(info, "w", force_zip64=size >= 2**31)
+    is_large = size >= 2**31
+    assert archive.fp is not None
+    start = archive.fp.tell() + _LOCAL_HEADER + len(name) + (_ZIP64_FIELD if is_large else 0)
+    padding = -(start + _EXTRA_HEADER) % _ALIGNMENT
+    info.extra = struct.pack("<HH", _PADDING_FIELD, padding) + bytes(padding)
+    return archive.open(info, "w", force_zip64=is_large)
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
@@ -246,7 +266,9 @@ def _other_words(path: PathLike, kind: str) -> str:
     return f"this is {found.name}{reader}; name the file of a {kind}"
 
 
-def _array(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str, stated: object) -> Array:
+def _array(
+    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str, stated: object, read: "_Reader"
+) -> Array:
     """One array, read-only, after its size, type, shape and hash have been compared with the header."""
     dtype, shape, digest = _declared(name, stated)
     info = members[f"{name}.npy"]
@@ -258,14 +280,40 @@ def _array(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], nam
             raise FileFormatError(f"array {name!r} is of an unknown format; write the file again")
         if _npy_header(member) != (shape, False, dtype):
             raise FileFormatError(f"array {name!r} is not what its header says; write the file again")
-        array = np.empty(shape, dtype)
-        for piece in _pieces(array):
-            piece[:] = member.read(len(piece))
-        if member.read(1):
+        if member.tell() + size != info.file_size:
             raise FileFormatError(f"array {name!r} is longer than its header says; write the file again")
+        array = read(member, info, shape, dtype)
     if _declaration(array)["sha256"] != digest:
         raise FileFormatError(f"array {name!r} was altered: its SHA-256 is not the header's; write the file again")
     return frozen(array)
+
+
+#: What gives the array of a member that has been read up to where the array starts.
+_Reader = Callable[[IO[bytes], zipfile.ZipInfo, tuple[int, ...], np.dtype[Any]], Array]
+
+
+def _read(member: IO[bytes], info: zipfile.ZipInfo, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """The array, in memory."""
+    del info
+    array = np.empty(shape, dtype)
+    for piece in _pieces(array):
+        piece[:] = member.read(len(piece))
+    return array
+
+
+def _mapping_reader(file: IO[bytes]) -> _Reader:
+    """What gives arrays where they stand on disk, if the processor can read their numbers there; else in memory."""
+    content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def read(member: IO[bytes], info: zipfile.ZipInfo, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        lengths = struct.unpack_from("<HH", content, info.header_offset + _LENGTHS)
+        start = info.header_offset + _LOCAL_HEADER + sum(lengths) + member.tell()
+        count = math.prod(shape)
+        if not count or start % dtype.alignment or start + count * dtype.itemsize > len(content):
+            return _read(member, info, shape, dtype)
+        return np.frombuffer(content, dtype, count, start).reshape(shape)
+
+    return read
 
 
 def _npy_header(member: IO[bytes]) -> object:

@@ -8,7 +8,7 @@ Equations: spec (34) to (36) and (44) for discrete noise, (7) and (26) for conti
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
 from residualplanner.measurement.measure import BATCH_CELLS, measure, require_measurable
-from residualplanner.measurement.measurement import Measurement, load_measurement
+from residualplanner.measurement.measurement import Measurement, answers_hash, load_measurement
 from residualplanner.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
 from residualplanner.sources import CsvFile, Progress
 
@@ -20,6 +20,7 @@ __all__ = [
     "Measurement",
     "NoiseRecord",
     "Progress",
+    "answers_hash",
     "load_measurement",
     "measure",
     "noise_from_json",

@@ -73,7 +73,7 @@ def count_tables(
     Args:
         source: the records.
         closure: the sets of attributes.
-        groups: the same sets by the bases of their attributes.
+        groups: the same sets by the bases of their attributes, or some of them with all that they are summed from.
         family: from `parents`; the maximal sets are counted.
         progress: called with the number of tables counted so far and their total.
 
@@ -116,7 +116,7 @@ def require_cells(groups: BasisGroups) -> None:
 
 def _sum_down(tables: list[IntArray], groups: BasisGroups, family: Parents) -> None:
     """Fill in the tables that were not counted, those of the highest order first."""
-    children = np.flatnonzero(~family.is_maximal)
+    children = np.flatnonzero(~family.is_maximal & (groups.group >= 0))
     orders = int(family.axis.max(initial=0)) + 1
     keys = groups.group[family.parent[children]] * orders + family.axis[children]
     by_key = np.argsort(keys, kind="stable")

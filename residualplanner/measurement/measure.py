@@ -4,20 +4,24 @@ Reads: a plan, confidential records.  Gives: Measurement.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, IntArray, frozen, type_refusal, value_text
 from residualplanner._words import suggestion
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
-from residualplanner.errors import BudgetError
+from residualplanner.errors import BudgetError, DataError
 from residualplanner.ledger import Ledger, charged_text
-from residualplanner.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
+from residualplanner.measurement.blocks import AllAtOnce, Block, Residuals, Room, Store, room_for
 from residualplanner.measurement.charging import charge_plan, require_room_for_plan
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
 from residualplanner.measurement.discrete import integer_answers
@@ -26,7 +30,6 @@ from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.precision import measured_cost, precision_of, require_affordable, require_drawable
-from residualplanner.measurement.resources import require_memory
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
 from residualplanner.privacy import require_discrete
@@ -44,6 +47,8 @@ def measure(
     noise: str = "discrete",
     seed: int | None = None,
     ledger: Ledger | None = None,
+    memory: int | None = None,
+    scratch: PathLike | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
     """Count the records and add the plan's noise: every call spends the plan's privacy budget once more.
@@ -56,6 +61,10 @@ def measure(
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.
         ledger: it is charged the cost before the first record is counted; a failure after that keeps the charge.
+        memory: how many bytes of counts and noise may be held at once.  The tables are then measured block by block,
+            the records are read once for each block, and the answers are kept in a file, not in memory.
+        scratch: with ``memory``, the folder of that file; by default the one for temporary files.  It has no name
+            there, and vanishes with the measurement.
         progress: called with the number of steps done and their total, which depend on the plan alone: one for each
             table that is counted, and one for each that gets noise.
 
@@ -83,7 +92,7 @@ def measure(
     Source: spec eqs. (34) to (36) and (44), paper Algorithm 3; for "gaussian" eqs. (7) and (26), Algorithm 1.
     """
     try:
-        outcome = _measured(plan, data, noise, seed, ledger, WatchedProgress(progress))
+        outcome = _measured(plan, data, noise, seed, ledger, room_for(memory, scratch), WatchedProgress(progress))
     except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
         outcome = without_history(error)
     finally:
@@ -120,15 +129,17 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
         >>> 1 - cost < Fraction(1, 10**6)
         True
     """
-    job = _discrete_job(plan, OperatingSystemBits(), None)
+    job = _discrete_job(plan, OperatingSystemBits(), AllAtOnce(), None)
     job.require_room(ledger)
     return job.cost
 
 
-def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
+def measure_with_bits(
+    plan: Plan, data: object, source: ByteSource, *, memory: int | None = None, progress: Progress | None = None
+) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     watched = WatchedProgress(progress)
-    job = _discrete_job(plan, source, watched.report)
+    job = _discrete_job(plan, source, room_for(memory, None), watched.report)
     try:
         return job.run(open_source(data, plan.domain))
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
@@ -165,13 +176,19 @@ def residual_values(
             part = slice(first, last)
             mechanism(groups.bases[number], counts[part], noise_variance[members[part]], answers[part])
             if progress is not None:
-                progress(done + last, len(groups.group))
+                progress(done + last, sum(map(len, groups.members)))
         done += len(members)
     return values
 
 
 def _measured(
-    plan: Plan, data: object, noise: str, seed: int | None, ledger: Ledger | None, progress: WatchedProgress
+    plan: Plan,
+    data: object,
+    noise: str,
+    seed: int | None,
+    ledger: Ledger | None,
+    room: Room,
+    progress: WatchedProgress,
 ) -> Measurement | BaseException:
     """The result of `measure`, or the error for it to raise; an error that refuses the plan is raised here."""
     wrong = type_refusal("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
@@ -179,9 +196,9 @@ def _measured(
         return wrong
     _require_options(noise, seed)
     if noise == "discrete":
-        job = _discrete_job(plan, OperatingSystemBits(), progress.report)
+        job = _discrete_job(plan, OperatingSystemBits(), room, progress.report)
     else:
-        job = _continuous_job(plan, None if seed is None else int(seed), progress.report)
+        job = _continuous_job(plan, None if seed is None else int(seed), room, progress.report)
     job.require_room(ledger)
     require_result_room(data, job.counted_cells)
     try:
@@ -209,16 +226,23 @@ class _Job(NamedTuple):
 
     plan: Plan
     cost: Fraction
-    groups: BasisGroups
+    record: NoiseRecord
     family: Parents
+    blocks: list[Block]
+    store: Store
     progress: Progress | None
-    answer: Callable[[list[IntArray], Progress | None], Measurement]
+    answer: Callable[[Block, list[IntArray], Progress | None], Residuals]
 
     @property
     def counted_cells(self) -> int:
-        """How many cells the tables have that the records are counted in."""
-        pairs = zip(self.groups.shapes, self.groups.members, strict=True)
-        return sum(math.prod(shape) * int(self.family.is_maximal[members].sum()) for shape, members in pairs)
+        """How many cells the tables have that the records are counted in at a time."""
+        return max(
+            sum(
+                math.prod(shape) * int(self.family.is_maximal[members].sum())
+                for shape, members in zip(block.groups.shapes, block.groups.members, strict=True)
+            )
+            for block in self.blocks
+        )
 
     def require_room(self, ledger: Ledger | None) -> None:
         """Raise what charging would raise now, so that records are not opened where the ledger refuses the cost."""
@@ -227,21 +251,25 @@ class _Job(NamedTuple):
 
     def run(self, source: Source) -> Measurement:
         """The noisy answers; the history of whatever is raised leads to the records."""
-        counting, answering = self._progress(0), self._progress(self._counted)
-        tables = count_tables(source, self.plan.closure, self.groups, self.family, progress=counting)
-        return self.answer(tables, answering)
-
-    @property
-    def _counted(self) -> int:
-        return int(self.family.is_maximal.sum())
+        done, records = 0, None
+        for block in self.blocks:
+            counted = sum(int(self.family.is_maximal[members].sum()) for members in block.groups.members)
+            tables = count_tables(source, self.plan.closure, block.groups, self.family, progress=self._progress(done))
+            found = int(tables[0][0].sum())
+            if records not in (None, found):
+                raise DataError("the records changed while they were read; measure again, with records that stay")
+            records = found
+            self.store.put(block, self.answer(block, tables, self._progress(done + counted)))
+            done += counted + sum(map(len, block.groups.members))
+        return Measurement(self.plan, self.store.answers(), self.record)
 
     def _progress(self, before: int) -> Progress | None:
         """Report the steps of one part of the work as steps of all of it."""
-        report, total = self.progress, self._counted + len(self.plan.closure)
+        report, total = self.progress, int(self.family.is_maximal.sum()) + len(self.plan.closure)
         return None if report is None else lambda done, _: report(before + done, total)
 
 
-def _discrete_job(plan: Plan, source: ByteSource, progress: Progress | None) -> _Job:
+def _discrete_job(plan: Plan, source: ByteSource, room: Room, progress: Progress | None) -> _Job:
     require_discrete(plan.budget)
     groups, family = _groups(plan)
     precision = precision_of(plan.noise_variances)
@@ -249,33 +277,42 @@ def _discrete_job(plan: Plan, source: ByteSource, progress: Progress | None) -> 
     cost = measured_cost(plan, precision)
     require_affordable(plan, cost)
     record = NoiseRecord("discrete", None, source.mark, cost, plan.neighbors.words)
+    divisors = lattice_divisors(groups, precision, plan.neighbors)
 
-    def answer(tables: list[IntArray], progress: Progress | None) -> Measurement:
-        divisors = lattice_divisors(groups, precision, plan.neighbors)
-        answers = integer_answers(tables, groups, precision, divisors, source, progress=progress)
-        return Measurement(plan, answers, record)
+    def answer(block: Block, tables: list[IntArray], progress: Progress | None) -> Residuals:
+        of_block = tuple(divisors[number] for number in block.numbers)
+        return integer_answers(tables, block.groups, precision, of_block, source, progress=progress)
 
-    return _Job(plan, cost, groups, family, progress, answer)
+    def join(flat: IntArray, wide: Mapping[int, NDArray[Any]]) -> Residuals:
+        return IntegerResiduals(groups, divisors, flat, wide)
+
+    blocks, store = room.blocks(groups, family), room.store(groups, np.int64, join)
+    return _Job(plan, cost, record, family, blocks, store, progress, answer)
 
 
-def _continuous_job(plan: Plan, seed: int | None, progress: Progress | None) -> _Job:
+def _continuous_job(plan: Plan, seed: int | None, room: Room, progress: Progress | None) -> _Job:
     groups, family = _groups(plan)
     record = NoiseRecord("gaussian", seed, neighbors=plan.neighbors.words)
 
-    def answer(tables: list[IntArray], progress: Progress | None) -> Measurement:
-        generator = release_generator() if seed is None else generator_of_entropy(seed)
-        variances = plan.noise_variances
-        values = residual_values(gaussian_mechanism(generator), tables, groups, variances, progress=progress)
-        return Measurement(plan, FloatResiduals(groups, frozen(values)), record)
+    @cache
+    def mechanism() -> Mechanism:
+        return gaussian_mechanism(release_generator() if seed is None else generator_of_entropy(seed))
 
-    return _Job(plan, Fraction(plan.pcost), groups, family, progress, answer)
+    def answer(block: Block, tables: list[IntArray], progress: Progress | None) -> Residuals:
+        values = residual_values(mechanism(), tables, block.groups, plan.noise_variances, progress=progress)
+        return FloatResiduals(block.groups, frozen(values))
+
+    def join(flat: FloatArray, _: Mapping[int, NDArray[Any]]) -> Residuals:
+        return FloatResiduals(groups, flat)
+
+    blocks, store = room.blocks(groups, family), room.store(groups, np.float64, join)
+    return _Job(plan, Fraction(plan.pcost), record, family, blocks, store, progress, answer)
 
 
 def _groups(plan: Plan) -> tuple[BasisGroups, Parents]:
     """The groups to measure, and their sets' parents; WorkloadError or ResourceError where they cannot be held."""
     groups = groups_of_plan(plan)
     require_cells(groups)
-    require_memory(groups)
     return groups, parents(plan.closure)
 
 

@@ -5,7 +5,8 @@ Nothing here contains the number of records, their origin, or a time.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from residualplanner._archive import content_hash, read_archive, write_archive
@@ -34,11 +35,13 @@ class Measurement:
         plan: which sets of attributes were measured, with how much noise.
         residuals: the answers: `IntegerResiduals` where the noise is discrete, `FloatResiduals` where it is continuous.
         noise: how the noise was drawn.
+        mapped_from: the file in which the answers stand, if they were left on disk.
     """
 
     plan: Plan
     residuals: IntegerResiduals | FloatResiduals
     noise: NoiseRecord
+    mapped_from: Path | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<Measurement of {len(self.plan.closure):,} attribute sets: {self.noise.kind}, {self.noise.randomness}>"
@@ -59,14 +62,24 @@ class Measurement:
         write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
 
 
+def answers_hash(measurement: Measurement) -> str:
+    """The SHA-256 of the answers of a measurement, of whatever plan: 64 hexadecimal digits."""
+    return content_hash({}, measurement.residuals.to_arrays())
+
+
 def groups_of_plan(plan: Plan) -> BasisGroups:
     """The sets of a plan's closure, grouped by the bases of their attributes."""
     return basis_groups(plan.strategy)
 
 
 @memory_for("to read this measurement; use a machine with more memory")
-def load_measurement(path: PathLike) -> Measurement:
+def load_measurement(path: PathLike, *, mapped: bool = False) -> Measurement:
     """Read a measurement that `Measurement.save` wrote, and check it.
+
+    Args:
+        path: the file.
+        mapped: leave the answers on disk, where they are larger than memory or few of them are needed; the file must
+            stay as it is for as long as the measurement, or a release of it, is used.
 
     Raises:
         FileFormatError: the file is not a measurement, truncated, altered, of another version, or does not fit.
@@ -75,7 +88,7 @@ def load_measurement(path: PathLike) -> Measurement:
 
     Guarantees: the exact cost is computed anew from the plan.
     """
-    header, arrays = read_archive(path, kind="measurement", version=FORMAT_VERSION)
+    header, arrays = read_archive(path, kind="measurement", version=FORMAT_VERSION, mapped=mapped)
     if set(header) != _FIELDS or not isinstance(header["plan"], dict):
         raise FileFormatError(f"a measurement must have the fields {sorted(_FIELDS)}")
     plan_arrays = {name.removeprefix(_PLAN): array for name, array in arrays.items() if name.startswith(_PLAN)}
@@ -85,7 +98,7 @@ def load_measurement(path: PathLike) -> Measurement:
     noise = noise_from_json(header["noise"], plan)
     if set(arrays) != _ANSWERS[noise.kind] | {_PLAN + name for name in plan_arrays}:
         raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
-    return Measurement(plan, _answers(plan, arrays, noise), noise)
+    return Measurement(plan, _answers(plan, arrays, noise), noise, Path(path) if mapped else None)
 
 
 def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord) -> IntegerResiduals | FloatResiduals:

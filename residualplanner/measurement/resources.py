@@ -15,7 +15,7 @@ from residualplanner.plan import bytes_text
 from residualplanner.strategy import BasisGroups
 
 #: Bytes for a count, and for an answer.
-_NUMBER = 8
+BYTES_OF_NUMBER = 8
 #: Further bytes for each cell of the largest table: noise, products, a block of counts that is added.
 _WORKING = 24
 #: A number in a control group's file from which on there is no limit.
@@ -42,14 +42,19 @@ def measuring_bytes(groups: BasisGroups) -> int:
     answers = [math.prod(shape) * number for shape, number in zip(groups.answer_shapes, sets, strict=True)]
     left = [sum(counts) - done for done in accumulate(counts[:-1], initial=0)]
     held = max(waiting + made for waiting, made in zip(left, accumulate(answers), strict=True))
-    return _NUMBER * held + _WORKING * max(tables)
+    return BYTES_OF_NUMBER * held + working_bytes(groups)
+
+
+def working_bytes(groups: BasisGroups) -> int:
+    """Bytes besides counts and answers: what work on the largest table takes."""
+    return _WORKING * max(map(math.prod, groups.shapes))
 
 
 def require_memory(groups: BasisGroups, *, system: Path = Path("/")) -> None:
     """Raise ResourceError where measuring certainly needs more memory than this process can get.
 
     Args:
-        groups: the sets to measure.
+        groups: the sets to measure at once.
         system: where ``proc`` and ``sys`` are; on systems without them only the process's own limit is checked.
     """
     needed = measuring_bytes(groups)
@@ -58,7 +63,8 @@ def require_memory(groups: BasisGroups, *, system: Path = Path("/")) -> None:
         raise ResourceError(
             f"too little memory: measuring holds at least {bytes_text(needed)} of counts and answers at once, and "
             f"{where} has {bytes_text(max(room, 0))} left; nothing was charged or read.  Ask for fewer or smaller "
-            "tables, with a lower up_to or with max_cells, or measure on a machine with more memory"
+            "tables, with a lower up_to or with max_cells, measure block by block with memory=, or on a machine with "
+            "more memory"
         )
 
 

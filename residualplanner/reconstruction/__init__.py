@@ -6,11 +6,12 @@ Equations: (10), (13) and (25), which turn residual answers into tables; (38) wh
 Everything here is post-processing: it sees no record and costs no privacy budget.
 """
 
+from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.files.export import require_exportable
 from residualplanner.reconstruction.files.export_files import FormatName
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.profiles import ProfileName, level_of
-from residualplanner.reconstruction.release import Release, TableBatch, reconstruct
+from residualplanner.reconstruction.release import Release, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
 from residualplanner.reconstruction.tables import Tables
 

@@ -5,50 +5,25 @@ Reads: a measurement.  Gives: Release.  Costs no privacy budget.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import FloatArray, frozen, require_path, require_type
+from residualplanner._checks import require_path, require_type
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.kron import Scratch
-from residualplanner.measurement import BATCH_CELLS, Measurement, NoiseRecord, Progress
+from residualplanner.measurement import Measurement, NoiseRecord, Progress
 from residualplanner.plan import Plan
-from residualplanner.queries import Kind
-from residualplanner.reconstruction.files.export import save_tables
-from residualplanner.reconstruction.files.export_files import FormatName
+from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
+from residualplanner.reconstruction.files.export import require_exportable, save_tables
+from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
+from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.profiles import ProfileName
-from residualplanner.reconstruction.stacks import Reconstructor, Stack
+from residualplanner.reconstruction.stacks import Reconstructor
 from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
-from residualplanner.workload import QueryBlock, WrittenQuery
-
-#: How many cells and how many tables of the workload are computed at a time, of all shapes together.
-_CHUNK_CELLS = 4 * BATCH_CELLS
-_CHUNK_TABLES = 4096
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class TableBatch:
-    """Some tables of the same kinds of query and of one shape, with their axes as the queries were written.
-
-    Attributes:
-        queries (b,): their numbers in the order of the workload.
-        attributes (b, k): the positions of their attributes in the domain, in the order written.
-        kinds (k,): the kind of query on each attribute.
-        estimates (b, q_1, .., q_k): in counts, read-only.
-    """
-
-    queries: NDArray[np.int64]
-    attributes: NDArray[np.int32]
-    kinds: tuple[Kind, ...]
-    estimates: FloatArray
-
-
-_A_TABLE = "for a table of this size; query a smaller one, or use a machine with more memory"
+from residualplanner.workload import WrittenQuery
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +66,7 @@ class Release(Tables):
         Source: spec eqs. (13) and (25).
         """
         plan, done = self.plan, 0
-        for batches in self._chunks():
+        for batches in chunks(self._reconstructor, self.plan.workload, 0, len(self)):
             attributes: list[Any] = [None] * sum(len(batch.queries) for batch in batches)
             kinds, estimates = attributes.copy(), attributes.copy()
             for batch in batches:
@@ -108,7 +83,7 @@ class Release(Tables):
 
         The order is the workload's, except that such tables are moved together where they are near each other.
         """
-        for batches in self._chunks():
+        for batches in chunks(self._reconstructor, self.plan.workload, 0, len(self)):
             yield from batches
 
     @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
@@ -119,16 +94,20 @@ class Release(Tables):
         *,
         profile: ProfileName = "default",
         level: float | None = None,
+        workers: int = 1,
         progress: Progress | None = None,
     ) -> None:
         """Write all tables of the workload to a new folder, whole or not at all.
 
         Args:
             folder: one that does not exist, or is empty.
-            format: "parquet", "csv" or "xlsx".
+            format: "parquet", "csv" or "xlsx", a file for each table; or "parts", Parquet files of about a million
+                cells each, for very many tables.
             profile: "default", "acs" (90% margins, as the American Community Survey has them) or "gls" (for
                 generalized least squares); see `Table.to_frame`.
             level: the confidence level of margins and intervals, between 0 and 1; the profile's if not given.
+            workers: with "parts", how many processes write; more than one need a script whose main part stands under
+                ``if __name__ == "__main__":``.
             progress: as in `tables`.
 
         The folder holds ``tables/`` (one tidy file for each query, as `Table.to_frame` gives it), ``index.csv`` (which
@@ -136,6 +115,13 @@ class Release(Tables):
         ``metadata.json`` (what the columns mean) and ``manifest.json`` (what the noise was, what it cost, and the
         hashes of all these files).  With CSV there is also ``tables/csv-metadata.json`` (the metadata as CSV on the
         Web), and with "gls" ``noise.csv``.  `load_tables` reads the folder.
+
+        With "parts" the folder holds ``parts/`` (``table_id``, the number of the table in the order of the workload,
+        ``cell``, the number of the cell in C order, ``estimate`` and, where cells of one table differ in it,
+        ``std_err``), ``tables.parquet`` (what each table is, its part, and its errors), ``labels.parquet`` (what the
+        entries on each axis are), ``parts.csv`` (the parts and their hashes), and plan, metadata and manifest as
+        above.  A run that was interrupted goes on where it stopped when the same measurement is saved to the same
+        folder again; until the end all files are in a hidden folder beside it.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -146,6 +132,10 @@ class Release(Tables):
             OSError: the folder cannot be written.
         """
         require_path("release.save", folder, 'release.save("release")')
+        if format == PARTS_FORMAT:
+            require_exportable(self.plan.workload, format, profile)
+            save_parts(self.measurement, folder, level=level, workers=workers, progress=progress)
+            return
         save_tables(
             self.tables(progress), self.plan, self.noise, folder, file_format=format, profile=profile, level=level
         )
@@ -165,26 +155,12 @@ class Release(Tables):
                     "query of this kind to the workload, plan and measure again"
                 )
 
-    @memory_for(_A_TABLE)
+    @memory_for(A_TABLE)
     def _table(self, query: WrittenQuery) -> Table:
         positions, kinds = query.in_domain_order
         rows, codes = np.array([positions], dtype=np.int32), np.arange(len(kinds), dtype=np.int16)[None]
         (stack,) = self._reconstructor.stacks(rows, codes, kinds, Scratch())
         return Table(self.plan, *query, stack.estimates[0].transpose(query.axes))
-
-    def _chunks(self) -> Iterator[list[TableBatch]]:
-        """For each run of consecutive queries its tables, stacked by bases and kinds."""
-        scratch, start = Scratch(), 0
-        for block in self.plan.workload.blocks:
-            cells = self.plan.workload.cells[start : start + len(block)]
-            for first, last in pairwise(_chunk_ends(cells)):
-                part = block.part(slice(first, last))
-                with memory_for(_A_TABLE):
-                    stacks = list(
-                        self._reconstructor.stacks(part.attributes, part.kinds, self.plan.workload.kinds, scratch)
-                    )
-                yield [batch for stack in stacks for batch in _batches_as_written(part, stack, start + first)]
-            start += len(block)
 
 
 def reconstruct(measurement: Measurement) -> Release:
@@ -210,31 +186,3 @@ def reconstruct(measurement: Measurement) -> Release:
         "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path))",
     )
     return Release(measurement)
-
-
-def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator[TableBatch]:
-    """Tables of a block in domain order as one batch for each order in which they were written.
-
-    Args:
-        block: the queries.
-        stack: tables of some of them.
-        start: the number of the block's first query in the workload.
-    """
-    if block.axes is None:
-        yield TableBatch(start + stack.rows, block.attributes[stack.rows], stack.kinds, stack.estimates)
-        return
-    queries = block.part(stack.rows)
-    for axes in np.unique(queries.every_axes, axis=0):
-        same = np.flatnonzero((queries.every_axes == axes).all(axis=1))
-        yield TableBatch(
-            start + stack.rows[same],
-            queries.written_attributes[same],
-            tuple(stack.kinds[axis] for axis in axes.tolist()),
-            frozen(stack.estimates[same].transpose(0, *(1 + axes))),
-        )
-
-
-def _chunk_ends(cells: FloatArray) -> list[int]:
-    """Where to cut tables of ``cells`` (m,) cells into runs of bounded size: from 0 to m."""
-    number = np.cumsum(cells) // _CHUNK_CELLS + np.arange(len(cells)) // _CHUNK_TABLES
-    return [0, *(1 + np.flatnonzero(np.diff(number))).tolist(), len(cells)] if len(cells) else [0]

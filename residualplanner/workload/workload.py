@@ -17,7 +17,7 @@ from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind
 from residualplanner.workload.attribute_sets import SET_LIMIT, AttributeSets, PositionArray, unique_rows
 from residualplanner.workload.closure import Closure, downward_closure
-from residualplanner.workload.query import QueryLike, TiedKinds, query_of, read_tied, require_distinct
+from residualplanner.workload.query import QueryLike, TiedKinds, WrittenQuery, query_of, read_tied, require_distinct
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -211,6 +211,46 @@ class Workload:
         parts = np.split(chosen, np.cumsum([len(block) for block in self.blocks])[:-1])
         blocks = [block.part(part) for block, part in zip(self.blocks, parts, strict=True)]
         return Workload.from_blocks(self.domain, blocks, self.kinds)
+
+    def query_at(self, number: int) -> WrittenQuery:
+        """The query of this number in the order of iteration, as it was written.
+
+        Raises:
+            IndexError: there is none.
+
+        Example:
+            >>> Workload(Domain({"a": 2, "b": 2}), [("a",), ("b", "a")]).query_at(1).positions
+            (1, 0)
+        """
+        for block in self.blocks:
+            if 0 <= number < len(block):
+                one = block.part(slice(number, number + 1))
+                kinds = tuple(self.kinds[code] for code in one.written_kinds[0].tolist())
+                return WrittenQuery(tuple(one.written_attributes[0].tolist()), kinds)
+            number -= len(block)
+        raise IndexError("the workload has no query of this number")
+
+    def number_of(self, query: WrittenQuery) -> int:
+        """The number of a query in the order of iteration, in whatever order it is written; -1 if it is not there.
+
+        Cost: a binary search for each attribute; no pass over the workload.
+
+        Example:
+            >>> workload = Workload(Domain({"a": 2, "b": 2}), [("a",), ("b", "a")])
+            >>> workload.number_of(WrittenQuery((0, 1), (Identity(), Identity())))
+            1
+        """
+        positions, kinds = query.in_domain_order
+        order = len(positions)
+        if order >= len(self.blocks) or not set(kinds) <= set(self.kinds):
+            return -1
+        block = self.blocks[order]
+        low, high = 0, len(block)
+        codes = [self.kinds.index(kind) for kind in kinds]
+        for column, value in zip([*block.attributes.T, *block.kinds.T], [*positions, *codes], strict=True):
+            part = column[low:high]
+            low, high = (low + int(np.searchsorted(part, value, side)) for side in ("left", "right"))
+        return sum(map(len, self.blocks[:order])) + low if low < high else -1
 
     def runs(self, most: int) -> Iterator[QueryRun]:
         """All queries in order, in runs whose queries have about ``most`` subsets of attributes in all."""

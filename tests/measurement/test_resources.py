@@ -10,7 +10,7 @@ import pytest
 from residualplanner.domain import Domain
 from residualplanner.errors import ResourceError
 from residualplanner.ledger import Ledger
-from residualplanner.measurement import measure, require_measurable, resources
+from residualplanner.measurement import blocks, measure, require_measurable, resources
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
@@ -88,7 +88,7 @@ def test_nothing_is_charged_or_read_and_no_noise_drawn_where_memory_is_short(mon
     def refuse(_groups):
         raise ResourceError("too little")
 
-    monkeypatch.setattr(GATE, "require_memory", refuse)
+    monkeypatch.setattr(blocks, "require_memory", refuse)
     monkeypatch.setattr(GATE, "open_source", None)
     monkeypatch.setattr("os.urandom", None)
     ledger = Ledger(pcost(2))

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from residualplanner._atomic import PathLike, write_folder_atomically
+from residualplanner.errors import WorkloadError
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import TOTAL, Plan, plan_bytes
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files import csvw
 from residualplanner.reconstruction.files.export_files import (
+    PARTS_FORMAT,
     TidyWriter,
     csv_bytes,
     parquet_bytes,
@@ -36,15 +38,17 @@ def require_exportable(workload: Workload, format: str = "parquet", profile: str
 
     Args:
         workload: the tables to save.
-        format: "parquet", "csv" or "xlsx".
+        format: "parquet", "csv", "xlsx" or "parts".
         profile: "default", "acs" or "gls".
 
     Raises:
-        WorkloadError: there is no such format or profile, an attribute has the name of a column of the profile, or
-            Excel cannot hold a table.
+        WorkloadError: there is no such format or profile, the profile is not for "parts", an attribute has the name of
+            a column of the profile, or Excel cannot hold a table.
         MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
     """
     require_format(format)
+    if format == PARTS_FORMAT and profile_named(profile).name != "default":
+        raise WorkloadError(f'"parts" has estimates and standard errors only: profile={profile!r} is for other formats')
     used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
     require_free_names([workload.domain.names[position] for position in used], profile_named(profile))
     if format == "xlsx":

@@ -23,17 +23,20 @@ from residualplanner.reconstruction.profiles import Profile
 from residualplanner.reconstruction.table import Table, cell_words
 
 #: The formats of the tables' files.
-FormatName = Literal["parquet", "csv", "xlsx"]
+FormatName = Literal["parquet", "csv", "xlsx", "parts"]
 
+#: The formats that have a file for each table, and that of very many tables, which has Parquet files of many each.
 FORMATS = ("parquet", "csv", "xlsx")
+PARTS_FORMAT = "parts"
 #: Columns whose values hardly repeat, for which a dictionary would only cost time.
 _DISTINCT = frozenset(("estimate", "ci_low", "ci_high", "E", "query"))
 
 
 def require_format(name: object) -> None:
-    """Raise WorkloadError unless it is one of `FORMATS`."""
-    if not isinstance(name, str) or name not in FORMATS:
-        raise WorkloadError(f"format must be one of {list(FORMATS)}, got {value_text(name)}{suggestion(name, FORMATS)}")
+    """Raise WorkloadError unless it is one of `FORMATS` or `PARTS_FORMAT`."""
+    every = (*FORMATS, PARTS_FORMAT)
+    if not isinstance(name, str) or name not in every:
+        raise WorkloadError(f"format must be one of {list(every)}, got {value_text(name)}{suggestion(name, every)}")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -3,22 +3,20 @@
 Reads: a folder that somebody hands over.  Gives: SavedTables.  Nothing in it is run, and no path leads out of it.
 """
 
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from residualplanner._archive import HEADER_LIMIT
 from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen, require_path
-from residualplanner._json import parse_json
 from residualplanner._margins import require_level
-from residualplanner.errors import FileFormatError, ResidualPlannerError, WorkloadError
+from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan, load_plan
-from residualplanner.reconstruction.files.export_files import FORMATS
+from residualplanner.reconstruction.files.checked_files import AGAIN, checked, content_of, json_of, limited_bytes
+from residualplanner.reconstruction.files.export_files import FORMATS, PARTS_FORMAT
 from residualplanner.reconstruction.files.file_names import file_stem, table_name, written_queries
 from residualplanner.reconstruction.files.manifest import (
     FORMAT,
@@ -29,6 +27,7 @@ from residualplanner.reconstruction.files.manifest import (
 )
 from residualplanner.reconstruction.files.reading_files import csv_table, frame_of_columns, read_columns
 from residualplanner.reconstruction.files.sidecar import NUMBER, TEXT, Description, label_type
+from residualplanner.reconstruction.parts.reading import SavedParts, open_parts
 from residualplanner.reconstruction.profiles import PROFILES, QUERY
 from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
@@ -37,9 +36,7 @@ from residualplanner.workload import QueryLike, WrittenQuery
 if TYPE_CHECKING:
     import pandas as pd
 
-Checked = TypeVar("Checked")
 _INDEX = {"query": TEXT, "kinds": TEXT, "cells": "integer", "name": TEXT, "file": TEXT, "sha256": TEXT}
-_AGAIN = "copy the folder again, or save the release again"
 
 
 class SavedTable(NamedTuple):
@@ -95,7 +92,7 @@ class SavedTables(Tables):
     @property
     def errors(self) -> "pd.DataFrame":
         """The error table of the plan, from ``errors.csv``."""
-        content = _content(self.folder, "errors.csv", self.manifest["files"].get("errors.csv"))
+        content = content_of(self.folder, "errors.csv", self.manifest["files"].get("errors.csv"))
         types = {"query": TEXT, "kinds": TEXT}
         found: pd.DataFrame = csv_table(content, self.folder / "errors.csv", types).to_pandas()
         return found
@@ -143,11 +140,11 @@ class SavedTables(Tables):
         types = {attribute.name: label_type(attribute, kind) for attribute, kind in keys}
         types |= {name: TEXT if name == QUERY else NUMBER for name in self._described.profile.value_names}
         labels = {attribute.name: kind.labels(attribute) for attribute, kind in keys}
-        content = _content(self.folder, saved.file, saved.sha256)
+        content = content_of(self.folder, saved.file, saved.sha256)
         return read_columns(content, self.folder / saved.file, types, saved.cells, labels)
 
 
-def load_tables(folder: PathLike) -> SavedTables:
+def load_tables(folder: PathLike) -> SavedTables | SavedParts:
     """Open the folder of a release, in any format and profile.
 
     Args:
@@ -167,42 +164,36 @@ def load_tables(folder: PathLike) -> SavedTables:
     path = home / "manifest.json"
     if not path.is_file():
         raise FileFormatError(f"{home} has no manifest.json; name the folder of a release")
-    manifest = _json(path, _limited(path))
+    manifest = json_of(path, limited_bytes(path))
     _require_version(manifest, path)
     try:
         return _opened(home, manifest)
     except FileFormatError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError):  # values of other types, anywhere
-        raise FileFormatError(f"{path} does not hold what a release's does; {_AGAIN}") from None
+        raise FileFormatError(f"{path} does not hold what a release's does; {AGAIN}") from None
 
 
-def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables:
+def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts:
     hashes, about = manifest["files"], manifest["tables"]
-    _content(home, PLAN_FILE, hashes[PLAN_FILE])
-    plan = _checked(home / PLAN_FILE, partial(load_plan, home / PLAN_FILE))
-    noise = _checked(home / "manifest.json", partial(noise_of_manifest, manifest, plan))
+    content_of(home, PLAN_FILE, hashes[PLAN_FILE])
+    plan = checked(home / PLAN_FILE, partial(load_plan, home / PLAN_FILE))
+    noise = checked(home / "manifest.json", partial(noise_of_manifest, manifest, plan))
     file_format, level = about["format"], about["conf_level"]
-    if file_format not in FORMATS or about["profile"] not in PROFILES or not isinstance(level, float):
+    if file_format not in (*FORMATS, PARTS_FORMAT) or about["profile"] not in PROFILES or not isinstance(level, float):
         raise LookupError
     require_level(level)
     described = Description(plan, noise, file_format, PROFILES[about["profile"]], level)
-    metadata = _json(home / "metadata.json", _content(home, "metadata.json", hashes["metadata.json"]))
-    _checked(home / "metadata.json", partial(require_true_metadata, metadata, described))
-    index = csv_table(_content(home, "index.csv", hashes["index.csv"]), home / "index.csv", _INDEX)
+    metadata = json_of(home / "metadata.json", content_of(home, "metadata.json", hashes["metadata.json"]))
+    checked(home / "metadata.json", partial(require_true_metadata, metadata, described))
+    if file_format == PARTS_FORMAT:
+        return open_parts(home, manifest, metadata, described)
+    index = csv_table(content_of(home, "index.csv", hashes["index.csv"]), home / "index.csv", _INDEX)
     saved = map(SavedTable, *(index[name].to_pylist() for name in ("file", "sha256", "cells")))
     files = dict(zip(index["name"].to_pylist(), saved, strict=True))
     if about["count"] != len(files) or not _are_of_workload(files, described):
-        raise FileFormatError(f"{home / 'index.csv'} names other tables or files than {PLAN_FILE} has; {_AGAIN}")
+        raise FileFormatError(f"{home / 'index.csv'} names other tables or files than {PLAN_FILE} has; {AGAIN}")
     return SavedTables(home, manifest, metadata, files, described)
-
-
-def _checked(path: Path, check: Callable[[], Checked]) -> Checked:
-    """The result of a check of a file; a refusal names the file."""
-    try:
-        return check()
-    except ResidualPlannerError as error:
-        raise FileFormatError(f"{path}: {error}; {_AGAIN}") from None
 
 
 def _are_of_workload(files: Mapping[str, SavedTable], described: Description) -> bool:
@@ -216,34 +207,6 @@ def _are_of_workload(files: Mapping[str, SavedTable], described: Description) ->
         name == table_name(parts) and saved.file == f"tables/{file_stem(parts)}.{ending}" and saved.cells == cells
         for (name, saved), parts, cells in every
     )
-
-
-def _content(folder: Path, name: str, digest: object) -> bytes:
-    """The bytes of a file of the folder, after its hash has been compared."""
-    path = folder / name
-    if not path.is_file():
-        raise FileFormatError(f"{path} is missing; {_AGAIN}")
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise FileFormatError(f"{path} was altered: its SHA-256 is not the one in the manifest or index; {_AGAIN}")
-    return content
-
-
-def _limited(path: Path) -> bytes:
-    """The bytes of a file that no hash protects, refused if it is longer than any that is written."""
-    with open(path, "rb") as file:
-        content = file.read(HEADER_LIMIT + 1)
-    if len(content) > HEADER_LIMIT:
-        raise FileFormatError(f"{path} is too large: the limit is {HEADER_LIMIT:,} bytes; {_AGAIN}")
-    return content
-
-
-def _json(path: Path, content: bytes) -> Any:
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{path} is not UTF-8 text; {_AGAIN}") from None
-    return _checked(path, partial(parse_json, text))
 
 
 def _require_version(manifest: Any, path: Path) -> None:

@@ -1,0 +1,91 @@
+"""The tables of a workload as arrays, a bounded number of cells at a time.
+
+Reads: answers, through `Reconstructor`, and a workload.  Gives: TableBatch.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray, frozen
+from residualplanner.errors import memory_for
+from residualplanner.kron import Scratch
+from residualplanner.measurement import BATCH_CELLS
+from residualplanner.queries import Kind
+from residualplanner.reconstruction.stacks import Reconstructor, Stack
+from residualplanner.workload import QueryBlock, Workload
+
+#: What memory is needed for, and what to do where it is short.
+A_TABLE = "for a table of this size; query a smaller one, or use a machine with more memory"
+#: How many cells and how many tables of the workload are computed at a time, of all shapes together.
+_CHUNK_CELLS = 4 * BATCH_CELLS
+_CHUNK_TABLES = 4096
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TableBatch:
+    """Some tables of the same kinds of query and of one shape, with their axes as the queries were written.
+
+    Attributes:
+        queries (b,): their numbers in the order of the workload.
+        attributes (b, k): the positions of their attributes in the domain, in the order written.
+        kinds (k,): the kind of query on each attribute.
+        estimates (b, q_1, .., q_k): in counts, read-only.
+    """
+
+    queries: NDArray[np.int64]
+    attributes: NDArray[np.int32]
+    kinds: tuple[Kind, ...]
+    estimates: FloatArray
+
+
+def chunks(reconstructor: Reconstructor, workload: Workload, first: int, last: int) -> Iterator[list[TableBatch]]:
+    """For each run of consecutive queries its tables, stacked by bases and kinds.
+
+    Args:
+        reconstructor: of the answers.
+        workload: the queries.
+        first: the number of the first query.
+        last: the number of the query before which to stop.
+    """
+    scratch, start = Scratch(), 0
+    for block in workload.blocks:
+        low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
+        ends = _chunk_ends(workload.cells[start + low : start + high])
+        for before, after in pairwise(low + end for end in ends):
+            part = block.part(slice(before, after))
+            with memory_for(A_TABLE):
+                stacks = list(reconstructor.stacks(part.attributes, part.kinds, workload.kinds, scratch))
+            yield [batch for stack in stacks for batch in _batches_as_written(part, stack, start + before)]
+        start += len(block)
+
+
+def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator[TableBatch]:
+    """Tables of a block in domain order as one batch for each order in which they were written.
+
+    Args:
+        block: the queries.
+        stack: tables of some of them.
+        start: the number of the block's first query in the workload.
+    """
+    if block.axes is None:
+        yield TableBatch(start + stack.rows, block.attributes[stack.rows], stack.kinds, stack.estimates)
+        return
+    queries = block.part(stack.rows)
+    for axes in np.unique(queries.every_axes, axis=0):
+        same = np.flatnonzero((queries.every_axes == axes).all(axis=1))
+        yield TableBatch(
+            start + stack.rows[same],
+            queries.written_attributes[same],
+            tuple(stack.kinds[axis] for axis in axes.tolist()),
+            frozen(stack.estimates[same].transpose(0, *(1 + axes))),
+        )
+
+
+def _chunk_ends(cells: FloatArray) -> list[int]:
+    """Where to cut tables of ``cells`` (m,) cells into runs of bounded size: from 0 to m."""
+    number = np.cumsum(cells) // _CHUNK_CELLS + np.arange(len(cells)) // _CHUNK_TABLES
+    return [0, *(1 + np.flatnonzero(np.diff(number))).tolist(), len(cells)] if len(cells) else [0]

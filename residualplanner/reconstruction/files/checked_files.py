@@ -1,0 +1,55 @@
+"""The files of a release folder as they are read: their hashes compared, their size limited.
+
+Reads: a folder from anyone.  Gives: bytes and JSON values, or FileFormatError, which names the file.
+"""
+
+import hashlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from residualplanner._archive import HEADER_LIMIT
+from residualplanner._json import parse_json
+from residualplanner.errors import FileFormatError, ResidualPlannerError
+
+Checked = TypeVar("Checked")
+#: What to do about a folder that is damaged.
+AGAIN = "copy the folder again, or save the release again"
+
+
+def checked(path: Path, check: Callable[[], Checked]) -> Checked:
+    """The result of a check of a file; a refusal names the file."""
+    try:
+        return check()
+    except ResidualPlannerError as error:
+        raise FileFormatError(f"{path}: {error}; {AGAIN}") from None
+
+
+def content_of(folder: Path, name: str, digest: object) -> bytes:
+    """The bytes of a file of the folder, after its hash has been compared."""
+    path = folder / name
+    if not path.is_file():
+        raise FileFormatError(f"{path} is missing; {AGAIN}")
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise FileFormatError(f"{path} was altered: its SHA-256 is not the one in the manifest or index; {AGAIN}")
+    return content
+
+
+def limited_bytes(path: Path) -> bytes:
+    """The bytes of a file that no hash protects, refused if it is longer than any that is written."""
+    with open(path, "rb") as file:
+        content = file.read(HEADER_LIMIT + 1)
+    if len(content) > HEADER_LIMIT:
+        raise FileFormatError(f"{path} is too large: the limit is {HEADER_LIMIT:,} bytes; {AGAIN}")
+    return content
+
+
+def json_of(path: Path, content: bytes) -> Any:
+    """The JSON values in the bytes of a file."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} is not UTF-8 text; {AGAIN}") from None
+    return checked(path, partial(parse_json, text))

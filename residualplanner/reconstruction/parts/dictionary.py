@@ -1,0 +1,78 @@
+"""What the tables of a release in parts are, and what their cells are about: as data that SQL can join.
+
+Reads: a plan, a layout.  Gives: PyArrow tables.  Nothing loops over tables.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from residualplanner.plan import Plan
+from residualplanner.reconstruction.parts.layout import Layout
+from residualplanner.workload import QueryBlock
+
+#: The columns of the dictionary of tables that are not those of `Plan.errors`, and what its "kinds" is called there.
+OWN_COLUMNS = ("table_id", "attributes", "kinds", "shape", "part")
+KINDS = "kinds_of_query"
+
+
+def tables_table(plan: Plan, layout: Layout, level: float) -> Any:
+    """One row for each table: its number, attributes, kinds and shape, its part, and what the plan says of its errors.
+
+    Columns: ``table_id``; ``attributes``, ``kinds`` and ``shape``, lists with one entry for each axis; ``part``; and
+    those of `Plan.errors`.
+    """
+    import pyarrow as pa
+
+    workload, numbers = plan.workload, np.arange(len(plan.workload))
+    errors = pa.Table.from_pandas(plan.errors(level), preserve_index=False)
+    parts = np.searchsorted(layout.parts, numbers, side="right") - 1
+    names, kinds = pa.array(plan.domain.names), pa.array([kind.name for kind in workload.kinds])
+    columns = {
+        "table_id": pa.array(numbers, pa.int32()),
+        "attributes": _lists(workload.blocks, lambda block: names.take(pa.array(block.written_attributes.ravel()))),
+        "kinds": _lists(workload.blocks, lambda block: kinds.take(pa.array(block.written_kinds.ravel()))),
+        "shape": _lists(workload.blocks, lambda block: pa.array(_lengths(plan, block).ravel())),
+        "part": pa.array(parts, pa.int32()),
+    }
+    for name in errors.column_names:
+        columns[KINDS if name == "kinds" else name] = errors[name]
+    return pa.table(columns)
+
+
+def labels_table(plan: Plan) -> Any:
+    """One row for each answer on each attribute in each kind that is asked of it.
+
+    Columns: ``attribute``, ``kind`` as in the dictionary of tables, ``index`` of the answer on its axis, ``label``.
+    """
+    import pyarrow as pa
+
+    rows: dict[str, list[Any]] = {"attribute": [], "kind": [], "index": [], "label": []}
+    for position, code in np.argwhere(plan.workload.uses).tolist():
+        attribute, kind = plan.domain.attributes[position], plan.workload.kinds[code]
+        labels = [str(label) for label in kind.labels(attribute)]
+        rows["attribute"] += [attribute.name] * len(labels)
+        rows["kind"] += [kind.name] * len(labels)
+        rows["index"] += range(len(labels))
+        rows["label"] += labels
+    return pa.table(rows)
+
+
+def _lengths(plan: Plan, block: QueryBlock) -> Any:
+    """How many answers each axis of each table has, (m, k)."""
+    rows = np.zeros(plan.workload.uses.shape, dtype=np.int64)
+    for position, code in np.argwhere(plan.workload.uses).tolist():
+        rows[position, code] = plan.workload.kinds[code].rows(plan.domain.sizes[position])
+    return rows[block.written_attributes, block.written_kinds]
+
+
+def _lists(blocks: tuple[QueryBlock, ...], of: Any) -> Any:
+    """For each query of each order a list with an entry for each of its attributes."""
+    import pyarrow as pa
+
+    lists = []
+    for order, block in enumerate(blocks):
+        values = of(block)
+        offsets = pa.array(np.arange(len(block) + 1) * order, pa.int32())
+        lists.append(pa.ListArray.from_arrays(offsets, values))
+    return pa.chunked_array(lists)

@@ -1,0 +1,154 @@
+"""A release in parts read back: any one table, after the hash of its part has been compared.
+
+Reads: a folder from anyone.  Gives: SavedParts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, frozen
+from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.measurement import NoiseRecord
+from residualplanner.plan import Plan
+from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
+from residualplanner.reconstruction.files.manifest import PLAN_FILE
+from residualplanner.reconstruction.files.reading_files import csv_table
+from residualplanner.reconstruction.files.sidecar import TEXT, Description
+from residualplanner.reconstruction.parts.dictionary import KINDS, OWN_COLUMNS
+from residualplanner.reconstruction.parts.layout import (
+    CELL,
+    ESTIMATE,
+    PART_LIST,
+    TABLE_ID,
+    TABLES,
+    Layout,
+    layout_of,
+    part_name,
+)
+from residualplanner.reconstruction.table import Table
+from residualplanner.reconstruction.tables import Tables
+from residualplanner.workload import WrittenQuery
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SavedParts(Tables):
+    """The tables of a folder that ``Release.save`` wrote in parts: a mapping from queries to tables.
+
+    It iterates over the queries of the workload, in its order, and has the tables of these only.  A table is read when
+    it is looked up, after the hash of its part has been compared.
+
+    Attributes:
+        folder: where the tables are.
+        manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
+        metadata: the content of ``metadata.json``: what their columns mean.
+        hashes: the SHA-256 of each part.
+        layout: which tables stand in which part.
+    """
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    hashes: tuple[str, ...]
+    _described: Description
+    layout: Layout = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layout", layout_of(self.plan.workload))
+
+    @property
+    def plan(self) -> Plan:
+        """What was measured, with how much noise."""
+        return self._described.plan
+
+    @property
+    def noise(self) -> NoiseRecord:
+        """How the noise was drawn, as far as the plan can tell: the exact cost and the sentence follow from it."""
+        return self._described.noise
+
+    @property
+    def profile(self) -> str:
+        """The profile that the tables were saved in."""
+        return self._described.profile.name
+
+    @property
+    def errors(self) -> "pd.DataFrame":
+        """The error table of the plan, from ``tables.parquet``."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        content = content_of(self.folder, TABLES, self.manifest["files"].get(TABLES))
+        try:
+            found: pd.DataFrame = pq.read_table(pa.BufferReader(content)).to_pandas()
+            return found.drop(columns=[*OWN_COLUMNS]).rename(columns={KINDS: "kinds"})
+        except (pa.ArrowException, OSError, KeyError):
+            raise _another(self.folder / TABLES) from None
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} saved tables in {len(self.layout):,} parts, {self.folder}>"
+
+    def estimates(self, number: int) -> FloatArray:
+        """The estimates of a table by its number in the order of the workload, (cells,), as the query was saved.
+
+        Raises:
+            FileFormatError: the part of the table is missing, was altered, or is another.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        part = self.layout.part_of(number)
+        name = part_name(part)
+        content = content_of(self.folder, name, self.hashes[part])
+        groups, cells = self.layout.row_groups(part), self.layout.cells
+        group = int(np.searchsorted(groups, number, side="right")) - 1
+        start, stop = (int(cells[table] - cells[groups[group]]) for table in (number, number + 1))
+        try:
+            file = pq.ParquetFile(pa.BufferReader(content))
+            rows = file.read_row_group(group, [TABLE_ID, CELL, ESTIMATE], use_threads=False).slice(start, stop - start)
+            numbers, cell, estimates = (rows[column].to_numpy() for column in (TABLE_ID, CELL, ESTIMATE))
+        except (pa.ArrowException, OSError, IndexError, KeyError):
+            raise _another(self.folder / name) from None
+        if not ((numbers == number).all() and np.array_equal(cell, np.arange(stop - start))):
+            raise _another(self.folder / name)
+        found: FloatArray = estimates.astype(np.float64, copy=False)
+        return found
+
+    def _require(self, query: WrittenQuery) -> None:
+        if self.plan.workload.number_of(query) < 0:
+            names = tuple(self.plan.domain.names[position] for position in query.positions)
+            raise WorkloadError(f"{self.folder} has no table for {names!r} in these kinds; load the measurement for it")
+
+    def _table(self, query: WrittenQuery) -> Table:
+        number = self.plan.workload.number_of(query)
+        saved, sizes = self.plan.workload.query_at(number), self.plan.domain.sizes
+        shape = [kind.rows(sizes[position]) for position, kind in zip(*saved, strict=True)]
+        axes = [saved.positions.index(position) for position in query.positions]
+        return Table(self.plan, *query, frozen(self.estimates(number).reshape(shape).transpose(axes)))
+
+
+def open_parts(
+    folder: Path, manifest: Mapping[str, Any], metadata: Mapping[str, Any], described: Description
+) -> SavedParts:
+    """The tables of a release in parts, whose manifest, metadata and plan have been checked.
+
+    Raises:
+        FileFormatError: the list of parts is missing, was altered, or names other parts than the plan has.
+    """
+    path, workload = folder / PART_LIST, described.plan.workload
+    content = content_of(folder, PART_LIST, manifest["files"][PART_LIST])
+    listed = csv_table(content, path, {"file": TEXT, "sha256": TEXT})
+    files, hashes = (listed[name].to_pylist() for name in ("file", "sha256"))
+    names = [part_name(part) for part in range(len(layout_of(workload)))]
+    if files != names or manifest["tables"]["count"] != len(workload):
+        raise FileFormatError(f"{path} names other parts than {PLAN_FILE} has; {AGAIN}")
+    return SavedParts(folder, manifest, metadata, tuple(hashes), described)
+
+
+def _another(path: Path) -> FileFormatError:
+    return FileFormatError(f"{path} is not the file that the list of parts or the manifest says it is; {AGAIN}")

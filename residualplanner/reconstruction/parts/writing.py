@@ -1,0 +1,139 @@
+"""One part of a release as the bytes of a Parquet file.
+
+Reads: a measurement, a part's number.  Gives: bytes, which depend on nothing else.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from residualplanner._atomic import write_atomically
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner._json import parse_json
+from residualplanner.errors import FileFormatError
+from residualplanner.measurement import Measurement
+from residualplanner.plan import Plan
+from residualplanner.reconstruction.batches import TableBatch, chunks
+from residualplanner.reconstruction.parts.layout import CELL, ESTIMATE, STD_ERR, TABLE_ID, Layout, part_name
+from residualplanner.reconstruction.stacks import Reconstructor
+from residualplanner.strategy import has_equal_cells
+from residualplanner.workload import query_of
+
+#: The key of a part's description of itself.
+_ABOUT = b"residualplanner"
+
+
+@dataclass(frozen=True, eq=False)
+class PartWriter:
+    """Writes the parts of a release, each by itself.
+
+    Attributes:
+        measurement: the noisy answers that all tables follow from.
+        layout: which tables stand in which part.
+        about: the description of the release in each part, as JSON values.
+    """
+
+    measurement: Measurement
+    layout: Layout
+    about: Mapping[str, Any]
+    _reconstructor: Reconstructor = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_reconstructor", Reconstructor(self.measurement))
+
+    @property
+    def plan(self) -> Plan:
+        """What was measured, with how much noise."""
+        return self.measurement.plan
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the parts: standard errors only where they differ between the cells of a table."""
+        is_equal = has_equal_cells(self.plan.workload, self.plan.strategy)
+        return (TABLE_ID, CELL, ESTIMATE) if is_equal else (TABLE_ID, CELL, ESTIMATE, STD_ERR)
+
+    def write(self, folder: Path, part: int) -> str:
+        """Write a part to its file in the folder, unless it is there, and return the SHA-256 of its bytes."""
+        path = folder / part_name(part)
+        if path.is_file():
+            found = path.read_bytes()
+            if _description(found) == {**self.about, "part": part}:
+                return hashlib.sha256(found).hexdigest()
+        return write_whole(path, self.content(part))
+
+    def content(self, part: int) -> Any:
+        """A part as Parquet: one row for each cell, table after table, whole tables in each row group."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns = self.columns
+        types = {TABLE_ID: pa.int32(), CELL: pa.int64(), ESTIMATE: pa.float64(), STD_ERR: pa.float64()}
+        text = json.dumps({**self.about, "part": part}, sort_keys=True)
+        schema = pa.schema([(name, types[name]) for name in columns], metadata={_ABOUT: text})
+        # Estimates hardly repeat: neither a dictionary nor compression makes them smaller.
+        compression = {name: "none" if name == ESTIMATE else "zstd" for name in columns}
+        repeated = [name for name in columns if name == STD_ERR]
+        stream = pa.BufferOutputStream()
+        with pq.ParquetWriter(
+            stream, schema, compression=compression, use_dictionary=repeated, write_statistics=[TABLE_ID]
+        ) as writer:
+            for first, last in pairwise(self.layout.row_groups(part).tolist()):
+                arrays = self._row_group(first, last, columns[2:])
+                group = pa.table([pa.array(arrays[name], types[name]) for name in columns], schema=schema)
+                writer.write_table(group, row_group_size=max(1, len(group)))
+        return stream.getvalue()
+
+    def _row_group(self, first: int, last: int, names: tuple[str, ...]) -> dict[str, Any]:
+        """The columns of a run of tables, of which ``names`` hold the numbers."""
+        cells = self.layout.cells[first : last + 1] - self.layout.cells[first]
+        counts = np.diff(cells)
+        numbers = {name: np.empty(int(cells[-1])) for name in names}
+        for batch in chain.from_iterable(chunks(self._reconstructor, self.plan.workload, first, last)):
+            starts = cells[batch.queries - first]
+            _put(numbers[ESTIMATE], starts, batch.estimates.reshape(len(starts), -1))
+            if STD_ERR in numbers:
+                _put(numbers[STD_ERR], starts, np.stack([std_err.ravel() for std_err in self._std_errs(batch)]))
+        return {
+            TABLE_ID: np.repeat(np.arange(first, last, dtype=np.int32), counts),
+            CELL: np.arange(cells[-1]) - np.repeat(cells[:-1], counts),
+            **numbers,
+        }
+
+    def _std_errs(self, batch: TableBatch) -> Iterator[FloatArray]:
+        """The standard errors of each table of a batch."""
+        for positions in batch.attributes.tolist():
+            yield np.sqrt(self.plan.variance(query_of(self.plan.domain, positions, batch.kinds)))
+
+
+def write_whole(path: Path, content: Any) -> str:
+    """Write a file, completely or not at all, over one that is there, and return the SHA-256 of its bytes."""
+    with write_atomically(path) as file:
+        file.write(content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def _put(column: FloatArray, starts: IntArray, rows: FloatArray) -> None:
+    """Write each of the rows (b, cells) to the column from its start on."""
+    count = rows.shape[1]
+    if (np.diff(starts) == count).all():
+        column[starts[0] : starts[0] + rows.size] = rows.ravel()
+    else:
+        column[starts[:, None] + np.arange(count)] = rows
+
+
+def _description(content: bytes) -> object:
+    """A part's description of itself; None where the bytes are not a part."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(pa.BufferReader(content)).metadata or {}
+        return parse_json(metadata.get(_ABOUT, b"null").decode("utf-8"))
+    except (pa.ArrowException, OSError, UnicodeDecodeError, FileFormatError):
+        return None
