@@ -10,6 +10,7 @@ from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.files.export import require_exportable
 from residualplanner.reconstruction.files.export_files import FormatName
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
+from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.profiles import ProfileName, level_of
 from residualplanner.reconstruction.release import Release, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
@@ -20,6 +21,7 @@ __all__ = [
     "FormatName",
     "ProfileName",
     "Release",
+    "SavedParts",
     "SavedTable",
     "SavedTables",
     "Table",
