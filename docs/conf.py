@@ -30,7 +30,7 @@ nitpick_ignore_regex = [
     #: So has what the package keeps to itself, though an attribute or a signature may name it.
     (
         "py:.*",
-        r"(.*\.)?(Centered|PlainRows|Closure|IntegerResiduals|LabeledKind|QueryBlock|QueryRun|FloatResiduals|ResidualNumbers|NoiseError)",
+        r"(.*\.)?(Centered|PlainRows|Closure|IntegerResiduals|LabeledKind|QueryBlock|FloatResiduals|ResidualNumbers|NoiseError)",
     ),
 ]
 

@@ -4,7 +4,7 @@ Reads: a workload, a strategy, noise variances.  Gives: arrays, one entry per qu
 Source: spec eqs. (11), (12), (26) and (40); paper Theorems 4.3, 4.4 and 7.2.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases import ResidualNumbers
-from residualplanner.queries import Kind
-from residualplanner.strategy.attributes import has_equal_cells, require_spanned, strategy_numbers
+from residualplanner.strategy.attributes import has_equal_cells, require_spanned, workload_numbers
 from residualplanner.strategy.cells import (
     AnswerFactors,
     every_answer,
@@ -30,7 +28,7 @@ from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.table_axes import Axis
 from residualplanner.strategy.variances import CHUNK, Piece
 from residualplanner.strategy.varying_groups import VaryingTables
-from residualplanner.workload import Workload, subset_products
+from residualplanner.workload import Workload, WrittenQuery, subset_products
 
 #: Up to this many cells that differ, means over cells are computed cell by cell.
 MEAN_LIMIT = 2**22
@@ -93,37 +91,37 @@ class Accuracy:
 
         Source: spec eqs. (11) and (40).
         """
-        numbers = self._numbers
-        for run in self.workload.runs(CHUNK):
-            present, absent = (of[run.attributes, run.kinds] for of in (numbers.present, numbers.absent))
-            coefficients = subset_products(absent, present)
+        for queries, run in self.workload.runs(CHUNK):
+            coefficients = subset_products(*(factors[run.attributes, run.kinds] for factors in self._factors))
             group, tables = self._tables.numbered(run.attributes, run.kinds, self.workload.kinds)
             for number, table in enumerate(tables):
                 table.multiply(coefficients, group == number)
-            yield run.numbers, self.strategy.closure.subset_positions(run.attributes), coefficients
+            yield queries, self.strategy.closure.subset_positions(run.attributes), coefficients
 
-    def table(self, positions: Sequence[int], kinds: Sequence[Kind]) -> TableAccuracy:
-        """Within the table of some attributes, ascending, a set of the closure but for attributes of one value.
+    def table(self, query: WrittenQuery) -> TableAccuracy:
+        """Within the table of a query, whose attributes are a set of the closure but for attributes of one value.
 
         Raises:
             WorkloadError: what is measured of an attribute does not answer its kind.
         """
+        positions, kinds = query.in_domain_order
         names, bases = self.workload.domain.names, self.strategy.bases
         axes = tuple(Axis(bases[self.strategy.of_attribute[i]], kind) for i, kind in zip(positions, kinds, strict=True))
         for position, axis in zip(positions, axes, strict=True):
             require_spanned(names[position], axis.basis, axis.kind)
         attributes = np.array(positions, dtype=np.int32)
         sets = self.strategy.closure.subset_positions(attributes[None])[0]
-        return TableAccuracy(axes, self._tables.table(attributes, kinds), self.noise[sets])
+        return TableAccuracy(axes, self._tables.table(attributes, kinds), self.noise[sets], query.axes)
 
     @cached_property
     def _tables(self) -> VaryingTables:
         return VaryingTables(self.strategy)
 
     @cached_property
-    def _numbers(self) -> ResidualNumbers:
-        """What each constant attribute contributes; 1 for those that vary."""
-        return strategy_numbers(self.workload, self.strategy)
+    def _factors(self) -> tuple[FloatArray, FloatArray]:
+        """The variance factors of constant attributes where they are absent, and present; 1 for those that vary."""
+        numbers, varies = workload_numbers(self.workload, self.strategy.of_attributes), self.strategy.varying[:, None]
+        return np.where(varies, 1.0, numbers.absent), np.where(varies, 1.0, numbers.present)
 
     @cached_property
     def _has_equal_cells(self) -> bool:

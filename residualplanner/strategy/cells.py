@@ -125,13 +125,12 @@ def _runs(
     Yields: their numbers, the factors of the answers of each constant attribute, and the noise of all subsets of these
     for each cell over the varying ones, (m, 2**c, x).
     """
-    start = 0
-    for block in workload.blocks:
+    for queries, block in workload.runs():
         counts = answers.counts(block)
         number, found = tables.numbered(block.attributes, block.kinds, workload.kinds)
         group = row_numbers(np.concatenate([number[:, None], counts], axis=1))
         order = np.argsort(group, kind="stable")
-        for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(block) else []:
+        for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
             table, tried = found[number[members[0]]], counts[members[0]].tolist()
             for weights in table.of_cells(most):
                 cells = max(np.prod(tried, dtype=np.float64) * weights.shape[1], 1 << len(tried))
@@ -141,8 +140,7 @@ def _runs(
                     noise = noise_variance[tables.strategy.closure.subset_positions(block.attributes[part])]
                     pairs = answers.pair[block.attributes[part], block.kinds[part]]
                     factors = [answers.all_of(pairs[:, axis], tried[axis]) for axis in table.constant]
-                    yield start + part, factors, table.applied(noise, weights)
-        start += len(block)
+                    yield queries.start + part, factors, table.applied(noise, weights)
 
 
 def _largest(factors: list[_Factor], noise: NDArray[np.float64]) -> tuple[NDArray[np.float64], IntArray]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases import Basis, basis_codes, subtraction_basis
 from residualplanner.errors import WorkloadError
-from residualplanner.workload import Closure
+from residualplanner.workload import Closure, Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +196,11 @@ def constant_strategy(closure: Closure, bases: Sequence[Basis]) -> Strategy:
     distinct = tuple(bases[first] for first in np.unique(of_attribute, return_index=True)[1].tolist())
     varying, none = np.zeros(len(bases), dtype=np.bool_), np.empty(0, dtype=np.int64)
     return Strategy(closure, distinct, of_attribute, varying, none, np.empty(0))
+
+
+def subtraction_strategy(workload: Workload) -> Strategy:
+    """The strategy for plain marginals: the subtraction basis for every attribute."""
+    return constant_strategy(workload.closure, [subtraction_basis(size) for size in workload.domain.sizes])
 
 
 def varying_strategy(

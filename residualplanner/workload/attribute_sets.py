@@ -152,6 +152,20 @@ def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
     return numbers
 
 
+def numbers_of_blocks(blocks: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
+    """Number the distinct rows of each block (m_k, k) as `row_numbers` does, from block to block onwards, (m,).
+
+    Example:
+        >>> numbers_of_blocks([np.array([[1], [0], [1]]), np.array([[1, 0]])])
+        array([1, 0, 1, 2])
+    """
+    numbers, count = [np.empty(0, dtype=np.int64)], 0
+    for rows in blocks:
+        numbers.append(row_numbers(rows) + count)
+        count = int(numbers[-1].max(initial=count - 1)) + 1
+    return np.concatenate(numbers)
+
+
 def combinations(attributes: ArrayLike, order: int) -> PositionArray:
     """All sets of ``order`` attributes out of ``attributes`` (d,), ascending; lexicographic, (C(d, order), order).
 

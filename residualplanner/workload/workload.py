@@ -67,20 +67,6 @@ class QueryBlock:
         return QueryBlock(self.attributes[rows], self.kinds[rows], self.weights[rows], axes)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class QueryRun:
-    """Some consecutive queries of one order.
-
-    Attributes:
-        numbers: of the queries in the order of the workload, a slice of m.
-        attributes (m, k), kinds (m, k): as in `QueryBlock`.
-    """
-
-    numbers: slice
-    attributes: PositionArray
-    kinds: NDArray[np.int16]
-
-
 @dataclass(frozen=True, eq=False, init=False)
 class Workload:
     """The tables to publish, and the importance of each.
@@ -193,7 +179,7 @@ class Workload:
         recode = np.array([kinds.index(kind) for kind in other.kinds], dtype=np.int16)
         blocks = []
         for order in range(max(len(self.blocks), len(other.blocks))):
-            mine, theirs = _block(self, order), _block(other, order)
+            mine, theirs = block_of_order(self, order), block_of_order(other, order)
             blocks.append(_merged(_concatenated(mine, replace(theirs, kinds=recode[theirs.kinds]))))
         return Workload.from_blocks(self.domain, blocks, kinds)
 
@@ -212,14 +198,19 @@ class Workload:
         blocks = [block.part(part) for block, part in zip(self.blocks, parts, strict=True)]
         return Workload.from_blocks(self.domain, blocks, self.kinds)
 
-    def runs(self, most: int) -> Iterator[QueryRun]:
-        """All queries in order, in runs whose queries have about ``most`` subsets of attributes in all."""
+    def runs(self, most: int | None = None) -> Iterator[tuple[slice, QueryBlock]]:
+        """All queries in order, in runs of one order: their numbers, a slice of m, and the queries.
+
+        Args:
+            most: about how many subsets of attributes the queries of a run have in all; with none given, a run is all
+                queries of its order.
+        """
         start = 0
         for order, block in enumerate(self.blocks):
-            step = max(1, most >> order)
+            step = max(1, len(block) if most is None else most >> order)
             for first in range(0, len(block), step):
-                attributes, kinds = block.attributes[first : first + step], block.kinds[first : first + step]
-                yield QueryRun(slice(start + first, start + first + len(kinds)), attributes, kinds)
+                part = block.part(slice(first, first + step))
+                yield slice(start + first, start + first + len(part)), part
             start += len(block)
 
     @property
@@ -286,7 +277,8 @@ def _checked_weights(weights: ArrayLike | None, count: int) -> NDArray[np.float6
     return array
 
 
-def _block(workload: Workload, order: int) -> QueryBlock:
+def block_of_order(workload: Workload, order: int) -> QueryBlock:
+    """The queries of one order, which may be none."""
     if order < len(workload.blocks):
         return workload.blocks[order]
     empty = np.empty((0, order))
