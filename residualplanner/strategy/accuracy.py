@@ -21,12 +21,12 @@ from residualplanner.strategy.cells import (
     mean_std_errs,
     variances_of_cells,
 )
-from residualplanner.strategy.cost_parts import cost_fractions, cost_parts
+from residualplanner.strategy.cost_parts import cost_parts
 from residualplanner.strategy.max_abs_error import independent_mean_max, mean_max_bounds
 from residualplanner.strategy.strategy import Strategy
 from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.table_axes import Axis
-from residualplanner.strategy.variances import CHUNK, Piece
+from residualplanner.strategy.variances import CHUNK, Piece, noise_weights
 from residualplanner.strategy.varying_groups import VaryingTables
 from residualplanner.workload import Workload, WrittenQuery, subset_products
 
@@ -34,6 +34,8 @@ from residualplanner.workload import Workload, WrittenQuery, subset_products
 MEAN_LIMIT = 2**22
 #: Up to this many queries whose cells differ, bounds on their largest errors follow from each table's own cells.
 QUERY_LIMIT = 2**13
+#: Queries that matter less than this, beside others or at all, would make fractions overflow.
+_LEAST = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +85,20 @@ class Accuracy:
 
     @cached_property
     def privacy_shares(self) -> FloatArray:
-        """The fraction of the privacy cost that each query accounts for, (q,); see `cost_fractions`."""
-        return frozen(cost_fractions(self.workload, cost_parts(self.strategy, self.noise), self.pieces))
+        """The fraction of the privacy cost that each query accounts for, (q,); they add up to 1.
+
+        The cost of each base mechanism is split over the queries that use it, in proportion to the variance that its
+        noise gives to all their cells, times their weight; if a query has weight 0, or next to none beside another, all
+        weights are left out, since no query would account for noise that only such queries depend on.
+        """
+        importance, cost = self.workload.weights * self.workload.cells, cost_parts(self.strategy, self.noise)
+        if not (importance > _LEAST * max(1.0, float(importance.max()))).all():
+            importance = self.workload.cells
+        per_use = cost / noise_weights(self.pieces(), importance, len(cost))
+        fractions = np.empty(len(self.workload))
+        for queries, sets, coefficients in self.pieces():
+            fractions[queries] = importance[queries] * np.einsum("qs,qs->q", coefficients, per_use[sets])
+        return frozen(fractions / fractions.sum())
 
     def pieces(self) -> Iterator[Piece]:
         """For runs of queries: which they are, their sets, and what an average cell takes of their noise, (m, 2**k).
@@ -130,9 +144,7 @@ class Accuracy:
     @cached_property
     def _cells(self) -> float:
         """How many cells all queries have together, counting those with one variance by symmetry once."""
-        rows = np.ones(self.workload.uses.shape)
-        for attribute, number in np.argwhere(self.workload.uses & self.strategy.varying[:, None]).tolist():
-            rows[attribute, number] = self.workload.kinds[number].rows(self.workload.domain.sizes[attribute])
+        rows = np.where(self.strategy.varying[:, None], self.workload.answers, 1.0)
         return sum(
             float((self._answers.counts(block) * rows[block.attributes, block.kinds]).prod(axis=1).sum())
             for block in self.workload.blocks

@@ -1,24 +1,19 @@
-"""What each set contributes to the privacy cost, or where attributes vary to its bound (41), and each query.
+"""What each set contributes to the privacy cost, or where attributes vary to its bound (41).
 
-Reads: a strategy, noise variances; variance coefficients.  Gives: arrays, one entry per set or query.
+Reads: a strategy, noise variances.  Gives: an array, one entry per set.
 Source: spec eqs. (8), (28) and (41).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.strategy.strategy import Strategy
-from residualplanner.strategy.variances import Piece, noise_weights
-from residualplanner.workload import Workload
 
 #: Cells whose term of (41) is this close to the largest, relative to what the set costs, count as attaining it.
 TIE = 1e-8
-#: Queries that matter less than this, beside others or at all, would make fractions overflow.
-_LEAST = 1e-100
 
 
 def cost_parts(strategy: Strategy, noise_variance: FloatArray) -> FloatArray:
@@ -66,26 +61,3 @@ def cost_parts(strategy: Strategy, noise_variance: FloatArray) -> FloatArray:
 def _mean_at_largest(costs: NDArray[np.float64], term: NDArray[np.float64]) -> float:
     """The mean of ``costs`` where ``term``, of the same shape, is largest."""
     return float(costs[term >= term.max() - TIE * costs.max()].mean())
-
-
-def cost_fractions(workload: Workload, cost: FloatArray, pieces: Callable[[], Iterable[Piece]]) -> FloatArray:
-    """The fraction of the privacy cost that each query accounts for, (q,); they add up to 1.
-
-    The cost of each base mechanism is split over the queries that use it, in proportion to the variance that its noise
-    gives to all their cells, times their weight; if a query has weight 0, or next to none beside another, all weights
-    are left out, since no query would account for noise that only such queries depend on.
-
-    Args:
-        workload: the queries.
-        cost (m,): of every set of the closure.
-        pieces: gives the queries and the coefficients of the noise of their sets in the variance of an average cell.
-    """
-    importance = workload.weights * workload.cells
-    if not (importance > _LEAST * max(1.0, float(importance.max()))).all():
-        importance = workload.cells
-    per_use = cost / noise_weights(pieces(), importance, len(cost))
-    fractions = np.empty(len(workload))
-    for queries, positions, coefficients in pieces():
-        fractions[queries] = importance[queries] * np.einsum("qs,qs->q", coefficients, per_use[positions])
-    total: FloatArray = fractions / fractions.sum()
-    return total

@@ -17,7 +17,7 @@ from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind
 from residualplanner.workload.attribute_sets import SET_LIMIT, AttributeSets, PositionArray, unique_rows
 from residualplanner.workload.closure import Closure, downward_closure
-from residualplanner.workload.query import QueryLike, TiedKinds, query_of, read_tied, require_distinct
+from residualplanner.workload.query import QueryLike, TiedKinds, query_of, require_distinct, written_query
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -109,7 +109,7 @@ class Workload:
         if isinstance(queries, str | Mapping | Domain) or not isinstance(queries, Iterable) or is_data(queries):
             raise WorkloadError("queries must be a list of queries; write [query] for a single one")
         tied: TiedKinds = {}
-        read = [read_tied(domain, query, tied) for query in queries]
+        read = [written_query(domain, query, tied) for query in queries]
         given = _checked_weights(weights, len(read))
         kinds = tuple(dict.fromkeys(kind for query in read for kind in query.in_domain_order.kinds)) or (Identity(),)
         require_distinct(kinds)
@@ -232,12 +232,17 @@ class Workload:
         return frozen(found)
 
     @cached_property
+    def answers(self) -> NDArray[np.float64]:
+        """How many answers each attribute has in each kind, (d, kinds); 0 where no query has the kind on it."""
+        found = np.zeros(self.uses.shape)
+        for attribute, code in np.argwhere(self.uses).tolist():
+            found[attribute, code] = self.kinds[code].rows(self.domain.sizes[attribute])
+        return frozen(found)
+
+    @cached_property
     def cells(self) -> NDArray[np.float64]:
         """How many answers every query has, (m,); floating point, since a query may have more than 2**63."""
-        rows = np.zeros(self.uses.shape)
-        for attribute, code in np.argwhere(self.uses).tolist():
-            rows[attribute, code] = self.kinds[code].rows(self.domain.sizes[attribute])
-        return frozen(np.concatenate([rows[block.attributes, block.kinds].prod(axis=1) for block in self.blocks]))
+        return frozen(np.concatenate([self.answers[each.attributes, each.kinds].prod(axis=1) for each in self.blocks]))
 
     @cached_property
     def closure(self) -> Closure:
