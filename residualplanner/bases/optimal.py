@@ -28,7 +28,7 @@ from residualplanner.bases.newton import is_quick, newton_points
 #: Eigenvalues of the queries' Gram matrix below this fraction of the largest count as 0.  Directions that no query
 #: depends on still get basis vectors, so that all counts follow from the answers; they are this short, and cost little.
 _ZERO = 1e-13
-_UNASKED_LENGTH = 1e-3
+_UNUSED_LENGTH = 1e-3
 #: The least weight of a direction that queries depend on, relative to the mean weight: the others' bases need not reach
 #: into the last digits for it.  The gap takes account of it.
 _LEAST_WEIGHT = 1e-12
@@ -173,7 +173,7 @@ class _Problem:
         atoms (r, n): the c_j.
         absent (r,), linear (r,), constant: ``u^T V_s u = sum absent v**2 + 2 linear^T v + constant``.
         rest (n, r): ``u = 1/n + rest v``.
-        unasked (n-1-r, n): orthonormal rows of sum 0 that no query depends on.
+        unused (n-1-r, n): orthonormal rows of sum 0 that no query depends on.
         raised (r,): by how much each root of an eigenvalue of V was raised, in the coordinates of ``weighed``.
         weighed (r, n): ``Z^T e_j`` in the coordinates of V's eigenvectors.
         is_fixed: whether u is kept as it is.
@@ -184,7 +184,7 @@ class _Problem:
     linear: FloatArray
     constant: float
     rest: FloatArray
-    unasked: FloatArray
+    unused: FloatArray
     raised: FloatArray
     weighed: FloatArray
     is_fixed: bool
@@ -199,7 +199,7 @@ class _Problem:
         directions: Directions,
         is_fixed: bool,
     ) -> "_Problem":
-        n, (Z, unasked) = len(present), directions
+        n, (Z, unused) = len(present), directions
         values, vectors = eigen(Z.T @ present @ Z)
         least = _LEAST_WEIGHT * max(float(values.sum()), 1e-3 * float(np.trace(absent)), 1e-280) / n
         roots = np.sqrt(np.maximum(values, least))
@@ -214,7 +214,7 @@ class _Problem:
             rest, atoms = rest @ turned, turned.T @ atoms
         even = absent.sum(axis=0) / n + linear
         whole = float(absent.sum()) / n**2 + 2 * float(linear.sum()) / n + constant
-        return cls(atoms, quadratic, rest.T @ even, whole, rest, unasked, raised, weighed, is_fixed)
+        return cls(atoms, quadratic, rest.T @ even, whole, rest, unused, raised, weighed, is_fixed)
 
     def solve(self, start: _Start, gap: float, steps: int) -> _Found:
         """Update multipliers, X and u in turn until the dual bound is close enough."""
@@ -257,7 +257,7 @@ class _Problem:
         S = point.half.T @ (self.atoms - v[:, None])
         lengths: FloatArray = np.einsum("ij,ij->j", S, S)
         longest = float(lengths.max())
-        objective = point.trace * longest + self._share(v)
+        objective = point.trace * longest + self._total_part(v)
         if objective < best.objective:
             best = _Found(objective, best.bound, S / np.sqrt(longest), v, point.multipliers)
         return best._replace(bound=max(best.bound, self._bound(point, best.objective))), lengths
@@ -265,7 +265,7 @@ class _Problem:
     def residuals(self, best: _Found) -> ResidualBasis:
         """The basis in all directions, with a gap for the queries."""
         u = 1 / len(best.multipliers) + self.rest @ best.v
-        others = _UNASKED_LENGTH * (self.unasked - (self.unasked @ u)[:, None])
+        others = _UNUSED_LENGTH * (self.unused - (self.unused @ u)[:, None])
         S = np.vstack([best.S, others])
         S /= np.sqrt((S * S).sum(axis=0).max())
         bound = min(best.bound, best.objective) - self._loosened(best, u)
@@ -285,7 +285,7 @@ class _Problem:
         square = float((self.raised[where] ** 2) @ (apart * apart) @ best.multipliers)
         return 2 * math.sqrt(int(where.sum()) * square)
 
-    def _share(self, v: FloatArray) -> float:
+    def _total_part(self, v: FloatArray) -> float:
         """``u^T V_s u``."""
         return float(self.absent @ (v * v) + 2 * self.linear @ v) + self.constant
 
@@ -308,13 +308,13 @@ class _Problem:
         column is longer than 1 and no eigenvalue of Y above its trace; so no further from v than ``reach``.
         """
         if self.is_fixed:
-            return point.trace * point.trace / point.total + self._share(point.v)
+            return point.trace * point.trace / point.total + self._total_part(point.v)
         slope = np.abs(point.total * (point.half @ (point.half.T @ point.apart)) + self.absent * point.v + self.linear)
         reach = float(np.linalg.norm(point.apart)) + math.sqrt(objective)
         with np.errstate(over="ignore"):
             moved = np.minimum(slope / np.maximum(self.absent, 1e-300), reach)
         gained = float((2 * slope * moved - self.absent * moved * moved).sum())
-        return 2 * point.trace - point.total + self._share(point.v) - gained
+        return 2 * point.trace - point.total + self._total_part(point.v) - gained
 
 
 def weighted_directions(form: NDArray[np.float64]) -> Directions:

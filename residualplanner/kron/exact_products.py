@@ -51,13 +51,16 @@ def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
     """
     n = matrix.shape[1]
     entry = int(np.abs(matrix).max(initial=0)) or 1
-    if n >= _SHORT and entry * total <= EXACT:
+    if n < _SHORT:
+        return _int64_product(matrix, tables)
+    if entry * total <= EXACT:
         return _product(matrix.astype(np.float64), tables)
     bits = (EXACT // (entry * n)).bit_length() - 1
-    limbs = -(-(total - 1).bit_length() // bits) if bits > 0 else n
+    if bits < 1:
+        return _int64_product(matrix, tables)
+    limbs = -(-(total - 1).bit_length() // bits)
     if limbs * _PER_LIMB > n:
-        product: IntArray = np.matmul(matrix, tables)
-        return product
+        return _int64_product(matrix, tables)
     factor = matrix.astype(np.float64)
     result, rest = _product(factor, tables & (2**bits - 1)), tables >> bits
     for limb in range(1, limbs):
@@ -78,3 +81,8 @@ def float_product(matrix: NDArray[np.float64], tables: NDArray[np.float64]) -> N
     """``matrix`` (m, n) along the middle axis of (a, n, r), in double precision."""
     # With r = 1 it is one large product in place of many small ones.
     return np.matmul(matrix, tables) if tables.shape[2] > 1 else (tables[:, :, 0] @ matrix.T)[:, :, None]
+
+
+def _int64_product(matrix: IntArray, tables: IntArray) -> IntArray:
+    product: IntArray = np.matmul(matrix, tables)
+    return product

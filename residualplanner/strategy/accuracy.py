@@ -21,7 +21,7 @@ from residualplanner.strategy.cells import (
     mean_std_errs,
     variances_of_cells,
 )
-from residualplanner.strategy.cost_parts import cost_parts
+from residualplanner.strategy.costs import cost_parts
 from residualplanner.strategy.max_abs_error import independent_mean_max, mean_max_bounds
 from residualplanner.strategy.strategy import Strategy
 from residualplanner.strategy.table_accuracy import TableAccuracy

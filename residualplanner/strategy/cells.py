@@ -162,7 +162,7 @@ def _largest(factors: list[_Factor], noise: NDArray[np.float64]) -> tuple[NDArra
 
 
 def _cells(factors: list[_Factor], noise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The variances of all cells made of the answers to try, in C order, (m, cells)."""
+    """The variance of every combination of the answers to try, in C order, (m, cells)."""
     cells = noise
     for present, absent in factors:
         cells = _extended(cells, present, absent)

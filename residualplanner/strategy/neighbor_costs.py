@@ -22,7 +22,7 @@ from residualplanner.bases import ResidualNumbers
 from residualplanner.privacy import Neighbors
 from residualplanner.workload import Closure
 
-#: What a set that costs nothing is taken to cost, relative to the cheapest other: its share of a budget is then about
+#: What a set that costs nothing is taken to cost, relative to the cheapest other: its part of a budget is then about
 #: the root of this, too little to matter, and its noise is positive.
 _TOKEN = 2.0**-80
 #: Up to this many attributes that occur in the closure, all ways to differ are tried; above it a bound is used.
@@ -171,7 +171,7 @@ def unit_costs(
         >>> unit_costs(pair, numbers, Neighbors()).largest.tolist()
         [1.0, 0.5, 0.5, 0.25]
         >>> unit_costs(pair, numbers, Neighbors("replace")).rows().tolist()
-        [[0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 0.0]]
+        [[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 2.0, 1.0], [0.0, 2.0, 2.0, 0.0]]
     """
     if not neighbors.has_public_total:
         return SummedCosts(closure.products(numbers.pcost), neighbors.cost_factor)

@@ -69,10 +69,7 @@ class Strategy:
             ("attributes", self.of_attribute, attributes),
             ("factors of varying attributes", self.of_factor, factors),
         ):
-            if numbers.shape != (count,) or not ((numbers >= 0) & (numbers < len(self.bases))).all():
-                raise WorkloadError(
-                    f"a strategy must name one of its {len(self.bases)} bases for each of {count} {what}"
-                )
+            _require_numbers(self.bases, numbers, count, what)
         self._require_one_space()
         count = int(self.message_starts[-1])
         if self.messages.shape != (count,) or not np.isfinite(self.messages).all():
@@ -171,6 +168,11 @@ class Strategy:
                 raise WorkloadError("the bases of an attribute must answer the same queries in all sets")
 
 
+def _require_numbers(bases: Sequence[Basis], numbers: IntArray, count: int, what: str) -> None:
+    if numbers.shape != (count,) or not ((numbers >= 0) & (numbers < len(bases))).all():
+        raise WorkloadError(f"a strategy must name one of its {len(bases)} bases for each of {count} {what}")
+
+
 def _spans(starts: IntArray, chosen: IntArray) -> IntArray:
     """The numbers from ``starts[i]`` up to ``starts[i + 1]`` for each chosen i, one after another."""
     lengths = starts[chosen + 1] - starts[chosen]
@@ -223,9 +225,7 @@ def varying_strategy(
         WorkloadError: as for `Strategy`.
     """
     numbers = np.array(of_factor, dtype=np.int64)
-    if numbers.shape != (len(closure.attribute_of_factor),) or not ((numbers >= 0) & (numbers < len(bases))).all():
-        count = len(closure.attribute_of_factor)
-        raise WorkloadError(f"a strategy must name one of its {len(bases)} bases for each of {count} factors")
+    _require_numbers(bases, numbers, len(closure.attribute_of_factor), "factors")
     attributes, can_vary = closure.attribute_of_factor, np.array([not basis.is_symmetric for basis in bases])
     varying = np.zeros(closure.attribute_count, dtype=np.bool_)
     varying[attributes[can_vary[numbers]]] = True

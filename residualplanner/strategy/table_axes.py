@@ -71,23 +71,16 @@ class Axis:
         is_close = (constant * largest > 0) & (np.abs(constant) >= np.abs(largest) / 2)
         parts = np.stack([constant - largest * is_close, np.where(is_close, largest, 0.0)])
         total = (np.moveaxis(weights, number, -1)[..., None, :] * parts).sum(axis=-1)
-        values = weights_by_value(rows, self.basis.size, weights, number)
+        values = _weights_by_value(rows, self.basis.size, weights, number)
         return np.concatenate([np.expand_dims(total.sum(axis=-1), number), values], axis=number)
 
 
-def weights_by_value(kind: Rows, size: int, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """Weights on values that amount to weights on answers: the basic matrix's transpose along one axis.
-
-    Args:
-        kind: of the attribute of that axis.
-        size: how many values it has.
-        weights (.., q, ..): on answers.
-        number: of the axis.
-    """
-    if isinstance(kind, Identity):
+def _weights_by_value(rows: Rows, size: int, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """Weights on values that amount to weights (.., q, ..) on answers: a matrix's transpose along one axis."""
+    if rows == Identity():
         return weights
     each_value = np.eye(size)
     last = np.moveaxis(weights, number, -1)
-    step = max(1, _FORMED // kind.rows(size))
-    columns = [last @ kind.apply(each_value[:, first : first + step], 0) for first in range(0, size, step)]
+    step = max(1, _FORMED // rows.rows(size))
+    columns = [last @ rows.apply(each_value[:, first : first + step], 0) for first in range(0, size, step)]
     return np.moveaxis(np.concatenate(columns, axis=-1), -1, number)

@@ -40,7 +40,7 @@ from residualplanner import (
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.strategy import accuracy, cells, constant_strategy, varying_strategy
 from residualplanner.strategy.accuracy import Accuracy
-from residualplanner.strategy.cost_parts import cost_parts
+from residualplanner.strategy.costs import cost_parts
 from residualplanner.strategy.max_abs_error import mean_max_bound
 from residualplanner.workload import AttributeSets, WrittenQuery, downward_closure
 
