@@ -11,7 +11,7 @@ from residualplanner.strategy.attributes import (
     workload_numbers,
 )
 from residualplanner.strategy.basis_groups import BasisGroups, basis_groups
-from residualplanner.strategy.cells import AnswerFactors, hull_answers, largest_cells
+from residualplanner.strategy.cells import AnswerFactors, answer_factors, largest_cells
 from residualplanner.strategy.costs import cost_upper_bound, exact_cost, require_public_total
 from residualplanner.strategy.max_abs_error import mean_max_bound
 from residualplanner.strategy.neighbor_costs import CornerCosts, UnitCosts, unit_costs, with_token_cost
@@ -30,12 +30,12 @@ __all__ = [
     "TableAccuracy",
     "UnitCosts",
     "VaryingTables",
+    "answer_factors",
     "basis_groups",
     "constant_strategy",
     "cost_upper_bound",
     "exact_cost",
     "has_equal_cells",
-    "hull_answers",
     "largest_cells",
     "mean_max_bound",
     "noise_weights",

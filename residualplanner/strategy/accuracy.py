@@ -15,10 +15,8 @@ from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.strategy.attributes import has_equal_cells, require_spanned, workload_numbers
 from residualplanner.strategy.cells import (
     AnswerFactors,
-    every_answer,
-    hull_answers,
+    answer_factors,
     largest_cells,
-    mean_std_errs,
     variances_of_cells,
 )
 from residualplanner.strategy.costs import cost_parts
@@ -65,14 +63,17 @@ class Accuracy:
         """The largest cell variance of every query, (q,).  Source: spec eqs. (23), (26) and (40)."""
         if self._has_equal_cells:
             return self.average_variances
-        answers = hull_answers(self.workload, self.strategy)
+        answers = answer_factors(self.workload, self.strategy, on_hull=True)
         return frozen(largest_cells(self.workload, answers, self.noise, self._tables)[0])
 
     @cached_property
     def mean_std_errs(self) -> FloatArray:
         """The mean standard error of a cell of every query, (q,), or what bounds it if there are too many cells."""
         if not self._has_equal_cells and self._cells <= MEAN_LIMIT:
-            return mean_std_errs(len(self.workload), self._variances_of_cells())
+            means = np.empty(len(self.workload))
+            for numbers, variances in self._variances_of_cells():
+                means[numbers] = np.sqrt(variances).mean(axis=1)
+            return means
         return np.sqrt(self.average_variances)
 
     @cached_property
@@ -152,7 +153,7 @@ class Accuracy:
 
     @cached_property
     def _answers(self) -> AnswerFactors:
-        return every_answer(self.workload, self.strategy)
+        return answer_factors(self.workload, self.strategy, on_hull=False)
 
     def _variances_of_cells(self) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
         return variances_of_cells(self.workload, self._answers, self.noise, self._tables)

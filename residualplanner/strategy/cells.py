@@ -4,7 +4,7 @@ Reads: a workload, bases, noise variances.  Gives: arrays, one entry per query.
 Source: spec eqs. (23) and (26).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,9 @@ _CHUNK = 2**21
 _VARYING, _ONE = (-1, -1), (np.ones(1), np.ones(1))
 #: Answers whose factors differ by less than this, relative to the largest, count as equal: symmetry, but for rounding.
 _EQUAL = 1e-13
+
+#: The factors of the answers to try on one attribute, (m, h) each: where it is present, and where it is absent.
+_Factor = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,14 +58,29 @@ class AnswerFactors:
         return self.present[index], self.absent[index]
 
 
-def every_answer(workload: Workload, strategy: Strategy) -> AnswerFactors:
-    """The factors of every answer on constant attributes; where all of an attribute are equal, one stands for them."""
-    return _answer_factors(workload, strategy, on_hull=False)
+def answer_factors(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerFactors:
+    """The factors of the answers on constant attributes; where all of an attribute are equal, one stands for them.
 
-
-def hull_answers(workload: Workload, strategy: Strategy) -> AnswerFactors:
-    """The factors of those answers on constant attributes that can have the largest variance in some table."""
-    return _answer_factors(workload, strategy, on_hull=True)
+    Args:
+        workload: the queries.
+        strategy: what is measured.
+        on_hull: whether to keep only those answers that can have the largest variance in some table.
+    """
+    uses, bases = workload.uses, strategy.of_attributes
+    pair = np.full(uses.shape, -1, dtype=np.int64)
+    known: dict[tuple[int, int], int] = {}
+    parts: list[_Factor] = []
+    for attribute, kind in np.argwhere(uses).tolist():
+        key = _VARYING if strategy.varying[attribute] else (int(strategy.of_attribute[attribute]), kind)
+        if key not in known:
+            known[key] = len(parts)
+            present, absent = _ONE if key == _VARYING else bases[attribute].row_variance_factors(workload.kinds[kind])
+            parts.append(hull_rows(present, absent) if on_hull else (present, absent))
+        pair[attribute, kind] = known[key]
+    count = np.array([len(present) for present, _ in parts], dtype=np.int64)
+    present = np.concatenate([np.empty(0), *(part for part, _ in parts)])
+    absent = np.concatenate([np.empty(0), *(part for _, part in parts)])
+    return AnswerFactors(*map(frozen, (pair, np.cumsum(count) - count, count, present, absent)))
 
 
 def largest_cells(
@@ -90,19 +108,6 @@ def largest_cells(
     return largest, index
 
 
-def mean_std_errs(count: int, cells: Iterable[tuple[IntArray, NDArray[np.float64]]]) -> FloatArray:
-    """The mean over the cells of every query of the root of their variance, (q,).
-
-    Args:
-        count: how many queries there are.
-        cells: runs of queries, their numbers (m,), and the variances of their cells that differ (m, cells).
-    """
-    means = np.empty(count)
-    for numbers, variances in cells:
-        means[numbers] = np.sqrt(variances).mean(axis=1)
-    return means
-
-
 def variances_of_cells(
     workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: VaryingTables
 ) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
@@ -112,10 +117,6 @@ def variances_of_cells(
     """
     for numbers, factors, noise in _runs(workload, answers, noise_variance, tables, most=np.inf):
         yield numbers, _cells(factors, noise)
-
-
-#: The factors of the answers to try on one attribute, (m, h) each: where it is present, and where it is absent.
-_Factor = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def _runs(
@@ -176,24 +177,6 @@ def _extended(
     pairs = cells.reshape(len(cells), cells.shape[1] // 2, 2, cells.shape[2], 1)
     extended = pairs[:, :, 0] * absent[:, None, None, :] + pairs[:, :, 1] * present[:, None, None, :]
     return extended.reshape(len(cells), cells.shape[1] // 2, -1)
-
-
-def _answer_factors(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerFactors:
-    uses, bases = workload.uses, strategy.of_attributes
-    pair = np.full(uses.shape, -1, dtype=np.int64)
-    known: dict[tuple[int, int], int] = {}
-    parts: list[_Factor] = []
-    for attribute, kind in np.argwhere(uses).tolist():
-        key = _VARYING if strategy.varying[attribute] else (int(strategy.of_attribute[attribute]), kind)
-        if key not in known:
-            known[key] = len(parts)
-            present, absent = _ONE if key == _VARYING else bases[attribute].row_variance_factors(workload.kinds[kind])
-            parts.append(hull_rows(present, absent) if on_hull else (present, absent))
-        pair[attribute, kind] = known[key]
-    count = np.array([len(present) for present, _ in parts], dtype=np.int64)
-    present = np.concatenate([np.empty(0), *(part for part, _ in parts)])
-    absent = np.concatenate([np.empty(0), *(part for _, part in parts)])
-    return AnswerFactors(*map(frozen, (pair, np.cumsum(count) - count, count, present, absent)))
 
 
 def hull_rows(present: NDArray[np.float64], absent: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
