@@ -196,7 +196,7 @@ class Basis(ABC):
         """
         rows, constant = kind.centered(self.size)
         absent: FloatArray = (constant + rows.apply(self.u, 0)) ** 2
-        if rows.rows(self.size) * self.answers > _PRODUCTS:
+        if self.is_symmetric or rows.rows(self.size) * self.answers > _PRODUCTS:
             present = rows.row_forms(self._form)
         else:
             present = (rows.apply(self._spread, 0) ** 2).sum(axis=1)
