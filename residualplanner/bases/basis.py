@@ -228,11 +228,11 @@ class Basis(ABC):
 
     @property
     def _form(self) -> FloatArray:
-        """Its product with its transpose, (n, n)."""
+        """``G G^T``, or the same of ``G Sub``, (n, n)."""
         return self._spread @ self._spread.T
 
     def _products(self, rows: Rows) -> FloatArray:
-        """The same for rows W, ``W G G^T W^T``, (q, q)."""
+        """``W G G^T W^T`` for the rows W of a query, (q, q)."""
         parts = rows.apply(self._spread, 0)
         return parts @ parts.T
 

@@ -1,6 +1,6 @@
-"""The cells of all queries of a workload at once: the largest variance of each query, means over its cells.
+"""The cells of all queries of a workload at once: the largest variance of each query, and the variances of all cells.
 
-Reads: a workload, bases, noise variances.  Gives: arrays, one entry per query.
+Reads: a workload, a strategy, noise variances.  Gives: AnswerFactors; arrays, one entry per query or cell.
 Source: spec eqs. (23) and (26).
 """
 
