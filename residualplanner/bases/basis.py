@@ -18,11 +18,19 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.kron import AxisMap
-from residualplanner.queries import Kind, Rows
+from residualplanner.queries import Identity, Kind, Prefix, Range, Rows
 
 #: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost: so
 #: every noise variance that a query depends on has an optimum, and no variance changes.
 _LEAST = 2.0**-100
+#: Up to this many entries a basic matrix is formed to see whether a basis spans it.
+_FORMED = 2**24
+#: Up to this many entries ``W G`` is formed: sums of squares lose no digits.
+_PRODUCTS = 2**22
+#: Kinds with more rows than this for each value are averaged by their Gram matrix.
+_FEW = 1.5
+#: Kinds whose rows span everything, which fewer than n-1 answers and the total do not.
+_FULL_RANK = (Identity(), Prefix(), Range())
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,36 +131,61 @@ class Basis(ABC):
     def reconstruction(self) -> AxisMap:
         """The map ``[u | G]`` from the total and the residual answers to the values.  Source: spec eq. (25)."""
 
-    @abstractmethod
     def spans(self, kind: Kind) -> bool:
-        """Whether queries of a kind can be answered: always where m = n-1."""
+        """Whether the rows of a kind are combinations of B's and a row of ones: always where m = n-1.
 
-    @abstractmethod
+        Large basic matrices are judged by their Gram matrix, which has the same row space.
+        """
+        if self.answers == self.size - 1:
+            return True
+        if kind in _FULL_RANK:
+            return False
+        rows = kind.centered(self.size).rows
+        is_small = rows.rows(self.size) * self.size <= _FORMED
+        return self.spans_rows(rows.matrix(self.size) if is_small else rows.gram(self.size))
+
     def spans_rows(self, rows: NDArray[Any]) -> bool:
-        """The same for the rows (q, n) of a query, without constant parts: these can always be answered."""
+        """The same for the rows (q, n) of a query: whether they are, but for rounding, what their answers rebuild."""
+        if self.answers == self.size - 1:
+            return True
+        wanted = np.asarray(rows, dtype=np.float64)
+        rebuilt = np.outer(wanted @ self.u, np.ones(self.size)) + (wanted @ self.G) @ self.multipliers[0]
+        return bool((np.abs(rebuilt - wanted) <= 1e-8 * np.abs(wanted).max(axis=1, keepdims=True)).all())
 
-    @abstractmethod
     def has_equal_variances(self, kind: Kind) -> bool:
         """Whether all answers of a kind have the same variance factors by symmetry."""
+        return self.is_symmetric and kind == Identity()
 
-    @abstractmethod
     def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         """Weights on values along one axis as weights on the noise where the attribute is present.
 
         ``G^T`` times the weights; for the subtraction basis, with noise of covariance ``Sub Sub^T``, their deviations
         from the mean.  Source: spec eqs. (12) and (26).
         """
+        found: NDArray[np.float64] = np.moveaxis(np.moveaxis(values, axis, -1) @ self._spread, -1, axis)
+        return found
 
     def mean_variance_factors(self, kind: Kind) -> tuple[float, float]:
         """The variance factors of an average answer: where the attribute is present, and where it is absent.
 
-        ``||W G||**2 / q`` and ``||W u||**2 / q`` for q answers.
+        ``||W G||**2 / q`` and ``||W u||**2 / q`` for q answers: from the factors of the rows where these are few, else
+        from their Gram matrix.
 
         Source: spec eqs. (11) and (27).
+
+        Example:
+            >>> from residualplanner.bases import integer_basis
+            >>> integer_basis([[1, -1]], "given").mean_variance_factors(Identity())
+            (0.25, 0.25)
         """
-        form, u, rows = kind.augmented_gram(self.size), np.concatenate([[1.0], self.u]), kind.rows(self.size)
+        rows = kind.rows(self.size)
+        if self.has_equal_variances(kind) or (rows <= _FEW * self.size and rows * self.answers <= _PRODUCTS):
+            present, absent = (float(factors.mean()) for factors in self.row_variance_factors(kind))
+            return present, absent
+        form, u = kind.augmented_gram(self.size), np.concatenate([[1.0], self.u])
         absent = float(u @ form @ u)
-        return max(self._trace(form[1:, 1:]), self._least * absent) / rows, absent / rows
+        present = float((self.present_parts(form[1:, 1:], 1) * self._spread).sum())
+        return max(present, self._least * absent) / rows, absent / rows
 
     def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The variance factors of each answer: where the attribute is present, and where it is absent, (q,) each.
@@ -163,7 +196,11 @@ class Basis(ABC):
         """
         rows, constant = kind.centered(self.size)
         absent: FloatArray = (constant + rows.apply(self.u, 0)) ** 2
-        return np.maximum(self._squares(rows), self._least * absent), absent
+        if self.is_symmetric or rows.rows(self.size) * self.answers > _PRODUCTS:
+            present = rows.row_forms(self._form)
+        else:
+            present = (rows.apply(self._spread, 0) ** 2).sum(axis=1)
+        return np.maximum(present, self._least * absent), absent
 
     def cell_covariances(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The covariance factors of the answers, (q, q) each: where the attribute is absent, where it is present.
@@ -172,30 +209,32 @@ class Basis(ABC):
 
         Example:
             >>> from residualplanner.bases import subtraction_basis
-            >>> from residualplanner.queries import Identity
             >>> absent, present = subtraction_basis(2).cell_covariances(Identity())
             >>> absent.tolist(), present.tolist()
             ([[0.25, 0.25], [0.25, 0.25]], [[0.5, -0.5], [-0.5, 0.5]])
         """
         rows, constant = kind.centered(self.size)
-        spread = constant + rows.apply(self.u, 0)
-        return np.outer(spread, spread), self._products(rows)
+        absent = constant + rows.apply(self.u, 0)
+        return np.outer(absent, absent), self._products(rows)
 
     @property
     def _least(self) -> float:
         return _LEAST / float(self.pcost or 1)
 
-    @abstractmethod
-    def _trace(self, gram: FloatArray) -> float:
-        """``||W G||**2`` from the Gram matrix of W, (n, n)."""
+    @property
+    def _spread(self) -> FloatArray:
+        """What independent noise adds to each value where the attribute is present, (n, r): ``G``, or ``G Sub``."""
+        return self.G
 
-    @abstractmethod
-    def _squares(self, rows: Rows) -> FloatArray:
-        """``||w_r G||**2`` for all rows, (q,)."""
+    @property
+    def _form(self) -> FloatArray:
+        """``G G^T``, or the same of ``G Sub``, (n, n)."""
+        return self._spread @ self._spread.T
 
-    @abstractmethod
     def _products(self, rows: Rows) -> FloatArray:
-        """``W G G^T W^T``, (q, q)."""
+        """``W G G^T W^T`` for the rows W of a query, (q, q)."""
+        parts = rows.apply(self._spread, 0)
+        return parts @ parts.T
 
 
 def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:

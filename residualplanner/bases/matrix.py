@@ -7,7 +7,6 @@ Source: spec section 5, eqs. (24) to (28) and (36).
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,18 +16,9 @@ from residualplanner.bases.basis import Basis
 from residualplanner.bases.inverse import pseudo_inverse_parts
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import AxisMap, keeping, matrix_map
-from residualplanner.queries import Identity, Kind, Prefix, Range, Rows
 
 #: How many products of columns are held at a time.
 _CHUNK = 2**22
-#: Up to this many entries a basic matrix is formed to see whether a basis spans it.
-_FORMED = 2**24
-#: Up to this many entries ``W G`` is formed: sums of squares lose no digits.
-_PRODUCTS = 2**22
-#: Kinds with more rows than this for each value are averaged by their Gram matrix.
-_FEW = 1.5
-#: Kinds whose rows span everything, which fewer than n-1 answers and the total do not.
-_FULL_RANK = (Identity(), Prefix(), Range())
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,61 +73,6 @@ class MatrixBasis(Basis):
     def reconstruction(self) -> AxisMap:
         """``[u | G]``, by a product."""
         return matrix_map(np.column_stack([self.u, self.G]))
-
-    def spans(self, kind: Kind) -> bool:
-        """Whether the rows of a kind are combinations of B's and a row of ones.
-
-        Large basic matrices are judged by their Gram matrix, which has the same row space.
-        """
-        if self.answers == self.size - 1:
-            return True
-        if kind in _FULL_RANK:
-            return False
-        rows = kind.centered(self.size).rows
-        is_small = rows.rows(self.size) * self.size <= _FORMED
-        return self.spans_rows(rows.matrix(self.size) if is_small else rows.gram(self.size))
-
-    def spans_rows(self, rows: NDArray[Any]) -> bool:
-        """Whether they are, but for rounding, what their answers rebuild."""
-        wanted = np.asarray(rows, dtype=np.float64)
-        rebuilt = np.outer(wanted @ self.u, np.ones(self.size)) + (wanted @ self.G) @ self._floats
-        return bool((np.abs(rebuilt - wanted) <= 1e-8 * np.abs(wanted).max(axis=1, keepdims=True)).all())
-
-    def has_equal_variances(self, kind: Kind) -> bool:
-        """Never: symmetry is not looked for."""
-        del kind
-        return False
-
-    def mean_variance_factors(self, kind: Kind) -> tuple[float, float]:
-        """From the factors of the rows where these are few, else from the Gram matrix.
-
-        Example:
-            >>> integer_basis([[1, -1]], "given").mean_variance_factors(Identity())
-            (0.25, 0.25)
-        """
-        rows = kind.rows(self.size)
-        if rows > _FEW * self.size or rows * self.answers > _PRODUCTS:
-            return super().mean_variance_factors(kind)
-        present, absent = self.row_variance_factors(kind)
-        return float(present.mean()), float(absent.mean())
-
-    def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-        """``G^T`` along the axis."""
-        found: NDArray[np.float64] = np.moveaxis(np.moveaxis(values, axis, -1) @ self.G, -1, axis)
-        return found
-
-    def _trace(self, gram: FloatArray) -> float:
-        return float(((gram @ self.G) * self.G).sum())
-
-    def _squares(self, rows: Rows) -> FloatArray:
-        if rows.rows(self.size) * self.answers > _PRODUCTS:
-            return rows.row_forms(self.G @ self.G.T)
-        squares: FloatArray = (rows.apply(self.G, 0) ** 2).sum(axis=1)
-        return squares
-
-    def _products(self, rows: Rows) -> FloatArray:
-        parts = rows.apply(self.G, 0)
-        return parts @ parts.T
 
     @property
     def _floats(self) -> NDArray[np.float64]:

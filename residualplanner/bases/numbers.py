@@ -67,12 +67,16 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayL
         if pair not in factors:
             factors[pair] = bases[attribute].mean_variance_factors(kinds[number])
         present[attribute, number], absent[attribute, number] = factors[pair]
+    distinct = [bases[first] for first in np.unique(code, return_index=True)[1].tolist()]
+    # A sum of products may have lost something by rounding.
+    lost = [0.0 if basis.is_symmetric else (basis.answers + 4) * _ULP for basis in distinct]
+    worst = np.array([basis.worst_replacement + more for basis, more in zip(distinct, lost, strict=True)], dtype=float)
     return ResidualNumbers(
         sizes=frozen(np.array([basis.size for basis in bases], dtype=np.float64)),
         pcost=frozen(np.array([float(basis.pcost) for basis in bases], dtype=np.float64)),
         present=frozen(present),
         absent=frozen(absent),
-        worst_replacement=frozen(_worst_replacements(bases, code)),
+        worst_replacement=frozen(worst[code]),
         is_symmetric=frozen(np.array([basis.is_symmetric for basis in bases], dtype=np.bool_)),
         code=frozen(code),
     )
@@ -93,13 +97,3 @@ def subtraction_numbers(sizes: ArrayLike) -> ResidualNumbers:
     """
     bases = [subtraction_basis(int(size)) for size in np.asarray(sizes).tolist()]
     return residual_numbers(bases, [Identity()], np.ones((len(bases), 1)))
-
-
-def _worst_replacements(bases: Sequence[Basis], code: IntArray) -> NDArray[np.float64]:
-    """`Basis.worst_replacement` of each, (d,), raised by what its sum of products may have lost by rounding."""
-    worst: dict[int, float] = {}
-    for basis, number in zip(bases, code.tolist(), strict=True):
-        if number not in worst:
-            lost = 0.0 if basis.is_symmetric else (basis.answers + 4) * _ULP
-            worst[number] = basis.worst_replacement + lost
-    return np.array([worst[number] for number in code.tolist()], dtype=np.float64)

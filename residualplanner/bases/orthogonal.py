@@ -1,4 +1,4 @@
-"""Residual matrices orthogonal to the total, made of a strategy that somebody already has.
+"""Residual matrices orthogonal to the total, from a strategy that somebody already has.
 
 Reads: a strategy matrix.  Gives: a residual matrix.
 Source: paper section 7, Algorithm 4; spec section 4.

@@ -6,7 +6,6 @@ Source: spec eqs. (5), (8), (12), (13) and (35); paper Theorems 4.3 and 4.4.
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.bases.basis import Basis
 from residualplanner.kron import AxisMap, keeping, rebuilding, subtracting
-from residualplanner.queries import Identity, Kind, Rows
+from residualplanner.queries import Kind, Rows
 
 
 class SubtractionBasis(Basis):
@@ -56,52 +55,29 @@ class SubtractionBasis(Basis):
         """The inverse of a row of ones above Sub, in O(n)."""
         return rebuilding(self.size)
 
-    def spans(self, kind: Kind) -> bool:
-        """Every kind."""
-        del kind
-        return True
-
-    def spans_rows(self, rows: NDArray[Any]) -> bool:
-        """All rows."""
-        del rows
-        return True
-
-    def has_equal_variances(self, kind: Kind) -> bool:
-        """Whether single values are counted."""
-        return isinstance(kind, Identity)
-
-    def mean_variance_factors(self, kind: Kind) -> tuple[float, float]:
-        """``(n-1)/n`` and ``1/n**2`` for single values."""
-        n = self.size
-        return ((n - 1) / n, 1 / (n * n)) if self.has_equal_variances(kind) else super().mean_variance_factors(kind)
-
     def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The same, once, for single values."""
+        """``(n-1)/n`` and ``1/n**2``, once, for single values."""
+        n = self.size
         if not self.has_equal_variances(kind):
             return super().row_variance_factors(kind)
-        present, absent = self.mean_variance_factors(kind)
-        return np.array([present]), np.array([absent])
+        return np.array([(n - 1) / n]), np.array([1 / (n * n)])
 
     def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         """Deviations from the mean."""
         deviations: NDArray[np.float64] = values - values.mean(axis=axis, keepdims=True)
         return deviations
 
-    def _trace(self, gram: FloatArray) -> float:
-        centered = gram - gram.mean(axis=1, keepdims=True)
-        return float(np.trace(centered - centered.mean(axis=0)))
+    @property
+    def _spread(self) -> FloatArray:
+        return np.eye(self.size) - 1 / self.size
 
-    def _squares(self, rows: Rows) -> FloatArray:
-        return rows.row_forms(self._form)
+    @property
+    def _form(self) -> FloatArray:
+        return self._spread  # a projection
 
     def _products(self, rows: Rows) -> FloatArray:
         products = rows.apply(rows.apply(self._form, 0), 1)
         return (products + products.T) / 2
-
-    @property
-    def _form(self) -> NDArray[np.float64]:
-        """``I - 1 1^T / n``."""
-        return np.eye(self.size) - 1 / self.size
 
 
 @lru_cache(maxsize=4096)

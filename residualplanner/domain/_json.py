@@ -5,7 +5,7 @@ Reads: an Attribute, or JSON values that may come from anyone.  Gives: the other
 
 import math
 import reprlib
-from typing import Any
+from typing import Any, cast
 
 from residualplanner.domain.attribute import Attribute, Into, Rule
 from residualplanner.domain.bins import Bins
@@ -55,10 +55,8 @@ def _json_of_rule(rule: Rule) -> Any:
 
 
 def _rule_of_json(value: object, where: str) -> Rule:
-    if value == "error":
-        return "error"
-    if value == "drop":
-        return "drop"
+    if value in ("error", "drop"):
+        return cast("Rule", value)
     if isinstance(value, dict) and set(value) == {"into"}:
         return Into(value["into"])
     raise DomainError(f'{where}: expected "error", "drop" or {{"into": label}}, got {reprlib.repr(value)}')

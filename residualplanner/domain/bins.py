@@ -106,11 +106,7 @@ def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def _interval_texts(edges: tuple[float, ...]) -> tuple[str, ...]:
-    lows, highs = edges[:-1], edges[1:]
-    last = len(lows) - 1
-    return tuple(
-        _interval_text(low, high, closed=i == last) for i, (low, high) in enumerate(zip(lows, highs, strict=True))
-    )
+    return tuple(_interval_text(low, high, closed=high == edges[-1]) for low, high in pairwise(edges))
 
 
 def _interval_text(low: float, high: float, *, closed: bool) -> str:

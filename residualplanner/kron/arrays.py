@@ -15,7 +15,7 @@ Array = Any
 
 
 def namespace(*arrays: Array) -> Any:
-    """The array API namespace that ``arrays`` share.
+    """The array API namespace of all ``arrays``.
 
     Raises:
         TypeError: they come from different libraries, or from one that does not follow the standard.

@@ -29,7 +29,7 @@ class AxisMap:
     Attributes:
         columns: n.
         rows: m.
-        make_matrix: gives its matrix, (m, n); asked for only where a product is formed.
+        make_matrix: gives its matrix, (m, n); called only where a product is formed.
         direct: of a stack (b, n, r) and an array (b, r, m): the map of the middle axis, put last, in fewer operations
             than a matrix product; None where there is no such way.
     """

@@ -67,7 +67,7 @@ def tensors_of_residuals(
         tensors[(slice(None), *reversed(index))] = divided(take(block, column), divisor)
     # Most entries are of the last block, and its rows usually follow one another: then they are not copied twice.
     block, divisor, index, column = last
-    chosen = block[_run(column), ...] if _is_run(column) else take(block, column)
+    chosen = block[int(column[0]) : int(column[-1]) + 1, ...] if _is_run(column) else take(block, column)
     tensors[(slice(None), *index)] = divided(chosen, divisor)
     return tensors
 
@@ -84,10 +84,6 @@ def divided(block: Array, divisor: int) -> Array:
 
 def _is_run(rows: NDArray[np.int64]) -> bool:
     return bool(len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] - rows[:-1] == 1).all())
-
-
-def _run(rows: NDArray[np.int64]) -> slice:
-    return slice(int(rows[0]), int(rows[-1]) + 1)
 
 
 @lru_cache(maxsize=4096)

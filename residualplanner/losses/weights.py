@@ -11,7 +11,7 @@ import numpy as np
 from residualplanner._checks import FloatArray
 from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
-from residualplanner.workload import QueryLike, Workload, read_query
+from residualplanner.workload import QueryLike, Workload, written_query
 
 #: Weights of queries: a rule, a mapping from query to weight, or one number per query in the workload's order.
 Weights = Literal["cells", "equal", "sqrt"] | Mapping[Any, float] | Sequence[float] | FloatArray
@@ -71,7 +71,7 @@ def given_weights(workload: Workload, weights: Weights) -> FloatArray:
 
 def _in_order(workload: Workload, weights: Mapping[Any, float]) -> list[float]:
     def key(query: QueryLike) -> object:
-        return read_query(workload.domain, query)
+        return written_query(workload.domain, query).in_domain_order
 
     by_query = {key(query): weight for query, weight in weights.items()}
     if len(by_query) < len(weights):

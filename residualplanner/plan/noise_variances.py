@@ -8,7 +8,7 @@ import numpy as np
 from residualplanner._checks import FloatArray
 from residualplanner.domain import Domain
 from residualplanner.errors import DomainError, WorkloadError
-from residualplanner.workload import Closure, QueryLike, read_query
+from residualplanner.workload import Closure, QueryLike, written_query
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class NoiseVariances(Mapping[tuple[str, ...], float]):
     array: FloatArray
 
     def __getitem__(self, names: QueryLike) -> float:
-        positions, _ = read_query(self.domain, names)
+        positions = written_query(self.domain, names).in_domain_order.positions
         found = int(self.closure.positions_of(np.array([positions], dtype=np.int32))[0])
         if found < 0 or len(self.closure[found]) != len(positions):
             raise KeyError(names)

@@ -29,7 +29,7 @@ from residualplanner.privacy import Budget, Neighbors
 from residualplanner.strategy import (
     Accuracy,
     Strategy,
-    TransposedTable,
+    TableAccuracy,
     cost_upper_bound,
     mean_max_bound,
     require_fitting,
@@ -325,16 +325,16 @@ class Plan:
     def _accuracy(self) -> Accuracy:
         return Accuracy(self.workload, self.strategy, self.noise_variances)
 
-    def _table(self, query: QueryLike) -> TransposedTable:
+    def _table(self, query: QueryLike) -> TableAccuracy:
         """Variances and covariances within the table of a query."""
         written = written_query(self.domain, query)
-        positions, kinds = written.in_domain_order
+        positions = written.in_domain_order.positions
         if self.closure.positions_of(np.array([positions], dtype=np.int32))[0] < 0:
             names = tuple(self.domain.names[position] for position in written.positions)
             raise WorkloadError(
                 f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
             )
-        return TransposedTable(self._accuracy.table(positions, kinds), written.axes)
+        return self._accuracy.table(written)
 
 
 def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

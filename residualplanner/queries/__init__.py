@@ -10,16 +10,14 @@ from residualplanner.queries.custom import Custom
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity
 from residualplanner.queries.json import kind_from_json, kind_to_json
-from residualplanner.queries.kind import Kind, LabeledKind, Rows, tied_kind
-from residualplanner.queries.prefix import Prefix
-from residualplanner.queries.ranges import Range
+from residualplanner.queries.kind import Kind, Rows, tied_kind
+from residualplanner.queries.runs import Prefix, Range
 
 __all__ = [
     "Custom",
     "Hierarchy",
     "Identity",
     "Kind",
-    "LabeledKind",
     "Prefix",
     "Range",
     "Rows",

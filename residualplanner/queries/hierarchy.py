@@ -121,7 +121,7 @@ class Hierarchy(SparseKind):
         return isinstance(other, Hierarchy) and self._content == other._content
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash(self._content)
 
     def __repr__(self) -> str:
         levels = ", ".join(str(level) if isinstance(level, int) else _count_text(len(level)) for level in self.levels)
@@ -152,10 +152,6 @@ class Hierarchy(SparseKind):
     def _content(self) -> str:
         # As a string, which distinguishes True from 1; tuples do not.
         return repr((self.levels, self.total, self.leaves, self.values))
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self._content)
 
 
 def _count_text(groups: int) -> str:

@@ -16,8 +16,7 @@ from residualplanner.queries.custom import LARGEST_ENTRY, Custom
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity
 from residualplanner.queries.kind import SIZE_LIMIT, Kind
-from residualplanner.queries.prefix import Prefix
-from residualplanner.queries.ranges import Range
+from residualplanner.queries.runs import Prefix, Range
 
 _PLAIN: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
 _FIELDS: dict[str, set[str]] = {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import value_text
 from residualplanner.domain import Attribute, Label, plain_label
 from residualplanner.errors import WorkloadError
-from residualplanner.queries.spans import span_texts
+from residualplanner.queries.runs import span_texts
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, is_text
 
 #: A level as users write it: names of groups and their members, or the number of values in a band.
@@ -148,7 +148,7 @@ def _groups(
     rows: list[Row] = []
     for number, (name, members) in enumerate(level):
         codes = np.concatenate([_codes_of(member, group_codes, code_of, name) for member in members])
-        again = codes[(group_of[codes] >= 0) | _are_repeated(codes)]
+        again = codes[(group_of[codes] >= 0) | (np.bincount(codes)[codes] > 1)]
         if len(again):
             other = group_of[again[0]]
             where_twice = f"twice in {name!r}" if other < 0 else f"in {level[other][0]!r} and again in {name!r}"
@@ -160,14 +160,6 @@ def _groups(
         some = "" if (group_of < 0).sum() <= 5 else " and more"
         raise WorkloadError(f"{where}: the values {reprlib.repr(absent)[1:-1]}{some} are in no group; add them to one")
     return rows
-
-
-def _are_repeated(codes: _Codes) -> NDArray[np.bool_]:
-    """Which of these codes (m,) occur more than once, (m,)."""
-    if len(codes) == 1:
-        return np.zeros(1, dtype=np.bool_)
-    number, counts = np.unique(codes, return_inverse=True, return_counts=True)[1:]
-    return counts[number] > 1
 
 
 def _codes_of(

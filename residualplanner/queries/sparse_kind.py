@@ -51,23 +51,16 @@ class SparseKind(ABC):
 
     def gram(self, size: int) -> NDArray[np.float64]:
         """``W^T W``, (size, size)."""
-        W = self.sparse_rows(size)
-        product: NDArray[np.float64] = (W.T @ W).toarray()
-        return product
+        return _gram(self.sparse_rows(size))
 
     def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
         """``W^T diag(weights) W`` for weights (q,), (size, size)."""
-        W = self.sparse_rows(size)
-        product: NDArray[np.float64] = (W.T @ (sparse.diags_array(weights) @ W)).toarray()
-        return product
+        return _gram(self.sparse_rows(size), weights)
 
     def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """``[c | D]^T diag(weights) [c | D]`` for the parts of `centered` and weights (q,) or 1, (1 + n, 1 + n)."""
         rows, constant = _without_constants(self.sparse_rows(size))
-        augmented = sparse.hstack([sparse.csr_array(constant[:, None]), rows], format="csr")
-        weighted = augmented if weights is None else sparse.diags_array(weights) @ augmented
-        product: NDArray[np.float64] = (augmented.T @ weighted).toarray()
-        return product
+        return _gram(sparse.hstack([sparse.csr_array(constant[:, None]), rows], format="csr"), weights)
 
     def centered(self, size: int) -> Centered:
         """Rows without an entry 0 minus the mean of their least and largest entries; all others unchanged."""
@@ -151,7 +144,7 @@ def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None
     for rows, columns in _parts(W):
         if not _cost(len(rows), len(columns)) <= _QUICK:
             raise WorkloadError(
-                f"{words} asked of {attribute.name!r} is too large to check whether its rows give every value the "
+                f"{words} of {attribute.name!r} is too large to check whether its rows give every value the "
                 f"weight 1: {len(rows):,} of them share {len(columns):,} values; add a row of ones"
             )
         closest[columns] = _closest_to_ones(W[rows][:, columns])
@@ -168,6 +161,12 @@ def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None
 def is_text(label: object) -> bool:
     """Whether a label is a string that files can hold: not empty, and valid Unicode."""
     return isinstance(label, str) and bool(label) and is_unicode(label)
+
+
+def _gram(W: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    weighted = W if weights is None else sparse.diags_array(weights) @ W
+    product: NDArray[np.float64] = (W.T @ weighted).toarray()
+    return product
 
 
 def _constant_rows(W: sparse.csr_array) -> NDArray[np.bool_]:

@@ -7,19 +7,16 @@ Source: spec sections 2 and 5; eqs. (8), (11), (12), (23), (26) to (28), (37) an
 from residualplanner.strategy.accuracy import Accuracy
 from residualplanner.strategy.attributes import (
     has_equal_cells,
-    require_all_spanned,
     require_fitting,
-    subtraction_strategy,
     workload_numbers,
 )
 from residualplanner.strategy.basis_groups import BasisGroups, basis_groups
-from residualplanner.strategy.cells import AnswerFactors, hull_answers, largest_cells
+from residualplanner.strategy.cells import AnswerFactors, answer_factors, largest_cells
 from residualplanner.strategy.costs import cost_upper_bound, exact_cost, require_public_total
 from residualplanner.strategy.max_abs_error import mean_max_bound
 from residualplanner.strategy.neighbor_costs import CornerCosts, UnitCosts, unit_costs, with_token_cost
-from residualplanner.strategy.strategy import Strategy, constant_strategy, varying_strategy
+from residualplanner.strategy.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.strategy.table_accuracy import TableAccuracy
-from residualplanner.strategy.transposed import TransposedTable
 from residualplanner.strategy.variances import CHUNK, noise_weights, variance_matrix, variance_pieces, variance_weights
 from residualplanner.strategy.varying_groups import VaryingTables
 
@@ -31,19 +28,17 @@ __all__ = [
     "CornerCosts",
     "Strategy",
     "TableAccuracy",
-    "TransposedTable",
     "UnitCosts",
     "VaryingTables",
+    "answer_factors",
     "basis_groups",
     "constant_strategy",
     "cost_upper_bound",
     "exact_cost",
     "has_equal_cells",
-    "hull_answers",
     "largest_cells",
     "mean_max_bound",
     "noise_weights",
-    "require_all_spanned",
     "require_fitting",
     "require_public_total",
     "subtraction_strategy",

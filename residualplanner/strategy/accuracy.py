@@ -4,7 +4,7 @@ Reads: a workload, a strategy, noise variances.  Gives: arrays, one entry per qu
 Source: spec eqs. (11), (12), (26) and (40); paper Theorems 4.3, 4.4 and 7.2.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,30 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases import ResidualNumbers
-from residualplanner.queries import Kind
-from residualplanner.strategy.attributes import has_equal_cells, require_spanned, strategy_numbers
+from residualplanner.strategy.attributes import has_equal_cells, require_spanned, workload_numbers
 from residualplanner.strategy.cells import (
     AnswerFactors,
-    every_answer,
-    hull_answers,
+    answer_factors,
     largest_cells,
-    mean_std_errs,
     variances_of_cells,
 )
-from residualplanner.strategy.cost_parts import cost_fractions, cost_parts
+from residualplanner.strategy.costs import cost_parts
 from residualplanner.strategy.max_abs_error import independent_mean_max, mean_max_bounds
 from residualplanner.strategy.strategy import Strategy
 from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.table_axes import Axis
-from residualplanner.strategy.variances import CHUNK, Piece
+from residualplanner.strategy.variances import CHUNK, Piece, noise_weights
 from residualplanner.strategy.varying_groups import VaryingTables
-from residualplanner.workload import Workload, subset_products
+from residualplanner.workload import Workload, WrittenQuery, subset_products
 
 #: Up to this many cells that differ, means over cells are computed cell by cell.
 MEAN_LIMIT = 2**22
 #: Up to this many queries whose cells differ, bounds on their largest errors follow from each table's own cells.
 QUERY_LIMIT = 2**13
+#: Queries that matter less than this, beside others or at all, would make fractions overflow.
+_LEAST = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +63,17 @@ class Accuracy:
         """The largest cell variance of every query, (q,).  Source: spec eqs. (23), (26) and (40)."""
         if self._has_equal_cells:
             return self.average_variances
-        answers = hull_answers(self.workload, self.strategy)
+        answers = answer_factors(self.workload, self.strategy, on_hull=True)
         return frozen(largest_cells(self.workload, answers, self.noise, self._tables)[0])
 
     @cached_property
     def mean_std_errs(self) -> FloatArray:
         """The mean standard error of a cell of every query, (q,), or what bounds it if there are too many cells."""
         if not self._has_equal_cells and self._cells <= MEAN_LIMIT:
-            return mean_std_errs(len(self.workload), self._variances_of_cells())
+            means = np.empty(len(self.workload))
+            for numbers, variances in self._variances_of_cells():
+                means[numbers] = np.sqrt(variances).mean(axis=1)
+            return means
         return np.sqrt(self.average_variances)
 
     @cached_property
@@ -85,45 +86,57 @@ class Accuracy:
 
     @cached_property
     def privacy_shares(self) -> FloatArray:
-        """The fraction of the privacy cost that each query accounts for, (q,); see `cost_fractions`."""
-        return frozen(cost_fractions(self.workload, cost_parts(self.strategy, self.noise), self.pieces))
+        """The fraction of the privacy cost that each query accounts for, (q,); they add up to 1.
+
+        The cost of each base mechanism is split over the queries that use it, in proportion to the variance that its
+        noise gives to all their cells, times their weight; if a query has weight 0, or next to none beside another, all
+        weights are left out, since no query would account for noise that only such queries depend on.
+        """
+        importance, cost = self.workload.weights * self.workload.cells, cost_parts(self.strategy, self.noise)
+        if not (importance > _LEAST * max(1.0, float(importance.max()))).all():
+            importance = self.workload.cells
+        per_use = cost / noise_weights(self.pieces(), importance, len(cost))
+        fractions = np.empty(len(self.workload))
+        for queries, sets, coefficients in self.pieces():
+            fractions[queries] = importance[queries] * np.einsum("qs,qs->q", coefficients, per_use[sets])
+        return frozen(fractions / fractions.sum())
 
     def pieces(self) -> Iterator[Piece]:
         """For runs of queries: which they are, their sets, and what an average cell takes of their noise, (m, 2**k).
 
         Source: spec eqs. (11) and (40).
         """
-        numbers = self._numbers
-        for run in self.workload.runs(CHUNK):
-            present, absent = (of[run.attributes, run.kinds] for of in (numbers.present, numbers.absent))
-            coefficients = subset_products(absent, present)
+        for queries, run in self.workload.runs(CHUNK):
+            coefficients = subset_products(*(factors[run.attributes, run.kinds] for factors in self._factors))
             group, tables = self._tables.numbered(run.attributes, run.kinds, self.workload.kinds)
             for number, table in enumerate(tables):
                 table.multiply(coefficients, group == number)
-            yield run.numbers, self.strategy.closure.subset_positions(run.attributes), coefficients
+            yield queries, self.strategy.closure.subset_positions(run.attributes), coefficients
 
-    def table(self, positions: Sequence[int], kinds: Sequence[Kind]) -> TableAccuracy:
-        """Within the table of some attributes, ascending, a set of the closure but for attributes of one value.
+    def table(self, query: WrittenQuery) -> TableAccuracy:
+        """Within the table of a query, whose attributes are a set of the closure but for attributes of one value.
 
         Raises:
             WorkloadError: what is measured of an attribute does not answer its kind.
         """
+        positions, kinds = query.in_domain_order
         names, bases = self.workload.domain.names, self.strategy.bases
         axes = tuple(Axis(bases[self.strategy.of_attribute[i]], kind) for i, kind in zip(positions, kinds, strict=True))
         for position, axis in zip(positions, axes, strict=True):
             require_spanned(names[position], axis.basis, axis.kind)
         attributes = np.array(positions, dtype=np.int32)
         sets = self.strategy.closure.subset_positions(attributes[None])[0]
-        return TableAccuracy(axes, self._tables.table(attributes, kinds), self.noise[sets])
+        return TableAccuracy(axes, self._tables.table(attributes, kinds), self.noise[sets], query.axes)
 
     @cached_property
     def _tables(self) -> VaryingTables:
         return VaryingTables(self.strategy)
 
     @cached_property
-    def _numbers(self) -> ResidualNumbers:
-        """What each constant attribute contributes; 1 for those that vary."""
-        return strategy_numbers(self.workload, self.strategy)
+    def _factors(self) -> tuple[FloatArray, FloatArray]:
+        """The variance factors of constant attributes where they are absent, and present; 1 for those that vary."""
+        numbers, varies = workload_numbers(self.workload, self.strategy.of_attributes), self.strategy.varying[:, None]
+        return np.where(varies, 1.0, numbers.absent), np.where(varies, 1.0, numbers.present)
 
     @cached_property
     def _has_equal_cells(self) -> bool:
@@ -132,9 +145,7 @@ class Accuracy:
     @cached_property
     def _cells(self) -> float:
         """How many cells all queries have together, counting those with one variance by symmetry once."""
-        rows = np.ones(self.workload.uses.shape)
-        for attribute, number in np.argwhere(self.workload.uses & self.strategy.varying[:, None]).tolist():
-            rows[attribute, number] = self.workload.kinds[number].rows(self.workload.domain.sizes[attribute])
+        rows = np.where(self.strategy.varying[:, None], self.workload.answers, 1.0)
         return sum(
             float((self._answers.counts(block) * rows[block.attributes, block.kinds]).prod(axis=1).sum())
             for block in self.workload.blocks
@@ -142,7 +153,7 @@ class Accuracy:
 
     @cached_property
     def _answers(self) -> AnswerFactors:
-        return every_answer(self.workload, self.strategy)
+        return answer_factors(self.workload, self.strategy, on_hull=False)
 
     def _variances_of_cells(self) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
         return variances_of_cells(self.workload, self._answers, self.noise, self._tables)

@@ -4,15 +4,13 @@ Reads: a workload, one basis per attribute.  Gives: ResidualNumbers.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from residualplanner._checks import frozen
-from residualplanner.bases import Basis, ResidualNumbers, residual_numbers, subtraction_basis
+from residualplanner.bases import Basis, ResidualNumbers, residual_numbers
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Kind
-from residualplanner.strategy.strategy import Strategy, constant_strategy
+from residualplanner.strategy.strategy import Strategy
 from residualplanner.workload import Workload
 
 
@@ -24,18 +22,6 @@ def workload_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumb
     """
     require_all_spanned(workload, bases)
     return residual_numbers(bases, workload.kinds, workload.uses)
-
-
-def strategy_numbers(workload: Workload, strategy: Strategy) -> ResidualNumbers:
-    """What each constant attribute contributes to cost and variance; variances have the factor 1 for those that vary.
-
-    Raises:
-        WorkloadError: a basis cannot answer a kind of query that the workload has for its attribute.
-    """
-    numbers = workload_numbers(workload, strategy.of_attributes)
-    varies = strategy.varying[:, None]
-    present, absent = (frozen(np.where(varies, 1.0, factor)) for factor in (numbers.present, numbers.absent))
-    return replace(numbers, present=present, absent=absent)
 
 
 def has_equal_cells(workload: Workload, strategy: Strategy) -> bool:
@@ -82,8 +68,3 @@ def require_fitting(workload: Workload, strategy: Strategy) -> None:
         if basis.size != size:
             raise WorkloadError(f"the basis of {name!r} is for {basis.size} values, but it has {size}")
     require_all_spanned(workload, strategy.of_attributes)
-
-
-def subtraction_strategy(workload: Workload) -> Strategy:
-    """The strategy for plain marginals: the subtraction basis for every attribute."""
-    return constant_strategy(workload.closure, [subtraction_basis(size) for size in workload.domain.sizes])

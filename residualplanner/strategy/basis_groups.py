@@ -1,17 +1,15 @@
 """Sets of attributes grouped by the bases of their attributes, so that equal tables are worked on together."""
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import IntArray, frozen
+from residualplanner._checks import frozen
 from residualplanner.bases import Basis, basis_codes
 from residualplanner.strategy.strategy import Strategy
-from residualplanner.workload import AttributeSets, row_numbers
+from residualplanner.workload import numbers_of_blocks
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -61,46 +59,30 @@ def basis_groups(strategy: Strategy) -> BasisGroups:
         (((), (2,), (4,)), [0, 2, 1, 2], [0, 0, 0, 1])
     """
     # In order of first use, so that the same strategy has the same groups however its bases are listed.
-    used = list(dict.fromkeys([*strategy.of_attribute.tolist(), *strategy.of_factor.tolist()]))
-    distinct, of_used = _coded([strategy.bases[number] for number in used])
-    code = np.zeros(len(strategy.bases), dtype=np.int64)
-    code[used] = of_used
-    return _grouped(strategy.closure, distinct, (code[numbers] for numbers in strategy.numbers()))
+    used = dict.fromkeys([*strategy.of_attribute.tolist(), *strategy.of_factor.tolist()])
+    chosen = sorted(used, key=lambda number: strategy.bases[number].size)
+    code, chosen_codes = np.zeros(len(strategy.bases), dtype=np.int64), basis_codes([strategy.bases[i] for i in chosen])
+    code[chosen] = chosen_codes
+    distinct = [strategy.bases[chosen[first]] for first in np.unique(chosen_codes, return_index=True)[1].tolist()]
 
-
-def _grouped(sets: AttributeSets, distinct: Sequence[Basis], coded: Iterable[IntArray]) -> BasisGroups:
-    """Group sets by the numbers among ``distinct`` that their attributes have, for each order (m_k, k)."""
-    found: list[NDArray[np.int64]] = []
-    group = np.empty(len(sets), dtype=np.int64)
-    total = 0
-    for codes, start in zip(coded, sets.offsets.tolist(), strict=False):
-        numbers = row_numbers(codes)
-        group[start : start + len(codes)] = numbers + total
-        found.append(codes[np.unique(numbers, return_index=True)[1]])
-        total += len(found[-1])
-    by_group = np.argsort(group, kind="stable")
-    counts = np.bincount(group, minlength=total)
+    closure, codes = strategy.closure, [code[numbers] for numbers in strategy.numbers()]
+    group = numbers_of_blocks(codes)
+    counts, by_group = np.bincount(group), np.argsort(group, kind="stable")
     starts = np.cumsum(counts) - counts
-    row = np.empty(len(sets), dtype=np.int64)
-    row[by_group] = np.arange(len(sets)) - np.repeat(starts, counts)
-    members = tuple(frozen(part) for part in np.split(by_group, starts[1:])) if total else ()
-    objects = np.array([*distinct, None], dtype=object)[:-1]
-    sizes = np.array([basis.size for basis in distinct], dtype=np.int64)
-    answers = np.array([basis.answers for basis in distinct], dtype=np.int64)
-    named = (_looked_up(objects, found), _looked_up(sizes, found), _looked_up(answers, found))
-    return BasisGroups(*named, frozen(group), frozen(row), members)
-
-
-def _looked_up(values: NDArray[Any], found: Sequence[NDArray[np.int64]]) -> tuple[tuple[Any, ...], ...]:
-    """The ``values`` of each row of codes."""
-    return tuple(tuple(row) for codes in found for row in values[codes].tolist())
-
-
-def _coded(bases: Sequence[Basis]) -> tuple[list[Basis], NDArray[np.int64]]:
-    """The distinct bases, those of smaller size first, and which of them each of ``bases`` (d,) is, (d,)."""
-    first, code = np.unique(basis_codes(bases), return_index=True, return_inverse=True)[1:]
-    distinct = [bases[number] for number in first.tolist()]
-    order = np.argsort([basis.size for basis in distinct], kind="stable")
-    rank = np.empty(len(distinct), dtype=np.int64)
-    rank[order] = np.arange(len(distinct))
-    return [distinct[number] for number in order.tolist()], rank[code]
+    row = np.empty(len(group), dtype=np.int64)
+    row[by_group] = np.arange(len(group)) - np.repeat(starts, counts)
+    firsts = by_group[starts]
+    orders = closure.orders[firsts]
+    bases = tuple(
+        tuple(distinct[number] for number in numbers)
+        for order, block in enumerate(codes)
+        for numbers in block[firsts[orders == order] - closure.offsets[order]].tolist()
+    )
+    return BasisGroups(
+        bases,
+        tuple(tuple(basis.size for basis in own) for own in bases),
+        tuple(tuple(basis.answers for basis in own) for own in bases),
+        frozen(group),
+        frozen(row),
+        tuple(frozen(part) for part in np.split(by_group, starts)[1:]),
+    )

@@ -1,17 +1,16 @@
-"""The cells of all queries of a workload at once: the largest variance of each query, means over its cells.
+"""The cells of all queries of a workload at once: the largest variance of each query, and the variances of all cells.
 
-Reads: a workload, bases, noise variances.  Gives: arrays, one entry per query.
+Reads: a workload, a strategy, noise variances.  Gives: AnswerFactors; arrays, one entry per query or cell.
 Source: spec eqs. (23) and (26).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.strategy.hulls import hull_rows
 from residualplanner.strategy.strategy import Strategy
 from residualplanner.strategy.varying_groups import VaryingTables
 from residualplanner.workload import QueryBlock, Workload, row_numbers
@@ -20,6 +19,11 @@ from residualplanner.workload import QueryBlock, Workload, row_numbers
 _CHUNK = 2**21
 #: Varying attributes stand among the answers to try as one answer that counts 1.
 _VARYING, _ONE = (-1, -1), (np.ones(1), np.ones(1))
+#: Answers whose factors differ by less than this, relative to the largest, count as equal: symmetry, but for rounding.
+_EQUAL = 1e-13
+
+#: The factors of the answers to try on one attribute, (m, h) each: where it is present, and where it is absent.
+_Factor = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,14 +58,29 @@ class AnswerFactors:
         return self.present[index], self.absent[index]
 
 
-def every_answer(workload: Workload, strategy: Strategy) -> AnswerFactors:
-    """The factors of every answer on constant attributes; where all of an attribute are equal, one stands for them."""
-    return _answer_factors(workload, strategy, on_hull=False)
+def answer_factors(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerFactors:
+    """The factors of the answers on constant attributes; where all of an attribute are equal, one stands for them.
 
-
-def hull_answers(workload: Workload, strategy: Strategy) -> AnswerFactors:
-    """The factors of those answers on constant attributes that can have the largest variance in some table."""
-    return _answer_factors(workload, strategy, on_hull=True)
+    Args:
+        workload: the queries.
+        strategy: what is measured.
+        on_hull: whether to keep only those answers that can have the largest variance in some table.
+    """
+    uses, bases = workload.uses, strategy.of_attributes
+    pair = np.full(uses.shape, -1, dtype=np.int64)
+    known: dict[tuple[int, int], int] = {}
+    parts: list[_Factor] = []
+    for attribute, kind in np.argwhere(uses).tolist():
+        key = _VARYING if strategy.varying[attribute] else (int(strategy.of_attribute[attribute]), kind)
+        if key not in known:
+            known[key] = len(parts)
+            present, absent = _ONE if key == _VARYING else bases[attribute].row_variance_factors(workload.kinds[kind])
+            parts.append(hull_rows(present, absent) if on_hull else (present, absent))
+        pair[attribute, kind] = known[key]
+    count = np.array([len(present) for present, _ in parts], dtype=np.int64)
+    present = np.concatenate([np.empty(0), *(part for part, _ in parts)])
+    absent = np.concatenate([np.empty(0), *(part for _, part in parts)])
+    return AnswerFactors(*map(frozen, (pair, np.cumsum(count) - count, count, present, absent)))
 
 
 def largest_cells(
@@ -89,19 +108,6 @@ def largest_cells(
     return largest, index
 
 
-def mean_std_errs(count: int, cells: Iterable[tuple[IntArray, NDArray[np.float64]]]) -> FloatArray:
-    """The mean over the cells of every query of the root of their variance, (q,).
-
-    Args:
-        count: how many queries there are.
-        cells: runs of queries, their numbers (m,), and the variances of their cells that differ (m, cells).
-    """
-    means = np.empty(count)
-    for numbers, variances in cells:
-        means[numbers] = np.sqrt(variances).mean(axis=1)
-    return means
-
-
 def variances_of_cells(
     workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: VaryingTables
 ) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
@@ -113,10 +119,6 @@ def variances_of_cells(
         yield numbers, _cells(factors, noise)
 
 
-#: The factors of the answers to try on one attribute, (m, h) each: where it is present, and where it is absent.
-_Factor = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-
 def _runs(
     workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: VaryingTables, *, most: float
 ) -> Iterator[tuple[IntArray, list[_Factor], NDArray[np.float64]]]:
@@ -125,13 +127,12 @@ def _runs(
     Yields: their numbers, the factors of the answers of each constant attribute, and the noise of all subsets of these
     for each cell over the varying ones, (m, 2**c, x).
     """
-    start = 0
-    for block in workload.blocks:
+    for queries, block in workload.runs():
         counts = answers.counts(block)
         number, found = tables.numbered(block.attributes, block.kinds, workload.kinds)
         group = row_numbers(np.concatenate([number[:, None], counts], axis=1))
         order = np.argsort(group, kind="stable")
-        for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(block) else []:
+        for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
             table, tried = found[number[members[0]]], counts[members[0]].tolist()
             for weights in table.of_cells(most):
                 cells = max(np.prod(tried, dtype=np.float64) * weights.shape[1], 1 << len(tried))
@@ -141,8 +142,7 @@ def _runs(
                     noise = noise_variance[tables.strategy.closure.subset_positions(block.attributes[part])]
                     pairs = answers.pair[block.attributes[part], block.kinds[part]]
                     factors = [answers.all_of(pairs[:, axis], tried[axis]) for axis in table.constant]
-                    yield start + part, factors, table.applied(noise, weights)
-        start += len(block)
+                    yield queries.start + part, factors, table.applied(noise, weights)
 
 
 def _largest(factors: list[_Factor], noise: NDArray[np.float64]) -> tuple[NDArray[np.float64], IntArray]:
@@ -163,7 +163,7 @@ def _largest(factors: list[_Factor], noise: NDArray[np.float64]) -> tuple[NDArra
 
 
 def _cells(factors: list[_Factor], noise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The variances of all cells made of the answers to try, in C order, (m, cells)."""
+    """The variance of every combination of the answers to try, in C order, (m, cells)."""
     cells = noise
     for present, absent in factors:
         cells = _extended(cells, present, absent)
@@ -179,19 +179,43 @@ def _extended(
     return extended.reshape(len(cells), cells.shape[1] // 2, -1)
 
 
-def _answer_factors(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerFactors:
-    uses, bases = workload.uses, strategy.of_attributes
-    pair = np.full(uses.shape, -1, dtype=np.int64)
-    known: dict[tuple[int, int], int] = {}
-    parts: list[_Factor] = []
-    for attribute, kind in np.argwhere(uses).tolist():
-        key = _VARYING if strategy.varying[attribute] else (int(strategy.of_attribute[attribute]), kind)
-        if key not in known:
-            known[key] = len(parts)
-            present, absent = _ONE if key == _VARYING else bases[attribute].row_variance_factors(workload.kinds[kind])
-            parts.append(hull_rows(present, absent) if on_hull else (present, absent))
-        pair[attribute, kind] = known[key]
-    count = np.array([len(present) for present, _ in parts], dtype=np.int64)
-    present = np.concatenate([np.empty(0), *(part for part, _ in parts)])
-    absent = np.concatenate([np.empty(0), *(part for _, part in parts)])
-    return AnswerFactors(*map(frozen, (pair, np.cumsum(count) - count, count, present, absent)))
+def hull_rows(present: NDArray[np.float64], absent: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
+    """The points (present, absent) (q,) that are largest in some direction with no negative component, (h,) each.
+
+    With the answers of the other attributes fixed, the variance of a cell is linear in the factors of one attribute's
+    answer, with coefficients of at least 0: so its maximum is attained at one of these.  That holds up to a relative
+    1e-13, since points that only rounding tells apart become one.
+
+    Example:
+        >>> hull_rows(np.array([2.0, 1.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.5, 1.2]))
+        (array([2., 1., 0.]), array([0. , 1. , 1.2]))
+    """
+    order = np.lexsort([-absent, -present])
+    x, y = present[order], absent[order]
+    highest = np.maximum.accumulate(np.concatenate([[-np.inf], y[:-1]]))
+    hull: list[tuple[float, float]] = []
+    for point in _merged(x[y > highest].tolist(), y[y > highest].tolist()):
+        while len(hull) > 1 and not _is_outside(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    rows = np.array(hull)
+    return frozen(rows[:, 0].copy()), frozen(rows[:, 1].copy())
+
+
+def _merged(x: list[float], y: list[float]) -> list[tuple[float, float]]:
+    """Points from right to left and from below, those next to each other made one that is no smaller than either."""
+    near_x, near_y = _EQUAL * x[0], _EQUAL * y[-1]
+    points = [(x[0], y[0])]
+    for right, high in zip(x[1:], y[1:], strict=True):
+        last_right, last_high = points[-1]
+        if last_right - right < near_x:
+            points[-1] = (last_right, high)
+        elif high - last_high >= near_y:
+            points.append((right, high))
+    return points
+
+
+def _is_outside(first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
+    """Whether the middle one of three points from right to left is beyond the line through the others."""
+    rise, fall = middle[1] - first[1], middle[0] - last[0]
+    return rise * fall > (last[1] - middle[1]) * (first[0] - middle[0])

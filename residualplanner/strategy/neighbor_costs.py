@@ -22,7 +22,7 @@ from residualplanner.bases import ResidualNumbers
 from residualplanner.privacy import Neighbors
 from residualplanner.workload import Closure
 
-#: What a set that costs nothing is taken to cost, relative to the cheapest other: its share of a budget is then about
+#: What a set that costs nothing is taken to cost, relative to the cheapest other: its part of a budget is then about
 #: the root of this, too little to matter, and its noise is positive.
 _TOKEN = 2.0**-80
 #: Up to this many attributes that occur in the closure, all ways to differ are tried; above it a bound is used.
@@ -46,14 +46,9 @@ class SummedCosts:
     factor: int
     remark: str = ""
 
-    @property
-    def every(self) -> IntArray:
-        """The numbers of all ways to differ: a single one."""
-        return np.zeros(1, dtype=np.int64)
-
-    def rows(self, ways: IntArray) -> FloatArray:
-        """What every set costs at unit noise in some ways to differ, (c, m)."""
-        return (self.largest * self.factor)[None][ways]
+    def rows(self) -> FloatArray:
+        """What every set costs at unit noise in all ways to differ, which here are a single one, (1, m)."""
+        return (self.largest * self.factor)[None]
 
     def one_record(self, noise_variance: FloatArray, counted: NDArray[np.bool_]) -> float:
         """The cost of those sets that are ``counted`` (m,) where one record changes, its sum rounded once."""
@@ -85,19 +80,15 @@ class CornerCosts:
         return safe_row(self.closure, self.numbers)
 
     @property
-    def every(self) -> IntArray:
-        """The numbers of all ways to differ, (2**d - 1,)."""
-        return np.arange(1, 1 << len(occurring(self.closure)))
-
-    @property
     def first(self) -> IntArray:
         """The numbers of the ways to differ in one attribute, and of that in all."""
         bits = 1 << np.arange(len(occurring(self.closure)))
         return np.unique([*bits, bits.sum()])
 
-    def rows(self, ways: IntArray) -> FloatArray:
-        """What every set costs at unit noise in some ways (c,) to differ, (c, m).  Source: spec eq. (37)."""
+    def rows(self, ways: IntArray | None = None) -> FloatArray:
+        """What every set costs at unit noise in some ways (c,) to differ, or in all, (c, m).  Source: spec eq. (37)."""
         attributes, sizes = occurring(self.closure), self.numbers.sizes
+        ways = np.arange(1, 1 << len(attributes)) if ways is None else ways
         same = np.ones(len(sizes))
         same[attributes] = 1 - 1 / sizes[attributes]
         rows = np.empty((len(ways), len(self.closure)))
@@ -179,8 +170,8 @@ def unit_costs(
         >>> pair, numbers = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2)), subtraction_numbers([2, 2])
         >>> unit_costs(pair, numbers, Neighbors()).largest.tolist()
         [1.0, 0.5, 0.5, 0.25]
-        >>> unit_costs(pair, numbers, Neighbors("replace")).every.tolist()
-        [1, 2, 3]
+        >>> unit_costs(pair, numbers, Neighbors("replace")).rows().tolist()
+        [[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 2.0, 1.0], [0.0, 2.0, 2.0, 0.0]]
     """
     if not neighbors.has_public_total:
         return SummedCosts(closure.products(numbers.pcost), neighbors.cost_factor)

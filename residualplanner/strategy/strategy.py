@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases import Basis, basis_codes, subtraction_basis
 from residualplanner.errors import WorkloadError
-from residualplanner.workload import Closure
+from residualplanner.workload import Closure, Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +69,7 @@ class Strategy:
             ("attributes", self.of_attribute, attributes),
             ("factors of varying attributes", self.of_factor, factors),
         ):
-            if numbers.shape != (count,) or not ((numbers >= 0) & (numbers < len(self.bases))).all():
-                raise WorkloadError(
-                    f"a strategy must name one of its {len(self.bases)} bases for each of {count} {what}"
-                )
+            _require_numbers(self.bases, numbers, count, what)
         self._require_one_space()
         count = int(self.message_starts[-1])
         if self.messages.shape != (count,) or not np.isfinite(self.messages).all():
@@ -171,6 +168,11 @@ class Strategy:
                 raise WorkloadError("the bases of an attribute must answer the same queries in all sets")
 
 
+def _require_numbers(bases: Sequence[Basis], numbers: IntArray, count: int, what: str) -> None:
+    if numbers.shape != (count,) or not ((numbers >= 0) & (numbers < len(bases))).all():
+        raise WorkloadError(f"a strategy must name one of its {len(bases)} bases for each of {count} {what}")
+
+
 def _spans(starts: IntArray, chosen: IntArray) -> IntArray:
     """The numbers from ``starts[i]`` up to ``starts[i + 1]`` for each chosen i, one after another."""
     lengths = starts[chosen + 1] - starts[chosen]
@@ -198,6 +200,11 @@ def constant_strategy(closure: Closure, bases: Sequence[Basis]) -> Strategy:
     return Strategy(closure, distinct, of_attribute, varying, none, np.empty(0))
 
 
+def subtraction_strategy(workload: Workload) -> Strategy:
+    """The strategy for plain marginals: the subtraction basis for every attribute."""
+    return constant_strategy(workload.closure, [subtraction_basis(size) for size in workload.domain.sizes])
+
+
 def varying_strategy(
     closure: Closure,
     sizes: Sequence[int],
@@ -218,9 +225,7 @@ def varying_strategy(
         WorkloadError: as for `Strategy`.
     """
     numbers = np.array(of_factor, dtype=np.int64)
-    if numbers.shape != (len(closure.attribute_of_factor),) or not ((numbers >= 0) & (numbers < len(bases))).all():
-        count = len(closure.attribute_of_factor)
-        raise WorkloadError(f"a strategy must name one of its {len(bases)} bases for each of {count} factors")
+    _require_numbers(bases, numbers, len(closure.attribute_of_factor), "factors")
     attributes, can_vary = closure.attribute_of_factor, np.array([not basis.is_symmetric for basis in bases])
     varying = np.zeros(closure.attribute_count, dtype=np.bool_)
     varying[attributes[can_vary[numbers]]] = True

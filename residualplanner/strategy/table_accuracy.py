@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.strategy.table_axes import (
-    Axis,
-    augmented_weights,
-    in_full,
-    require_few_cells,
-    require_small_covariance,
-)
+from residualplanner.errors import WorkloadError
+from residualplanner.strategy.table_axes import Axis
 from residualplanner.strategy.varying_tables import VaryingTable
+
+#: How many entries a covariance, or an array of cells that differ, may have.
+_ENTRY_LIMIT = 2**28
+#: NumPy makes no array of more cells, not even one whose cells share their memory.
+_CELL_LIMIT = 2**60 - 1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -27,15 +27,16 @@ class TableAccuracy:
     """Variances and covariances within one table.
 
     Attributes:
-        axes: its attributes, with their bases where they are constant.
+        axes: its attributes in the domain's order, with their bases where they are constant.
         varying: what depends on the attributes that vary.
         noise (2**k,): sigma squared of all subsets of its attributes; bit i of the index stands for the i-th.
+        written: which of them each axis of the table is, as the query is written.
 
     Example:
         >>> from residualplanner.bases import subtraction_basis
         >>> from residualplanner.queries import Identity
         >>> axes = (Axis(subtraction_basis(2), Identity()),)
-        >>> table = TableAccuracy(axes, VaryingTable(1, (), (), {}), np.array([4.0, 1.0]))
+        >>> table = TableAccuracy(axes, VaryingTable(1, (), (), {}), np.array([4.0, 1.0]), (0,))
         >>> table.variances().tolist(), table.combination_variance(np.array([1.0, 1.0]))
         ([1.5, 1.5], 4.0)
         >>> table.covariance().tolist()
@@ -45,11 +46,12 @@ class TableAccuracy:
     axes: tuple[Axis, ...]
     varying: VaryingTable
     noise: FloatArray
+    written: tuple[int, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """How many answers each attribute has."""
-        return tuple(axis.rows for axis in self.axes)
+        return tuple(self.axes[number].rows for number in self.written)
 
     def variances(self) -> NDArray[np.float64]:
         """The variance of every cell, in the table's shape, read-only.
@@ -59,7 +61,8 @@ class TableAccuracy:
 
         Source: spec eqs. (26) and (40).
         """
-        return in_full(self.differing_variances(), self.shape)
+        self._require_at_most(_CELL_LIMIT, math.prod(self.shape))
+        return np.broadcast_to(self.differing_variances(), self.shape)
 
     def differing_variances(self) -> NDArray[np.float64]:
         """The same, but an axis along which all cells have one variance has one entry.
@@ -68,14 +71,13 @@ class TableAccuracy:
             WorkloadError: there are too many.
         """
         factors = [axis.basis.row_variance_factors(axis.kind) for axis in self._constant]
-        lengths = [*self.varying.shape, *(len(present) for present, _ in factors)]
-        require_few_cells(self.shape, tuple(lengths))
+        self._require_at_most(_ENTRY_LIMIT, math.prod([*self.varying.shape, *(len(present) for present, _ in factors)]))
         (weights,) = self.varying.of_cells()
         cells = self._by_subset(self.varying.applied(self.noise[None], weights)[0], self.varying.shape)
         for present, absent in factors:
             # The first axis left is the attribute's; its cells become the last one.
             cells = np.tensordot(cells, np.stack([absent, present])[: len(cells)], axes=(0, 0))
-        return cells.transpose(self._order)
+        return cells.transpose(self._positions(self.varying.axes, self.varying.constant))
 
     def covariance(self) -> NDArray[np.float64]:
         """The covariance of all cells in C order, (cells, cells).
@@ -86,11 +88,14 @@ class TableAccuracy:
         Source: spec eqs. (12), (26) and (40).
         """
         cells, order = math.prod(self.shape), len(self.axes)
-        require_small_covariance(cells)
+        if cells**2 > _ENTRY_LIMIT:
+            raise WorkloadError(
+                f"too large: the covariance of {cells:,} cells; ask for the variance of a combination instead"
+            )
         varying = np.stack(list(self.varying.covariances(self.noise[self.varying.columns])))
         matrix = _covariance(self._constant, self._by_subset(varying, varying.shape[1:]))
         lengths = [*(axis.rows for axis in self._constant), *self.varying.shape]
-        moved = np.argsort([*self.varying.constant, *self.varying.axes])
+        moved = self._positions(self.varying.constant, self.varying.axes)
         return matrix.reshape(lengths * 2).transpose([*moved, *(moved + order)]).reshape(cells, cells)
 
     def combination_variance(self, weights: NDArray[np.float64]) -> float:
@@ -101,8 +106,9 @@ class TableAccuracy:
 
         Source: spec eqs. (26) and (40).
         """
+        weights = weights.transpose(np.argsort(self.written))
         for number in self.varying.axes:
-            weights = augmented_weights(self.axes[number], weights, number)
+            weights = self.axes[number].augmented_weights(weights, number)
         parts = list(self._residual_weights(weights, self.varying.constant))
         return self.varying.combination_variance(parts, self.noise[self.varying.columns])
 
@@ -110,11 +116,14 @@ class TableAccuracy:
     def _constant(self) -> list[Axis]:
         return [self.axes[number] for number in self.varying.constant]
 
-    @property
-    def _order(self) -> list[int]:
-        """Where each attribute's axis is, if those of varying attributes come first."""
-        order: list[int] = np.argsort([*self.varying.axes, *self.varying.constant]).tolist()
-        return order
+    def _positions(self, first: Sequence[int], last: Sequence[int]) -> NDArray[np.int64]:
+        """Where each axis of the table is in an array with the axes of some attributes first and the others' last."""
+        return np.argsort([*first, *last])[list(self.written)]
+
+    def _require_at_most(self, limit: int, cells: int) -> None:
+        if cells > limit:
+            cells = math.prod(self.shape)
+            raise WorkloadError(f"too large: a table of {cells:,} cells; errors() has its std_err and max_std_err")
 
     def _by_subset(self, parts: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
         """Parts (2**c, ..) for all subsets of the constant attributes with an axis for each of these, of length 2.
@@ -133,7 +142,7 @@ class TableAccuracy:
             return
         *others, last = constant
         basis = self.axes[last].basis
-        total, values = np.split(augmented_weights(self.axes[last], weights, last), [1], axis=last)
+        total, values = np.split(self.axes[last].augmented_weights(weights, last), [1], axis=last)
         absent = np.expand_dims(np.moveaxis(values, last, -1) @ basis.u, last)
         yield from self._residual_weights(absent + total, others)
         yield from self._residual_weights(basis.present_parts(values, last), others)

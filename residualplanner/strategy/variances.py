@@ -27,11 +27,9 @@ def variance_pieces(
 
     Source: spec eq. (11): the variance of an average cell of Q is ``sum_A m_{Q,A} sigma_A**2``.
     """
-    for run in workload.runs(CHUNK):
-        coefficients = subset_products(
-            numbers.absent[run.attributes, run.kinds], numbers.present[run.attributes, run.kinds]
-        )
-        yield run.numbers, closure.subset_positions(run.attributes), coefficients
+    for queries, run in workload.runs(CHUNK):
+        absent, present = (factors[run.attributes, run.kinds] for factors in (numbers.absent, numbers.present))
+        yield queries, closure.subset_positions(run.attributes), subset_products(absent, present)
 
 
 def variance_matrix(workload: Workload, closure: Closure, numbers: ResidualNumbers) -> sparse.csr_array:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray
 from residualplanner.queries import Kind
 from residualplanner.strategy.strategy import Strategy
-from residualplanner.strategy.varying_tables import VaryingAxis, VaryingTable
+from residualplanner.strategy.table_axes import Axis
+from residualplanner.strategy.varying_tables import VaryingTable
 from residualplanner.workload import row_numbers
 
 
@@ -27,7 +28,7 @@ class VaryingTables:
     """
 
     strategy: Strategy
-    axes: dict[tuple[int, Kind], VaryingAxis] = field(default_factory=dict)
+    axes: dict[tuple[int, Kind], Axis] = field(default_factory=dict)
     tables: dict[tuple[int, bytes, tuple[Kind, ...]], VaryingTable] = field(default_factory=dict)
 
     def numbered(
@@ -75,7 +76,7 @@ class VaryingTables:
         numbers[is_factor] = self.strategy.of_factor[factor[is_factor]]
         return numbers
 
-    def _axis(self, number: int, kind: Kind) -> VaryingAxis:
+    def _axis(self, number: int, kind: Kind) -> Axis:
         if (number, kind) not in self.axes:
-            self.axes[number, kind] = VaryingAxis(self.strategy.bases[number], kind)
+            self.axes[number, kind] = Axis(self.strategy.bases[number], kind)
         return self.axes[number, kind]

@@ -20,48 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.bases import Basis
 from residualplanner.queries import Kind
 from residualplanner.strategy.rest_tables import rest_tables
+from residualplanner.strategy.table_axes import Axis
 
 _Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class VaryingAxis:
-    """A varying attribute of a table in one of its subsets, with its basis there.
-
-    Attributes:
-        basis: the basis that the attribute has in the subset.
-        kind: the kind of query.
-    """
-
-    basis: Basis
-    kind: Kind
-
-    @cached_property
-    def origin(self) -> FloatArray:
-        """``W u``, (q,)."""
-        return self.kind.apply(self.basis.u, 0)
-
-    @property
-    def augmented(self) -> FloatArray:
-        """1 for the constant parts of rows, then u, (1 + n,): the others lose no digits to them."""
-        return np.concatenate([[1.0], self.basis.u])
-
-    @cached_property
-    def present(self) -> FloatArray:
-        """The squared length of every row of ``W G``, (q,)."""
-        return self.basis.row_variance_factors(self.kind)[0]
-
-    @cached_property
-    def mean_present(self) -> float:
-        """Their mean."""
-        return self.basis.mean_variance_factors(self.kind)[0]
-
-    def form(self) -> FloatArray:
-        """``W G G^T W^T``, (q, q)."""
-        return self.basis.cell_covariances(self.kind)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +40,7 @@ class VaryingTable:
     Example:
         >>> from residualplanner.bases import integer_basis
         >>> from residualplanner.queries import Identity
-        >>> factor = VaryingAxis(integer_basis([[1, -3]], "given"), Identity())
+        >>> factor = Axis(integer_basis([[1, -3]], "given"), Identity())
         >>> table = VaryingTable(1, (0,), (Identity(),), {(1, 0): factor})
         >>> [part.tolist() for part in table.of_cells()]  # of the total's noise, and of the attribute's
         [[[0.5625, 0.0625], [0.0625, 0.0625]]]
@@ -86,7 +49,7 @@ class VaryingTable:
     order: int
     axes: tuple[int, ...]
     kinds: tuple[Kind, ...]
-    factors: Mapping[tuple[int, int], VaryingAxis]
+    factors: Mapping[tuple[int, int], Axis]
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -6,13 +6,13 @@ subsets of their attributes (paper section 4), and its arrays have an entry for 
 Nothing here ever sees a record.
 """
 
-from residualplanner.workload.attribute_sets import AttributeSets, row_numbers
+from residualplanner.workload.attribute_sets import AttributeSets, numbers_of_blocks, row_numbers
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
-from residualplanner.workload.query import QueryLike, WrittenQuery, query_of, read_query, written_query
+from residualplanner.workload.query import QueryLike, WrittenQuery, query_of, written_query
 from residualplanner.workload.query_numbers import query_numbers
 from residualplanner.workload.symmetry import Orbits, workload_orbits
-from residualplanner.workload.workload import QueryBlock, QueryRun, Workload, require_workload
+from residualplanner.workload.workload import QueryBlock, Workload, require_workload
 
 __all__ = [
     "AttributeSets",
@@ -20,14 +20,13 @@ __all__ = [
     "Orbits",
     "QueryBlock",
     "QueryLike",
-    "QueryRun",
     "Workload",
     "WrittenQuery",
     "downward_closure",
     "marginals",
+    "numbers_of_blocks",
     "query_numbers",
     "query_of",
-    "read_query",
     "require_workload",
     "row_numbers",
     "subset_products",

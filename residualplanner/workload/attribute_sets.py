@@ -113,23 +113,14 @@ def unique_rows(rows: PositionArray, attribute_count: int) -> PositionArray:
         return frozen(rows[:1].copy())
     if attribute_count**order >= 2**63:
         return frozen(np.unique(rows, axis=0))
-    keys = row_keys(rows, attribute_count)
+    keys = np.ravel_multi_index(tuple(rows.T), (attribute_count,) * order)  # read as numbers in that base
     if (keys[1:] > keys[:-1]).all():
         return frozen(rows)
     return frozen(rows_of_keys(np.unique(keys), attribute_count, order))
 
 
-def row_keys(rows: PositionArray, attribute_count: int) -> NDArray[np.int64]:
-    """Read each row of ``rows`` (m, k) as a number in base ``attribute_count``; it must fit 64 bits."""
-    keys = np.zeros(len(rows), dtype=np.int64)
-    for column in range(rows.shape[1]):
-        keys *= attribute_count
-        keys += rows[:, column]
-    return keys
-
-
 def rows_of_keys(keys: NDArray[np.int64], attribute_count: int, order: int) -> PositionArray:
-    """Undo `row_keys`, (m, order)."""
+    """The rows that are numbers in base ``attribute_count``, (m, order)."""
     rows = np.empty((len(keys), order), dtype=np.int32)
     rest = keys
     for column in reversed(range(order)):
@@ -150,6 +141,20 @@ def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
         width = int(rows[:, column].max(initial=0)) + 1
         numbers = np.unique(numbers * width + rows[:, column], return_inverse=True)[1]
     return numbers
+
+
+def numbers_of_blocks(blocks: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
+    """Number the distinct rows of each block (m_k, k) as `row_numbers` does, from block to block onwards, (m,).
+
+    Example:
+        >>> numbers_of_blocks([np.array([[1], [0], [1]]), np.array([[1, 0]])])
+        array([1, 0, 1, 2])
+    """
+    numbers, count = [np.empty(0, dtype=np.int64)], 0
+    for rows in blocks:
+        numbers.append(row_numbers(rows) + count)
+        count = int(numbers[-1].max(initial=count - 1)) + 1
+    return np.concatenate(numbers)
 
 
 def combinations(attributes: ArrayLike, order: int) -> PositionArray:

@@ -62,24 +62,6 @@ class WrittenQuery(NamedTuple):
         return math.prod(kind.rows(domain.sizes[i]) for i, kind in zip(self.positions, self.kinds, strict=True))
 
 
-def read_query(domain: Domain, query: QueryLike) -> tuple[tuple[int, ...], tuple[Kind, ...]]:
-    """The attribute positions of a query, ascending, and the kind of each, tied to it.
-
-    They do not depend on the order in which the query was written, which `written_query` keeps.
-
-    Raises:
-        DomainError: an attribute is not in the domain, or is named twice.
-        WorkloadError: the query is neither names nor a mapping from names to kinds of query, or a kind does not fit
-            its attribute.
-    """
-    return written_query(domain, query).in_domain_order
-
-
-def written_query(domain: Domain, query: QueryLike) -> WrittenQuery:
-    """As `read_query`, but in the order in which the query was written; a set of names has the domain's order."""
-    return read_tied(domain, query, {})
-
-
 def require_kind(name: str, kind: object) -> None:
     """Raise WorkloadError, naming the attribute, unless ``kind`` is a kind of query."""
     if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
@@ -98,8 +80,22 @@ def require_distinct(kinds: tuple[Kind, ...]) -> None:
         raise WorkloadError("a workload must list each of its kinds of query once")
 
 
-def read_tied(domain: Domain, query: QueryLike, tied: TiedKinds) -> WrittenQuery:
-    """As `written_query`; tied kinds are looked up in ``tied``, and new ones are added to it."""
+def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = None) -> WrittenQuery:
+    """The positions of a query's attributes in the order in which it was written, and the kind of each, tied to it.
+
+    A set of names has the domain's order.
+
+    Args:
+        domain: the schema.
+        query: names, or a mapping from name to kind of query.
+        tied: where kinds that have been tied are looked up, and new ones added.
+
+    Raises:
+        DomainError: an attribute is not in the domain, or is named twice.
+        WorkloadError: the query is neither names nor a mapping from names to kinds of query, or a kind does not fit
+            its attribute.
+    """
+    tied = {} if tied is None else tied
     if isinstance(query, str):
         query = (query,)
     if not isinstance(query, Mapping | Sequence | frozenset | set):

@@ -7,7 +7,7 @@ import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner.workload.attribute_sets import row_numbers
-from residualplanner.workload.workload import Workload
+from residualplanner.workload.workload import Workload, block_of_order
 
 
 def query_numbers(workload: Workload, part: Workload) -> IntArray:
@@ -20,24 +20,17 @@ def query_numbers(workload: Workload, part: Workload) -> IntArray:
         >>> query_numbers(whole, Workload(domain, [("age", "sex"), ("region",), ("sex",)])).tolist()
         [1, -1, 2]
     """
-    recode = np.array([_index(workload.kinds, kind) for kind in part.kinds], dtype=np.int64)
+    codes = {kind: code for code, kind in enumerate(workload.kinds)}
+    recode = np.array([codes.get(kind, len(codes)) for kind in part.kinds], dtype=np.int64)
     found, start = [], 0
     for order, block in enumerate(part.blocks):
-        theirs = workload.blocks[order] if order < len(workload.blocks) else None
-        mine = np.concatenate([block.attributes.astype(np.int64), recode[block.kinds]], axis=1)
-        if theirs is None or not len(theirs) or not len(block):
-            found.append(np.full(len(block), -1))
-        else:
-            known = np.concatenate([theirs.attributes.astype(np.int64), theirs.kinds.astype(np.int64)], axis=1)
-            number = row_numbers(np.concatenate([known, mine]))
-            known_as = np.full(int(number.max()) + 1, -1)
-            known_as[number[: len(known)]] = start + np.arange(len(known))
-            found.append(known_as[number[len(known) :]])
-        start += 0 if theirs is None else len(theirs)
-    numbers: IntArray = np.concatenate(found).astype(np.int64)
+        theirs = block_of_order(workload, order)
+        rows = [np.concatenate([theirs.attributes, theirs.kinds], axis=1)]
+        rows.append(np.concatenate([block.attributes, recode[block.kinds]], axis=1))
+        number = row_numbers(np.concatenate(rows))
+        known_as = np.full(int(number.max(initial=-1)) + 1, -1)
+        known_as[number[: len(theirs)]] = start + np.arange(len(theirs))
+        found.append(known_as[number[len(theirs) :]])
+        start += len(theirs)
+    numbers: IntArray = np.concatenate(found)
     return numbers
-
-
-def _index(kinds: tuple[object, ...], kind: object) -> int:
-    """Which of the kinds it is, and a number that none of them has if it is another."""
-    return kinds.index(kind) if kind in kinds else len(kinds)

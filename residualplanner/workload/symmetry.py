@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from residualplanner._checks import frozen
-from residualplanner.workload.attribute_sets import row_numbers
+from residualplanner.workload.attribute_sets import numbers_of_blocks, row_numbers
 from residualplanner.workload.workload import Workload
 
 _ROUNDS = 8
@@ -90,32 +90,16 @@ def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: Arr
         classes = refined
     else:
         return Orbits.trivial(workload)
-    member = np.concatenate([np.empty(0, dtype=np.int64), *_closure_types(workload, classes)])
+    member = numbers_of_blocks(np.sort(classes[block], axis=1) for block in workload.closure.blocks)
     representative = np.unique(orbit, return_index=True)[1]
     return Orbits(frozen(orbit), frozen(size), frozen(representative), frozen(member), frozen(np.bincount(member)))
 
 
 def _query_types(workload: Workload, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The type of every query, numbered, and how many queries of its type are possible."""
-    kinds = len(workload.kinds)
-    types, possible, start = [], [], 0
-    class_size = np.bincount(classes)
-    for block in workload.blocks:
-        codes = np.sort(classes[block.attributes] * kinds + block.kinds, axis=1)
-        numbers = row_numbers(codes)
-        types.append(numbers + start)
-        start += int(numbers.max(initial=-1)) + 1
-        possible.append(_type_size(codes, codes // kinds, class_size))
-    return np.concatenate(types), np.concatenate(possible)
-
-
-def _closure_types(workload: Workload, classes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    types, start = [], 0
-    for block in workload.closure.blocks:
-        numbers = row_numbers(np.sort(classes[block], axis=1))
-        types.append(numbers + start)
-        start += int(numbers.max(initial=-1)) + 1
-    return types
+    kinds, class_size = len(workload.kinds), np.bincount(classes)
+    codes = [np.sort(classes[block.attributes] * kinds + block.kinds, axis=1) for block in workload.blocks]
+    return numbers_of_blocks(codes), np.concatenate([_type_size(each, each // kinds, class_size) for each in codes])
 
 
 def _type_size(
@@ -136,10 +120,9 @@ def _type_size(
 def _refined(workload: Workload, classes: NDArray[np.int64], orbit: NDArray[np.int64]) -> NDArray[np.int64]:
     """Split classes whose attributes do not occur equally often in the queries of each type."""
     marks = np.random.default_rng(0).random(int(orbit.max()) + 1)
-    occurrence, start = np.zeros(len(classes)), 0
-    for block in workload.blocks:
-        mark = marks[orbit[start : start + len(block)]]
-        start += len(block)
+    occurrence = np.zeros(len(classes))
+    for queries, block in workload.runs():
+        mark = marks[orbit[queries]]
         for column in range(block.attributes.shape[1]):
             occurrence += np.bincount(block.attributes[:, column], weights=mark, minlength=len(classes))
     return _numbered(classes, np.unique(np.round(occurrence, 6), return_inverse=True)[1])

@@ -17,7 +17,7 @@ from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind
 from residualplanner.workload.attribute_sets import SET_LIMIT, AttributeSets, PositionArray, unique_rows
 from residualplanner.workload.closure import Closure, downward_closure
-from residualplanner.workload.query import QueryLike, TiedKinds, WrittenQuery, query_of, read_tied, require_distinct
+from residualplanner.workload.query import QueryLike, TiedKinds, WrittenQuery, query_of, require_distinct, written_query
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -67,20 +67,6 @@ class QueryBlock:
         return QueryBlock(self.attributes[rows], self.kinds[rows], self.weights[rows], axes)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class QueryRun:
-    """Some consecutive queries of one order.
-
-    Attributes:
-        numbers: of the queries in the order of the workload, a slice of m.
-        attributes (m, k), kinds (m, k): as in `QueryBlock`.
-    """
-
-    numbers: slice
-    attributes: PositionArray
-    kinds: NDArray[np.int16]
-
-
 @dataclass(frozen=True, eq=False, init=False)
 class Workload:
     """The tables to publish, and the importance of each.
@@ -123,7 +109,7 @@ class Workload:
         if isinstance(queries, str | Mapping | Domain) or not isinstance(queries, Iterable) or is_data(queries):
             raise WorkloadError("queries must be a list of queries; write [query] for a single one")
         tied: TiedKinds = {}
-        read = [read_tied(domain, query, tied) for query in queries]
+        read = [written_query(domain, query, tied) for query in queries]
         given = _checked_weights(weights, len(read))
         kinds = tuple(dict.fromkeys(kind for query in read for kind in query.in_domain_order.kinds)) or (Identity(),)
         require_distinct(kinds)
@@ -193,7 +179,7 @@ class Workload:
         recode = np.array([kinds.index(kind) for kind in other.kinds], dtype=np.int16)
         blocks = []
         for order in range(max(len(self.blocks), len(other.blocks))):
-            mine, theirs = _block(self, order), _block(other, order)
+            mine, theirs = block_of_order(self, order), block_of_order(other, order)
             blocks.append(_merged(_concatenated(mine, replace(theirs, kinds=recode[theirs.kinds]))))
         return Workload.from_blocks(self.domain, blocks, kinds)
 
@@ -252,14 +238,19 @@ class Workload:
             low, high = (low + int(np.searchsorted(part, value, side)) for side in ("left", "right"))
         return sum(map(len, self.blocks[:order])) + low if low < high else -1
 
-    def runs(self, most: int) -> Iterator[QueryRun]:
-        """All queries in order, in runs whose queries have about ``most`` subsets of attributes in all."""
+    def runs(self, most: int | None = None) -> Iterator[tuple[slice, QueryBlock]]:
+        """All queries in order, in runs of one order: their numbers, a slice of m, and the queries.
+
+        Args:
+            most: about how many subsets of attributes the queries of a run have in all; with none given, a run is all
+                queries of its order.
+        """
         start = 0
         for order, block in enumerate(self.blocks):
-            step = max(1, most >> order)
+            step = max(1, len(block) if most is None else most >> order)
             for first in range(0, len(block), step):
-                attributes, kinds = block.attributes[first : first + step], block.kinds[first : first + step]
-                yield QueryRun(slice(start + first, start + first + len(kinds)), attributes, kinds)
+                part = block.part(slice(first, first + step))
+                yield slice(start + first, start + first + len(part)), part
             start += len(block)
 
     @property
@@ -281,12 +272,17 @@ class Workload:
         return frozen(found)
 
     @cached_property
+    def answers(self) -> NDArray[np.float64]:
+        """How many answers each attribute has in each kind, (d, kinds); 0 where no query has the kind on it."""
+        found = np.zeros(self.uses.shape)
+        for attribute, code in np.argwhere(self.uses).tolist():
+            found[attribute, code] = self.kinds[code].rows(self.domain.sizes[attribute])
+        return frozen(found)
+
+    @cached_property
     def cells(self) -> NDArray[np.float64]:
         """How many answers every query has, (m,); floating point, since a query may have more than 2**63."""
-        rows = np.zeros(self.uses.shape)
-        for attribute, code in np.argwhere(self.uses).tolist():
-            rows[attribute, code] = self.kinds[code].rows(self.domain.sizes[attribute])
-        return frozen(np.concatenate([rows[block.attributes, block.kinds].prod(axis=1) for block in self.blocks]))
+        return frozen(np.concatenate([self.answers[each.attributes, each.kinds].prod(axis=1) for each in self.blocks]))
 
     @cached_property
     def closure(self) -> Closure:
@@ -326,7 +322,8 @@ def _checked_weights(weights: ArrayLike | None, count: int) -> NDArray[np.float6
     return array
 
 
-def _block(workload: Workload, order: int) -> QueryBlock:
+def block_of_order(workload: Workload, order: int) -> QueryBlock:
+    """The queries of one order, which may be none."""
     if order < len(workload.blocks):
         return workload.blocks[order]
     empty = np.empty((0, order))

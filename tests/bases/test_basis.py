@@ -1,4 +1,7 @@
-"""A basis of integers: its parts invert it, its numbers are those of its columns, equal ones are known as such."""
+"""A basis of integers: its parts invert it, its numbers are those of its columns, equal ones are known as such.
+
+The numbers of the subtraction basis are those of its explicit matrices.
+"""
 
 from fractions import Fraction
 
@@ -7,9 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dense import exact_inverse
-from residualplanner.bases import basis_codes, integer_basis, subtraction_basis
+import dense
+from residualplanner.bases import basis_codes, integer_basis, subtraction_basis, subtraction_numbers
 from residualplanner.errors import WorkloadError
+from residualplanner.queries import Identity
+
+#: Of attributes with the subtraction basis.
+SIZES = (1, 2, 3, 5, 12)
 
 
 def random_matrix(size, rows, seed, most=20):
@@ -72,7 +79,7 @@ def test_entries_of_two_to_the_50_have_an_exact_cost():
 @pytest.mark.parametrize("size", [2, 3, 5, 8])
 def test_u_and_g_are_the_exact_inverse_rounded(size):
     basis = integer_basis(random_matrix(size, size - 1, size, most=3000), "given")
-    exact = exact_inverse([[1] * size, *basis.matrix.tolist()])
+    exact = dense.exact_inverse([[1] * size, *basis.matrix.tolist()])
     for row, u, G in zip(exact, basis.u, basis.G, strict=True):
         assert u == pytest.approx(float(row[0]), rel=1e-9, abs=1e-12)
         np.testing.assert_allclose(G, [float(x) for x in row[1:]], rtol=1e-7, atol=1e-12 * np.abs(basis.G).max())
@@ -117,3 +124,36 @@ def test_what_a_basis_holds_cannot_be_changed():
 def test_matrices_that_are_no_basis_are_refused(matrix, reason):
     with pytest.raises(WorkloadError, match=reason):
         integer_basis(matrix, "given")
+
+
+def test_cost_and_variance_numbers_are_those_of_one_attribute_alone():
+    numbers = subtraction_numbers(SIZES)
+    assert numbers.present.shape == numbers.absent.shape == (len(SIZES), 1)
+    for i, size in enumerate(SIZES):
+        present = dense.covariance_share((size,), (0,), (0,))
+        absent = dense.covariance_share((size,), (0,), ())
+        cost = dense.cost_coefficients((size,), [(0,)])[0]
+        assert numbers.pcost[i] == pytest.approx(cost, abs=1e-15)
+        np.testing.assert_allclose(np.diag(present), numbers.present[i, 0], atol=1e-15)
+        np.testing.assert_allclose(np.diag(absent), numbers.absent[i, 0], atol=1e-15)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_cell_covariances_are_those_of_the_residual_answers(size):
+    absent, present = subtraction_basis(size).cell_covariances(Identity())
+    inverse, noise = dense.subtraction_inverse(size), dense.residual_covariance((size,), (0,))
+    np.testing.assert_allclose(present, inverse @ noise @ inverse.T, atol=1e-14)
+    mean = dense.reconstruction((size,), (0,), ())
+    np.testing.assert_allclose(absent, mean @ mean.T, atol=1e-15)
+
+
+def test_the_numbers_cannot_be_changed():
+    numbers = subtraction_numbers(SIZES)
+    for array in (numbers.pcost, numbers.present, numbers.absent):
+        assert not array.flags.writeable
+
+
+def test_the_largest_sizes_there_are_stay_positive_and_finite():
+    numbers = subtraction_numbers([2**62])
+    assert 0 < numbers.absent[0, 0] < 1e-30
+    assert 0 < numbers.pcost[0] <= 1

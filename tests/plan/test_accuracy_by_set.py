@@ -40,9 +40,9 @@ from residualplanner import (
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.strategy import accuracy, cells, constant_strategy, varying_strategy
 from residualplanner.strategy.accuracy import Accuracy
-from residualplanner.strategy.cost_parts import cost_parts
+from residualplanner.strategy.costs import cost_parts
 from residualplanner.strategy.max_abs_error import mean_max_bound
-from residualplanner.workload import AttributeSets, downward_closure
+from residualplanner.workload import AttributeSets, WrittenQuery, downward_closure
 
 seeds = st.integers(0, 10**6)
 SAMPLE = plan_by_set(sample_workload(), 1)
@@ -324,7 +324,7 @@ def test_combinations_by_set_lose_no_digits_to_constants_of_rows():
     kinds = [Custom([[1] * n, *(20_240_101 + chance.normal(size=(3, n)))]) for n in sizes]
     workload = Workload(Domain({"a": 4, "b": 3}), [{"a": kinds[0], "b": kinds[1]}])
     noise = np.array([3.0, 1.0, 2.0, 5.0])
-    table = Accuracy(workload, strategy, noise).table((0, 1), kinds)
+    table = Accuracy(workload, strategy, noise).table(WrittenQuery((0, 1), tuple(kinds)))
     rows, scales = [], []
     for number, inside in enumerate(members):
         each = [of_factor[matrices[inside, i]].matrix if i in inside else np.ones((1, sizes[i]), int) for i in (0, 1)]

@@ -14,7 +14,7 @@ from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.optimize.noise import cell_rows
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
-from residualplanner.strategy.hulls import hull_rows
+from residualplanner.strategy.cells import hull_rows
 from residualplanner.workload import Orbits, Workload, marginals
 from strategies import noise_of
 

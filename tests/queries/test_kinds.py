@@ -223,6 +223,9 @@ def test_labels_are_in_the_words_of_the_attribute():
         Attribute("a", bins=Bins([0, 18, 65, 120])),
         Attribute("a", bins=Bins([0, 18, 65], ["minor", "adult"])),
     )
+    assert Identity().labels(letters) == ("a", "b", "c")
+    assert Identity().labels(codes) == (0, 1, 2)
+    assert Identity().labels(named) == ("minor", "adult")
     assert Prefix().labels(letters) == ("≤ a", "≤ b", "≤ c")
     assert Prefix().labels(codes) == ("≤ 0", "≤ 1", "≤ 2")
     assert Prefix().labels(bins) == ("[0, 18)", "[0, 65)", "[0, 120]")

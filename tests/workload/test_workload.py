@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from residualplanner.domain import Domain
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
-from residualplanner.workload import QueryBlock, Workload, marginals, read_query
+from residualplanner.workload import QueryBlock, Workload, marginals, written_query
 from strategies import Case, cases, names_of
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
@@ -171,7 +171,7 @@ def test_hierarchies_are_tied_to_the_attribute_they_are_asked_of():
     np.testing.assert_array_equal(tied[0].matrix(3), [[1, 1, 1], [1, 0, 1], [0, 1, 0]])
     np.testing.assert_array_equal(tied[1].matrix(3), [[1, 1, 1], [0, 1, 1], [1, 0, 0]])
     assert list(Workload(domain, list(workload))) == list(workload)
-    assert read_query(domain, {"home": regions}) == ((1,), (tied[1],))
+    assert written_query(domain, {"home": regions}) == ((1,), (tied[1],))
 
 
 def test_kinds_keep_their_numbers_when_workloads_are_joined():
@@ -196,7 +196,7 @@ def test_a_kind_that_does_not_fit_its_attribute_is_refused(query, message):
     with pytest.raises(WorkloadError, match=message):
         Workload(ABC, [("b",), query])
     with pytest.raises(WorkloadError, match=message):
-        read_query(ABC, query)
+        written_query(ABC, query)
     with pytest.raises(WorkloadError, match=message):
         marginals(ABC, order=1, kinds=query)
     block = QueryBlock(np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int16), np.ones(1))

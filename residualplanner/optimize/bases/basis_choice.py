@@ -283,8 +283,8 @@ def _slopes(
     pcost = closure.products(numbers.pcost)
     slope = np.sqrt(pcost / np.maximum(weights, 1e-300)) / 2
     present, absent = np.zeros_like(numbers.present), np.zeros_like(numbers.absent)
-    for run, (_, positions, coefficients) in zip(workload.runs(CHUNK), pieces, strict=True):
-        parts = coefficients * slope[positions] * importance[run.numbers, None]
+    for (_, run), (queries, positions, coefficients) in zip(workload.runs(CHUNK), pieces, strict=True):
+        parts = coefficients * slope[positions] * importance[queries, None]
         total = parts.sum(axis=1)
         for column, where in enumerate(zip(run.attributes.T, run.kinds.T, strict=True)):
             inside = parts[:, np.arange(parts.shape[1]) >> column & 1 == 1].sum(axis=1)

@@ -105,11 +105,9 @@ def cell_groups(
         member (c,): the number of the noise of every set of the closure.
         importance (q,): of all queries.
     """
-    start = 0
-    for block in workload.blocks:
-        inside = chosen[(chosen >= start) & (chosen < start + len(block)) & (importance[chosen] > 0)]
-        attributes, kinds = block.attributes[inside - start], block.kinds[inside - start]
-        start += len(block)
+    for queries, block in workload.runs():
+        inside = chosen[(chosen >= queries.start) & (chosen < queries.stop) & (importance[chosen] > 0)]
+        attributes, kinds = (array[inside - queries.start] for array in (block.attributes, block.kinds))
         if not len(inside):
             continue
         axes = axis_of[attributes, kinds]

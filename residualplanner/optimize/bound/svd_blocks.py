@@ -18,7 +18,7 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
-from residualplanner.workload import QueryRun, Workload, row_numbers, subset_products
+from residualplanner.workload import QueryBlock, Workload, row_numbers, subset_products
 
 #: Attributes, each with its kind, by their numbers.
 Pattern = tuple[tuple[int, int], ...]
@@ -44,9 +44,9 @@ def block_table(
         count: how many columns there are.
     """
     places, entries = [], []
-    for run, column in zip(runs_of(workload), columns, strict=True):
+    for (queries, run), column in zip(runs_of(workload), columns, strict=True):
         coefficients = subset_products(corner[run.attributes, run.kinds], has_tail[run.attributes])
-        taken = coefficients * weights[run.numbers, None]
+        taken = coefficients * weights[queries, None]
         kept = taken > 0
         row = workload.closure.subset_positions(run.attributes)[kept]
         places.append(np.stack([row, np.broadcast_to(column, taken.shape)[kept]]))
@@ -55,7 +55,7 @@ def block_table(
     return sparse.csr_array(sparse.coo_array((np.concatenate(entries), where), shape=(len(workload.closure), count)))
 
 
-def runs_of(workload: Workload) -> Iterator[QueryRun]:
+def runs_of(workload: Workload) -> Iterator[tuple[slice, QueryBlock]]:
     """The runs of queries that are worked on at a time."""
     return workload.runs(_CHUNK)
 
@@ -80,7 +80,7 @@ def pattern_table(
     number: dict[tuple[int, ...], int] = {(): 0}
     columns = [
         _numbered(np.where(has_head[run.attributes], run.attributes * kinds + run.kinds, -1), number)
-        for run in runs_of(workload)
+        for _, run in runs_of(workload)
     ]
     patterns = [tuple(divmod(code, kinds) for code in codes) for codes in number]
     return block_table(workload, weights, corner, has_tail, columns, len(patterns)), patterns

@@ -105,7 +105,7 @@ class _Search:
         patterns = _patterns(workload, orbits.representative, single)
         groups = _groups(workload, patterns, orbits.query_size)
         corner = np.where(single, 1 / sizes**2, 1.0)[:, None] * np.ones(len(workload.kinds))
-        group_of = (orbits.query[run.numbers, None] for run in runs_of(workload))
+        group_of = (orbits.query[queries, None] for queries, _ in runs_of(workload))
         table = block_table(workload, importance, corner, single & (sizes > 1), group_of, len(groups))
         count = workload.closure.products(np.where(single, (sizes - 1) / sizes, 0.0))
         has_axes = np.array([bool(group.kinds) for group in groups])

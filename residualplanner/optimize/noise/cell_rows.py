@@ -16,7 +16,7 @@ from scipy import sparse
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.minimax_noise import MinimaxProblem, least_maximum_row
-from residualplanner.strategy import AnswerFactors, Strategy, VaryingTables, hull_answers, largest_cells
+from residualplanner.strategy import AnswerFactors, Strategy, VaryingTables, answer_factors, largest_cells
 from residualplanner.workload import Workload, subset_products
 
 #: Up to this many entries, all combinations of hull answers are rows from the start.
@@ -54,7 +54,7 @@ class CellRows:
     @classmethod
     def of(cls, queries: Workload, strategy: Strategy, importance: FloatArray) -> "CellRows":
         """The rows of all combinations of hull answers; no attribute may vary."""
-        shares = hull_answers(queries, strategy)
+        shares = answer_factors(queries, strategy, on_hull=True)
         counts = [shares.counts(block).astype(np.float64).prod(axis=1) for block in queries.blocks]
         return cls(queries, VaryingTables(strategy), shares, importance, np.concatenate(counts) * (importance > 0))
 

@@ -33,7 +33,7 @@ def convex_noise(problem: NoiseProblem, search: Callable[[FloatArray, sparse.csr
     """
     closure = problem.workload.closure
     costs = unit_costs(closure, problem.numbers, problem.neighbors, corner_limit=_CORNERS)
-    rows, variance = costs.rows(costs.every), variance_matrix(problem.workload, closure, problem.numbers)
+    rows, variance = costs.rows(), variance_matrix(problem.workload, closure, problem.numbers)
     noise, total = sparse.eye_array(len(closure), format="csr"), int(closure.offsets[1])
     if not (costs.largest > 0).all():
         tied = sparse.csr_array(([_TIED], ([0], [0])), shape=(total, len(closure) - total))

@@ -45,7 +45,7 @@ def least_maximum_row(problem: MinimaxProblem, gap: float) -> NoiseChoice:
     costs = problem.costs
     if not costs.is_sum:
         return _least_over_corners(problem, costs, gap)
-    choice = _solved(problem, costs.rows(costs.every), gap)
+    choice = _solved(problem, costs.rows(), gap)
     return replace(choice, status=choice.status + costs.remark)
 
 

@@ -94,7 +94,7 @@ def least_sum(problem: NoiseProblem) -> NoiseChoice:
     weights = variance_weights(workload, problem.numbers, problem.importance)
     require_limited(workload, weights)
     if costs.is_sum and (costs.largest > 0).all():
-        return minimize_weighted_variance(costs.rows(costs.every)[0], weights, pcost=1.0)
+        return minimize_weighted_variance(costs.rows()[0], weights, pcost=1.0)
     orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
     row = orbits.sum_sets(sparse.csr_array(weights[None, :]))
     return least_maximum_row(MinimaxProblem(costs, row, np.ones(1), orbits), problem.gap)
