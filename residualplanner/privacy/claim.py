@@ -90,7 +90,7 @@ class PrivacyClaim:
 
     @property
     def released(self) -> str:
-        """The sentence that may be signed for a release of this cost; starts with "none: " if there is none."""
+        """The sentence that may be signed for a release of this cost, or the reason why there is none."""
         return self._law.released(self.pcost, self.change)
 
     @property

@@ -167,9 +167,7 @@ class SpecFile(SpecTable):
         max_length=1000,
         description="Margins of error to reach, in place of a loss; without a budget, the least one for them is found.",
     )
-    others: Fraction = Field(
-        0.01, description="With targets: the part of the cost that is kept for tables without a limit."
-    )
+    reserve: Fraction = Field(0.01, description="With targets: the part of the cost for noise that no target limits.")
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
     bases: Literal["optimal", "optimal_by_set", "orthogonal"] = Field(
         "optimal",
@@ -192,8 +190,8 @@ class SpecFile(SpecTable):
             for name in {"loss", "at_most"} & self.model_fields_set:
                 raise refusal(f"{name} and [[targets]] both say what to reach; leave one of them out")
             return self
-        if "others" in self.model_fields_set:
-            raise refusal("others = ... belongs to [[targets]]; there are none")
+        if "reserve" in self.model_fields_set:
+            raise refusal("reserve = ... belongs to [[targets]]; there are none")
         if (self.budget is None) == (self.at_most is None):
             raise refusal('give exactly one of budget = { zcdp = "0.5" } and at_most = 25.0, or [[targets]]')
         return self

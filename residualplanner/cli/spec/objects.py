@@ -69,7 +69,7 @@ def targets_of_spec(spec: SpecFile) -> Targets | None:
         for number, table in enumerate(spec.targets, 1)
         for entry, query in enumerate(table.queries, 1)
     ]
-    return Targets(margins, spec.output.chosen_level, spec.others) if margins else None
+    return Targets(margins, spec.output.chosen_level, spec.reserve) if margins else None
 
 
 def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
