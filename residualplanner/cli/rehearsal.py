@@ -8,13 +8,13 @@ import shutil
 from pathlib import Path
 
 from residualplanner._words import count_text, decimal_text_up, listed
-from residualplanner.cli import steps
 from residualplanner.cli.columns import require_columns
 from residualplanner.cli.ledgers import left_text, open_ledger
 from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import say_workload
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
+from residualplanner.cli.runs import make_plan, require_tables
 from residualplanner.cli.spec.file import OutputTable, SpecFile
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.domain import Domain
@@ -42,7 +42,7 @@ def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, ou
 def rehearse_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Output) -> None:
     """Say what `runs.run_reconstruct` would do."""
     plan = load_measurement(path).plan
-    steps.require_tables(plan.workload, wanted)
+    require_tables(plan.workload, wanted)
     say_workload(plan.workload, output)
     output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
     output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
@@ -57,7 +57,7 @@ def rehearse_release(
     """Say what `runs.run_release` would do; it plans, since that needs no records."""
     charged = open_ledger(ledger)
     with naming(spec):
-        plan = steps.make_plan(changed, output, is_written=True)
+        plan = make_plan(changed, output, is_written=True)
     _measuring(plan, data, charged, output)
     size, measured = measurement_bytes(plan), kept or measurement_beside(folder)
     until = "" if kept else f", until {folder} is complete"

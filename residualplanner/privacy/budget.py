@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 
 from residualplanner._checks import Number
+from residualplanner._words import fraction_text
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.privacy._exact import MAX_BITS, float_up, read_allowance, read_delta
 from residualplanner.privacy.noise_laws import Noise, law_of, mu_of_cost
@@ -147,7 +148,7 @@ class Budget:
             >>> zcdp(0.5).to_json()
             {'pcost': '1/1', 'notion': 'zcdp', 'given': ['0.5'], 'noise': None}
         """
-        limit = f"{self.pcost_exact.numerator}/{self.pcost_exact.denominator}"
+        limit = fraction_text(self.pcost_exact)
         return {"pcost": limit, "notion": self.notion, "given": list(self.given), "noise": self.noise}
 
     @classmethod
