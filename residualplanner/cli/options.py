@@ -8,10 +8,19 @@ from typing import Annotated
 
 import typer
 
+from residualplanner._version import __version__
 from residualplanner.cli.spec.typed_budget import LossName, complete_budget
 from residualplanner.privacy import Notion
 from residualplanner.reconstruction import FormatName, ProfileName
 
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"residualplanner {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")]
 Spec = Annotated[Path, typer.Argument(help="A spec, as init writes it.", metavar="SPEC")]
 Data = Annotated[
     Path, typer.Argument(help="The records (.csv, .csv.gz, .parquet, or a folder of Parquet files).", metavar="DATA")
