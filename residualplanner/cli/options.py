@@ -32,8 +32,7 @@ DryRun = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
 Format = Annotated[
-    FormatName,
-    typer.Option("--format", help="The type of the tables' files; xlsx are Excel workbooks."),
+    FormatName, typer.Option("--format", help="The type of the tables' files; xlsx are Excel workbooks.")
 ]
 Profile = Annotated[
     ProfileName,
@@ -44,12 +43,10 @@ Profile = Annotated[
     ),
 ]
 SpecFormat = Annotated[
-    FormatName | None,
-    typer.Option("--format", help="The type of the tables' files, in place of the spec's."),
+    FormatName | None, typer.Option("--format", help="The type of the tables' files, in place of the spec's.")
 ]
 SpecProfile = Annotated[
-    ProfileName | None,
-    typer.Option("--profile", help="The columns beside the labels, in place of the spec's profile."),
+    ProfileName | None, typer.Option("--profile", help="The columns beside the labels, in place of the spec's profile.")
 ]
 NewlinesInValues = Annotated[
     bool,
@@ -59,8 +56,7 @@ NewlinesInValues = Annotated[
     ),
 ]
 LedgerFile = Annotated[
-    Path | None,
-    typer.Option("--ledger", help="The ledger to charge before the records are counted.", metavar="LEDGER"),
+    Path | None, typer.Option("--ledger", help="The ledger to charge before the records are counted.", metavar="LEDGER")
 ]
 BudgetText = Annotated[
     str | None,
@@ -154,8 +150,7 @@ LedgerBudget = Annotated[
     str | None, typer.Option(help="With --create: zcdp=1, pcost=1 or epsilon=1,delta=1e-9.", metavar="BUDGET")
 ]
 NoBudgetReason = Annotated[
-    str | None,
-    typer.Option(help="With --create, in place of --budget: the reason for having none.", metavar="REASON"),
+    str | None, typer.Option(help="With --create, in place of --budget: the reason for having none.", metavar="REASON")
 ]
 LedgerNeighbors = Annotated[Notion, typer.Option(help="With --create: the definition of neighbors for all costs.")]
 RecordsPerPerson = Annotated[int, typer.Option(help="With --create: the most records of one person.", min=1)]

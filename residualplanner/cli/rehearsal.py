@@ -17,7 +17,6 @@ from residualplanner.cli.paid import measurement_beside, measurement_bytes
 from residualplanner.cli.runs import make_plan, require_tables
 from residualplanner.cli.spec.file import OutputTable, SpecFile
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
-from residualplanner.domain import Domain
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import load_measurement, require_measurable
 from residualplanner.plan import Plan, bytes_text, resource_estimate, seconds_text
@@ -71,13 +70,13 @@ def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) ->
     """Check and say what measuring would read and spend."""
     require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
-    cost = require_measurable(plan, ledger=ledger)
+    cost, names = require_measurable(plan, ledger=ledger), plan.domain.names
     output.fact(
         "Would read",
-        f"{data}: {_columns_text(plan.domain)}; only the names have been read",
+        f"{data}: column{'' if len(names) == 1 else 's'} {listed(names, 6)}; only the names have been read",
         event="would-read",
         path=data,
-        columns=list(plan.domain.names),
+        columns=list(names),
     )
     if ledger is None:
         words, left = "no ledger is named, so nothing adds up what is spent", None
@@ -108,11 +107,6 @@ def _say_memory(workload: Workload, output: Output, *, is_measured: bool, is_wri
     counting = " in addition to the counting" if is_measured else ""
     text = f"{seconds_text(seconds)}{counting}, and some {bytes_text(size)} of memory"
     output.fact("Would take", text, event="would-take", seconds=seconds, bytes=int(size))
-
-
-def _columns_text(domain: Domain) -> str:
-    names = domain.names
-    return f"column{'' if len(names) == 1 else 's'} {listed(names, 6)}"
 
 
 def _end(path: Path, size: int, output: Output) -> None:

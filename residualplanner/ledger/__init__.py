@@ -10,9 +10,4 @@ from residualplanner.ledger.ledger import Ledger
 from residualplanner.ledger.lines import TEXT_LIMIT, LedgerEntry
 from residualplanner.ledger.stores import charged_text
 
-__all__ = [
-    "TEXT_LIMIT",
-    "Ledger",
-    "LedgerEntry",
-    "charged_text",
-]
+__all__ = ["TEXT_LIMIT", "Ledger", "LedgerEntry", "charged_text"]

@@ -170,13 +170,7 @@ class Ledger:
         return bool(self._store.account().torn)
 
     def charge(
-        self,
-        cost: Fraction | int,
-        plan_sha256: str,
-        *,
-        neighbors: Notion,
-        records_per_person: int = 1,
-        label: str = "",
+        self, cost: Fraction | int, plan_sha256: str, *, neighbors: Notion, records_per_person: int = 1, label: str = ""
     ) -> LedgerEntry:
         """Charge the cost of one release, before any record is counted for it.
 

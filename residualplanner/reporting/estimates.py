@@ -10,11 +10,10 @@ import numpy as np
 
 from residualplanner._words import count_text, number_text
 from residualplanner.reporting.drawing import svg_of
-from residualplanner.reporting.figures import Figure, names_of
+from residualplanner.reporting.figures import Figure
 from residualplanner.reporting.plots import draw_intervals
-from residualplanner.reporting.shown_table import ShownTable
-from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import level_text
+from residualplanner.reporting.subject import ShownTable, Subject
+from residualplanner.reporting.words import level_text, table_names
 
 #: The most cells of a table that is read for a report, and the most orders that are shown.
 LARGEST = 2_000_000
@@ -35,7 +34,7 @@ def rows_of_tables(subject: Subject) -> list[int]:
 def estimates_of(subject: Subject) -> Iterator[Figure]:
     """The tables of a release to show, read one at a time."""
     rows = rows_of_tables(subject) if subject.tables else []
-    for row, name in zip(rows, names_of(subject.errors.iloc[rows]), strict=True):
+    for row, name in zip(rows, table_names(subject.errors.iloc[rows]), strict=True):
         yield _figure(subject.read_table(row), name, int(subject.errors["order"].iloc[row]), subject.level)
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner._margins import margin_factor
-from residualplanner._words import count_text, number_text, table_text
+from residualplanner._words import count_text, number_text
 from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
-from residualplanner.reporting.plots import draw_shares, draw_targets, fairness_figure
+from residualplanner.reporting.plots import draw_budget, draw_targets, fairness_figure
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import column_texts, level_text, percent_text, ratio_text
+from residualplanner.reporting.words import column_texts, level_text, percent_text, ratio_text, table_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,11 +61,6 @@ def figures_of(subject: Subject) -> Iterator[Figure]:
         yield _targets(subject)
 
 
-def names_of(errors: "pd.DataFrame") -> list[str]:
-    """The names of the queries of an error table."""
-    return [table_text(query, str(kinds)) for query, kinds in zip(errors["query"], errors["kinds"], strict=True)]
-
-
 def order_text(order: int) -> str:
     """An order in words.
 
@@ -86,19 +81,19 @@ def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
 def _budget_by_order(subject: Subject) -> Figure:
     groups = subject.errors.groupby("order", as_index=False)
     data = groups.agg(tables=("query", "size"), cells=("cells", "sum"), privacy_share=("privacy_share", "sum"))
-    names, shares = [order_text(order) for order in data["order"]], data["privacy_share"].tolist()
-    largest = int(np.argmax(shares))
+    names, parts = [order_text(order) for order in data["order"]], data["privacy_share"].tolist()
+    largest = int(np.argmax(parts))
     return Figure(
         name="budget-by-order",
         title="Budget by order",
-        caption=f"Tables of {names[largest]} use the most: {percent_text(shares[largest])} of the privacy budget. "
+        caption=f"Tables of {names[largest]} use the most: {percent_text(parts[largest])} of the privacy budget. "
         "The cost of noise that several tables have in common is split in proportion to its variance in each.",
-        svg=svg_of(partial(draw_shares, names, shares, title="share of the privacy budget")),
+        svg=svg_of(partial(draw_budget, names, parts)),
         data=data,
         head=("Order", "Tables", "Cells", "Share of budget"),
         rows=[
-            (name, number_text(tables), number_text(cells), percent_text(share))
-            for name, tables, cells, share in zip(names, data["tables"], data["cells"], shares, strict=True)
+            (name, number_text(tables), number_text(cells), percent_text(part))
+            for name, tables, cells, part in zip(names, data["tables"], data["cells"], parts, strict=True)
         ],
     )
 
@@ -107,20 +102,20 @@ def _budget_by_query(subject: Subject) -> Figure:
     every = subject.errors["privacy_share"].to_numpy()
     first = np.argsort(-every, kind="stable")
     top = subject.errors.iloc[first[:NAMED]]
-    names, shares = names_of(top), top["privacy_share"].tolist()
-    first_ones = f"The {len(shares)} tables of {len(every):,} that use the most"
+    names, parts = table_names(top), top["privacy_share"].tolist()
+    first_ones = f"The {len(parts)} tables of {len(every):,} that use the most"
     return Figure(
         name="budget-by-query",
         title="Budget by table",
-        caption=f"{first_ones}, together {percent_text(sum(shares))} of the privacy budget."
-        if len(shares) < len(every)
+        caption=f"{first_ones}, together {percent_text(sum(parts))} of the privacy budget."
+        if len(parts) < len(every)
         else "The tables in the order of their shares of the privacy budget.",
-        svg=svg_of(partial(draw_shares, names, shares, title="share of the privacy budget")),
+        svg=svg_of(partial(draw_budget, names, parts)),
         data=subject.errors.iloc[first[:_KEPT]][["query", "kinds", "order", "cells", "privacy_share"]],
         head=("Table", "Cells", "Share of budget"),
         rows=[
-            (name, number_text(cells), percent_text(share))
-            for name, cells, share in zip(names, top["cells"], shares, strict=True)
+            (name, number_text(cells), percent_text(part))
+            for name, cells, part in zip(names, top["cells"], parts, strict=True)
         ],
     )
 
@@ -131,7 +126,7 @@ def _fairness(subject: Subject) -> Figure:
     titles |= {name: f"weights {name}: {words}" for name, words in WEIGHTINGS.items()}
     plan = data["plan"]["std_err"]
     own = subject.errors.loc[[plan.idxmin(), plan.idxmax()]]
-    low, high = (f"{number_text(row)} for {name}" for row, name in zip(own["std_err"], names_of(own), strict=True))
+    low, high = (f"{number_text(row)} for {name}" for row, name in zip(own["std_err"], table_names(own), strict=True))
     others = [f"{ratio_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
     beside = (
         f"For the same budget these would be {_listed(others)}."
@@ -162,7 +157,7 @@ def _targets(subject: Subject) -> Figure:
     targets = targets.iloc[np.argsort(-ratio, kind="stable")]
     met = targets["meets_target"].astype(bool)
     shown = targets.iloc[:_NAMED_TARGETS]
-    names = names_of(shown)
+    names = table_names(shown)
     nearest = f" Shown are the {len(shown)} that come nearest to their target or miss it by most."
     return Figure(
         name="targets",

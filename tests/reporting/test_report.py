@@ -250,10 +250,10 @@ def test_equal_input_gives_equal_bytes(release, release_folder, tmp_path):
 def test_pictures_do_not_depend_on_the_settings_of_the_user(plan, tmp_path):
     import matplotlib as mpl
 
-    from residualplanner.reporting.plots import draw_shares
+    from residualplanner.reporting.plots import draw_budget
 
     def picture():
-        return svg_of(lambda: draw_shares(["a"], [0.5], title="share"))
+        return svg_of(lambda: draw_budget(["a"], [0.5]))
 
     before = picture()
     with mpl.rc_context({"font.size": 22, "svg.fonttype": "path", "axes.grid": False}):

@@ -100,8 +100,8 @@ def _told(error: BaseException) -> tuple[int, str]:
         )
     if isinstance(error, KeyboardInterrupt):
         return FAILED, "interrupted"
-    place = f"unexpected {type(error).__name__} at {errors.location_of(error)}"
-    return FAILED, f"{place}; this is a defect, please report it"
+    what = f"unexpected {type(error).__name__} at {errors.location_of(error)}"
+    return FAILED, f"{what}; this is a defect, please report it"
 
 
 @contextmanager

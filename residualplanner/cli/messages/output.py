@@ -21,7 +21,7 @@ _WIDTH_OF_FILES = 110
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The place where a command's messages go.
+    """Where the messages of a command go.
 
     Every message has an event and facts, which programs get as a line of JSON, and a text, which people get.
 

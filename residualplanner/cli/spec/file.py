@@ -204,25 +204,13 @@ def read_spec(path: Path) -> SpecFile:
         FileFormatError: it is too long, not TOML, or has fields or values it cannot have; a line for each says where.
         OSError: the file cannot be opened.
     """
-    value = read_toml(path)
-    try:
-        return SpecFile.model_validate(value)
-    except ValidationError as error:
-        raise FileFormatError("\n".join(f"{path}: {message}" for message in messages_of(error, SpecFile))) from None
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file of at most `SIZE_LIMIT` bytes.
-
-    Raises:
-        FileFormatError: it is too long, or not TOML.
-        OSError: the file cannot be opened.
-    """
     text = read_limited(path)
     if max(piece.count(".") for piece in re.split(r"[=,{}\[\]\n]", text)) > DOT_LIMIT:
         raise FileFormatError(f"{path} has a name or string with more than {DOT_LIMIT} dots; shorten it")
     try:
-        return tomllib.loads(text)
+        return SpecFile.model_validate(tomllib.loads(text))
+    except ValidationError as error:  # itself a ValueError
+        raise FileFormatError("\n".join(f"{path}: {message}" for message in messages_of(error, SpecFile))) from None
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long, or it is too deep"
         message = f"{path} is not TOML: {reason}; strings need quotes, lists [brackets], tables {{ braces }}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from residualplanner._words import listed
-from residualplanner.cli.spec.file import AttributeTable, BudgetTable, QueriesTable, SpecFile
+from residualplanner.cli.spec.file import AttributeTable, QueriesTable, SpecFile
 from residualplanner.cli.spec.kinds import KindTable
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import DomainError, WorkloadError
@@ -55,7 +55,15 @@ def budget_of_spec(spec: SpecFile) -> Budget | None:
     Raises:
         BudgetError: a number is out of range.
     """
-    return None if spec.budget is None else _budget(spec.budget)
+    stated = spec.budget
+    if stated is None:
+        return None
+    if stated.approx_dp is not None:
+        return approx_dp(stated.approx_dp.epsilon, stated.approx_dp.delta)
+    if stated.zcdp is not None:
+        return zcdp(stated.zcdp)
+    assert stated.pcost is not None  # the file has exactly one of the three
+    return pcost(stated.pcost)
 
 
 def targets_of_spec(spec: SpecFile) -> Targets | None:
@@ -150,12 +158,3 @@ def kind_of_table(table: KindTable, where: str) -> Kind:
         raise WorkloadError(f"{where}: {error}") from None
     plain: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
     return plain[table.kind]
-
-
-def _budget(table: BudgetTable) -> Budget:
-    if table.approx_dp is not None:
-        return approx_dp(table.approx_dp.epsilon, table.approx_dp.delta)
-    if table.zcdp is not None:
-        return zcdp(table.zcdp)
-    assert table.pcost is not None  # the file has exactly one of the three
-    return pcost(table.pcost)
