@@ -120,16 +120,6 @@ def suggestion(name: object, known: Sequence[str] | Mapping[str, str]) -> str:
     return f"; did you mean {known[close[0]] if isinstance(known, Mapping) else repr(close[0])}?"
 
 
-def family_text(family: str) -> str:
-    """The name of a family of bases in sentences.
-
-    Example:
-        >>> family_text("optimal_by_set"), family_text("subtraction")
-        ('optimal by set', 'subtraction')
-    """
-    return family.replace("_", " ")
-
-
 def count_text(number: float, word: str) -> str:
     """A number of things.
 

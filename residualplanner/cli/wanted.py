@@ -51,11 +51,7 @@ def require_file(path: Path, command: str, wanted: Wanted) -> None:
 
 
 def require_records(path: Path, command: str) -> None:
-    """As `require_file` for records, by the name alone: the content of files of records is not looked at.
-
-    Raises:
-        As `require_file`.
-    """
+    """As `require_file` for records, by the name alone: the content of files of records is not looked at."""
     from residualplanner.cli.columns import is_csv, is_parquet
 
     if not path.is_dir():

@@ -1,4 +1,4 @@
-"""The figures of a report: each a picture, its caption, and its data.
+"""The figures of a report, and the tables of a release in it: each a picture, its caption, and its data.
 
 Reads: Subject.  Gives: Figures.
 """
@@ -15,8 +15,8 @@ from residualplanner._margins import margin_factor
 from residualplanner._words import count_text, number_text
 from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
-from residualplanner.reporting.plots import draw_budget, draw_targets, fairness_figure
-from residualplanner.reporting.subject import Subject
+from residualplanner.reporting.plots import draw_budget, draw_intervals, draw_targets, fairness_figure
+from residualplanner.reporting.subject import ShownTable, Subject
 from residualplanner.reporting.words import column_texts, level_text, percent_text, ratio_text, table_names
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ NAMED = 15
 _NAMED_TARGETS = 30
 #: How many tables the data of the picture of them hold; the error table holds all.
 _KEPT = 1_000
+#: The most cells of a table that is read for a report, and the most orders that are shown.
+LARGEST = 2_000_000
+_ORDERS = 4
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,6 +62,33 @@ def figures_of(subject: Subject) -> Iterator[Figure]:
     yield _fairness(subject)
     if len(subject.with_targets):
         yield _targets(subject)
+
+
+def rows_of_tables(subject: Subject) -> list[int]:
+    """The rows of the error table of the tables to show: of each order the one with the most cells.
+
+    Orders 1 to 4, or the lowest four there are, without tables of more than two million cells.
+    """
+    orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
+    possible = np.where(cells <= LARGEST, cells, -1.0)
+    found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
+    return [row for row in found if possible[row] > 0][:_ORDERS]
+
+
+def estimates_of(subject: Subject) -> Iterator[Figure]:
+    """The tables of a release to show, read one at a time."""
+    rows = rows_of_tables(subject) if subject.tables else []
+    for row, name in zip(rows, table_names(subject.errors.iloc[rows]), strict=True):
+        yield _estimates(subject.read_table(row), name, int(subject.errors["order"].iloc[row]), subject.level)
+
+
+def total_texts(subject: Subject) -> tuple[str, str] | None:
+    """The number of records and its margin, where a release has the table of it."""
+    rows = np.flatnonzero(subject.errors["order"].to_numpy() == 0)
+    if not (rows.size and subject.tables):
+        return None
+    table = subject.read_table(int(rows[0]))
+    return f"{table.estimates[0]:,.1f}", number_text(float(table.margins[0]))
 
 
 def order_text(order: int) -> str:
@@ -179,6 +209,35 @@ def _targets(subject: Subject) -> Figure:
         rows=[
             (name, number_text(margin), number_text(target), "yes" if fits else "no")
             for name, margin, target, fits in zip(names, shown["margin"], shown["target"], met, strict=False)
+        ],
+    )
+
+
+def _estimates(table: ShownTable, name: str, order: int, level: float) -> Figure:
+    import pandas as pd
+
+    percent = level_text(level)
+    lows, highs = table.estimates - table.margins, table.estimates + table.margins
+    data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
+    numbers = (table.estimates, table.margins, lows, highs, table.joint_margins)
+    columns = dict(zip(("estimate", "moe", "ci_low", "ci_high", "joint_moe"), numbers, strict=True))
+    data = pd.concat([data, pd.DataFrame(columns)], axis=1)
+    labels = (f"{percent} interval of the cell by itself", "of all cells of the table at once")
+    note = (
+        f"All {count_text(table.cells, 'cell')}."
+        if table.is_whole
+        else f"The {len(table.labels)} largest estimates of {table.cells:,}. Chosen for their size, they tend to be "
+        "too high; the wide intervals hold for all cells at once, hence also for chosen ones."
+    )
+    return Figure(
+        name=f"table-{order}",
+        title=name,
+        caption=note,
+        svg=svg_of(partial(draw_intervals, table, labels=labels)),
+        data=data,
+        head=(*table.names, "Estimate", f"± {percent}", "From", "To", "± all at once"),
+        rows=[
+            (*cell, *(f"{number:,.1f}" for number in row)) for cell, *row in zip(table.labels, *numbers, strict=True)
         ],
     )
 

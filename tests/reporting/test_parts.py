@@ -14,9 +14,8 @@ from html_pages import read_page
 from made_releases import any_release
 from residualplanner.reporting import fairness_data, write_report
 from residualplanner.reporting.drawing import inline_svg, svg_of
-from residualplanner.reporting.estimates import rows_of_tables
 from residualplanner.reporting.fairness import fairness_of, spread
-from residualplanner.reporting.figures import figures_of
+from residualplanner.reporting.figures import figures_of, rows_of_tables
 from residualplanner.reporting.plots import draw_budget, fairness_figure, log_ticks
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of

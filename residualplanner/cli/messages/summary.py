@@ -9,16 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._words import (
-    count_text,
-    family_text,
-    is_plain,
-    listed,
-    number_text,
-    optimality_text,
-    rounded_up,
-    table_text,
-)
+from residualplanner._words import count_text, is_plain, listed, number_text, optimality_text, rounded_up, table_text
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import say_sizes
 from residualplanner.measurement import Measurement
@@ -154,7 +145,9 @@ def bases_text(plan: Plan) -> str:
     families: dict[str, list[str]] = {}
     for position in np.flatnonzero(plan.workload.uses.any(axis=1)).tolist():
         families.setdefault(plan.strategy.of_attributes[position].family, []).append(plan.domain.names[position])
-    return "; ".join(f"{family_text(family)} for {listed(names, _NAMED)}" for family, names in sorted(families.items()))
+    return "; ".join(
+        f"{family.replace('_', ' ')} for {listed(names, _NAMED)}" for family, names in sorted(families.items())
+    )
 
 
 def by_set_hint(plan: Plan) -> list[str]:

@@ -16,9 +16,8 @@ from residualplanner.cli.spec.messages import messages_of
 from residualplanner.cli.spec.typed_budget import toml_text
 from residualplanner.cli.spec.values import (
     AnyLabel,
+    BetweenZeroAndOne,
     Exact,
-    Fraction,
-    Level,
     Loss,
     Real,
     Rule,
@@ -146,7 +145,7 @@ class OutputTable(SpecTable):
         description="Estimates with 95% margins and intervals; or with 90% margins, as E and M; or with standard "
         "deviations, for generalized least squares.",
     )
-    level: Level | None = Field(
+    level: BetweenZeroAndOne | None = Field(
         default=None, description="Confidence level of margins of error; the profile's if not given."
     )
 
@@ -167,7 +166,9 @@ class SpecFile(SpecTable):
         max_length=1000,
         description="Margins of error to reach, in place of a loss; without a budget, the least one for them is found.",
     )
-    reserve: Fraction = Field(0.01, description="With targets: the part of the cost for noise that no target limits.")
+    reserve: BetweenZeroAndOne = Field(
+        0.01, description="With targets: the part of the cost for noise that no target limits."
+    )
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
     bases: Literal["optimal", "optimal_by_set", "orthogonal"] = Field(
         "optimal",

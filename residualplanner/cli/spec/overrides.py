@@ -62,7 +62,10 @@ def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> Spec
     if typed.budget is not None:
         changes |= {"budget": _budget_table(typed.budget), "at_most": None}
     if typed.at_most is not None:
-        changes |= {"budget": None, "at_most": _limit(typed.at_most)}
+        if not 0 < typed.at_most < math.inf:
+            loss = "the largest loss allowed is a number above 0, in counts squared"
+            raise BudgetError(f"--at-most: {loss}; got {typed.at_most}")
+        changes |= {"budget": None, "at_most": typed.at_most}
     if typed.loss is not None:
         changes |= {"loss": _LOSSES[typed.loss], "targets": []}
     if typed.level is not None:
@@ -92,12 +95,6 @@ def _require_one_limit(spec: SpecFile, path: Path, typed: Typed) -> None:
             f"{path} limits its own loss by at_most, which does not apply to --loss {typed.loss}; add --at-most with a "
             "limit for that loss, in counts squared, or a --budget"
         )
-
-
-def _limit(at_most: float) -> float:
-    if not 0 < at_most < math.inf:
-        raise BudgetError(f"--at-most: the largest loss allowed is a number above 0, in counts squared; got {at_most}")
-    return at_most
 
 
 def _budget_table(text: str) -> BudgetTable:

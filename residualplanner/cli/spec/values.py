@@ -70,12 +70,11 @@ Exact = Annotated[
 Real = Annotated[
     float, PlainValidator(checked(_is_number, "expected a number without quotes")), WithJsonSchema({"type": "number"})
 ]
-Level = Annotated[
+BetweenZeroAndOne = Annotated[
     float,
     PlainValidator(checked(lambda value: _is_number(value) and 0 < value < 1, "expected a number between 0 and 1")),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
 ]
-Fraction = Level
 
 
 def _rule(value: Any) -> Any:
