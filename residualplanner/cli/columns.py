@@ -52,7 +52,7 @@ def _require_commas(path: Path) -> None:
     if columns[sign] > max(1, columns[","]):
         raise FileFormatError(
             f"{path}: its columns are separated by {SEPARATORS[sign]}; records are read from files separated by "
-            f"commas. Convert it, in Python with "
+            "commas. Convert it, in Python with "
             f"pandas.read_csv({path.name!r}, sep={sign!r}, dtype=str, keep_default_na=False)"
             ".to_csv('commas.csv', index=False)"
         )

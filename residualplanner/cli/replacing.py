@@ -26,10 +26,7 @@ def errors_path(plan_path: Path) -> Path:
 def require_place_for_plan(path: Path, *, force: bool) -> None:
     """Raise FileExistsError or FileNotFoundError unless a plan and its error table can be written.
 
-    Args:
-        path: the plan to write.
-        force: whether an existing plan and error table are replaced.  Another file, such as a measurement, a ledger or
-            records, never is.
+    With ``force`` they may replace others; another file, such as a measurement, a ledger or records, never is replaced.
     """
     require_folder_around(path)
     _require_place(path, "a plan", _is_plan, force=force)
@@ -58,16 +55,17 @@ def _require_place(path: Path, kind: str, is_ours: Callable[[Path], bool], *, fo
     if not (path.exists() or path.is_symlink()):
         return
     is_kind = path.is_file() and not path.is_symlink() and is_ours(path)
-    if force and not is_kind:
+    if force and is_kind:
+        return
+    if force:
         raise FileExistsError(
             f"{path} exists already and is not {kind}; --force does not replace it, name another file"
         )
-    if not force and is_kind:
+    if is_kind:
         raise FileExistsError(
             f"{path} exists already and is not overwritten; replace it with --force, or name another file"
         )
-    if not force:
-        require_free_file(path)
+    require_free_file(path)
 
 
 def _is_plan(path: Path) -> bool:

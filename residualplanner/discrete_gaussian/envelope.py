@@ -77,13 +77,6 @@ def radius_of_table(table: int) -> Fraction:
     return RADII[step] * Fraction(2) ** min(power + LEAST_POWER, 0)
 
 
-def nearest_of_block(block: int, table: int) -> int:
-    """Return the distance of the block's nearest integer from 0, in blocks, or a lower bound of it."""
-    if table < SMALL_TABLES:
-        return abs(block)  # blocks of one integer
-    return block if block >= 0 else -block - 1
-
-
 @lru_cache(maxsize=TABLES)
 def envelope(table: int) -> Envelope:
     """Return table 0 .. 64.
@@ -95,7 +88,8 @@ def envelope(table: int) -> Envelope:
     power = (table - 1) // len(RADII) + LEAST_POWER
     reach = max(int(_WIDTHS * 64 * Fraction(2) ** min(power, 0)), _WIDTHS)
     heights = [exp_above(near, radius) for near in range(reach + 1)]
-    near = [nearest_of_block(block, table) for block in range(-reach, reach)]
+    # The distance of each block from 0, in blocks, or a lower bound; the blocks of small tables are single integers.
+    near = [abs(q) if table < SMALL_TABLES else max(q, -q - 1) for q in range(-reach, reach)]
     tail = heights[reach] * (2 << TAIL_CHUNK_BITS)
     height_of_all = sum((heights[n] for n in near), start=2 * tail)
     scale = math.floor((TOTAL - 2 * reach - 2) / height_of_all)

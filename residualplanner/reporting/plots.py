@@ -34,7 +34,6 @@ LOOKS = (
 _WIDTH = 7.2
 #: Points within this fraction of a panel coincide, and are drawn once.
 _SPOT = 1 / 160
-_FEWEST_PANELS_OF_TWO_ROWS = 4
 
 
 def draw_budget(names: Sequence[str], parts: Sequence[float]) -> "Figure":
@@ -65,7 +64,7 @@ def fairness_figure(
     """
     from matplotlib.figure import Figure
 
-    columns = 2 if len(data) in (2, _FEWEST_PANELS_OF_TWO_ROWS) else min(len(data), 3)
+    columns = 2 if len(data) in (2, 4) else min(len(data), 3)
     rows = math.ceil(len(data) / columns)
     figure = Figure(figsize=(_WIDTH, 0.5 + 2.5 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)

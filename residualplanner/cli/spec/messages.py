@@ -34,12 +34,7 @@ _MISSING = {
 
 
 def messages_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """One line for each error: where in the file, what was expected, what was found.
-
-    Args:
-        error: what pydantic raised.
-        model: of the whole file; it knows which fields there are.
-    """
+    """One line for each error: where in the file, what was expected, what was found; ``model`` is the whole file's."""
     details = error.errors(include_url=False, include_context=True)
     messages = list(dict.fromkeys(_message(dict(detail), model) for detail in details))
     return messages if len(messages) <= _LIMIT else [*messages[:_LIMIT], f"and {len(messages) - _LIMIT} more"]

@@ -46,13 +46,7 @@ class Typed(NamedTuple):
 
 
 def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> SpecFile:
-    """The spec with the options in place of its entries; the changes are said.
-
-    Args:
-        spec: as its file has it.
-        path: of the file.
-        typed: the options.
-        output: where to say what is different.
+    """The spec in the file at ``path`` with the options in place of its entries; the changes are said.
 
     Raises:
         BudgetError: they do not go together, or a number is out of range.

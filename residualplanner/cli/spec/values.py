@@ -46,16 +46,11 @@ def is_label(value: object) -> bool:
     return isinstance(value, str | int | bool)
 
 
-def _is_exact(value: object) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 LABEL_SCHEMA = {"type": ["string", "integer", "boolean"]}
-_EXACT_SCHEMA = {"type": ["string", "number"], "examples": ["0.5"]}
 
 AnyLabel = Annotated[
     Label,
@@ -64,8 +59,13 @@ AnyLabel = Annotated[
 ]
 Exact = Annotated[
     str | int | float,
-    PlainValidator(checked(_is_exact, 'expected a number, or a number in quotes such as "0.5"')),
-    WithJsonSchema(_EXACT_SCHEMA),
+    PlainValidator(
+        checked(
+            lambda value: isinstance(value, str) or _is_number(value),
+            'expected a number, or a number in quotes such as "0.5"',
+        )
+    ),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["0.5"]}),
 ]
 Real = Annotated[
     float, PlainValidator(checked(_is_number, "expected a number without quotes")), WithJsonSchema({"type": "number"})
