@@ -64,13 +64,13 @@ def test_missing_and_wrong_files_are_refused(run, spec, records, folder, command
 @pytest.mark.parametrize(
     "command",
     [
-        ("init", "records.csv", "-o", "taken"),
-        ("plan", "spec.toml", "-o", "taken"),
-        ("measure", "p", "records.csv", "-o", "taken"),
-        ("reconstruct", "m", "-o", "taken"),
-        ("release", "spec.toml", "records.csv", "-o", "taken"),
-        ("release", "spec.toml", "records.csv", "-o", "out", "--keep", "taken"),
-        ("demo", "-o", "taken"),
+        ("init", "records.csv", "-o", "occupied"),
+        ("plan", "spec.toml", "-o", "occupied"),
+        ("measure", "p", "records.csv", "-o", "occupied"),
+        ("reconstruct", "m", "-o", "occupied"),
+        ("release", "spec.toml", "records.csv", "-o", "occupied"),
+        ("release", "spec.toml", "records.csv", "-o", "out", "--keep", "occupied"),
+        ("demo", "-o", "occupied"),
     ],
 )
 def test_what_is_there_is_never_overwritten_nor_is_work_done_for_it(run, spec, records, folder, command, monkeypatch):
@@ -78,10 +78,10 @@ def test_what_is_there_is_never_overwritten_nor_is_work_done_for_it(run, spec, r
     run("measure", "p", records, "-o", "m")
     for layer, verb in ((plan_layer, "load_plan"), (runs, "measure"), (runs, "plan_of_spec")):
         monkeypatch.setattr(layer, verb, _never)
-    (folder / "taken").write_text("mine")
+    (folder / "occupied").write_text("mine")
     before = sorted(os.listdir(folder))
-    _refused(run(*command), "taken")
-    assert (folder / "taken").read_text() == "mine"
+    _refused(run(*command), "occupied")
+    assert (folder / "occupied").read_text() == "mine"
     assert sorted(os.listdir(folder)) == before
 
 

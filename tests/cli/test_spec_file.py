@@ -1,4 +1,4 @@
-"""A spec says what the library's own nouns say, and what is wrong with one is told with its place."""
+"""A spec says what the library's own nouns say, and the message on a wrong entry says where it is."""
 
 from fractions import Fraction
 
