@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: How many tables are named in a picture.
 NAMED = 15
 _NAMED_TARGETS = 30
-#: How many tables the data of the picture of them hold; the error table holds all.
+#: The most tables in the data of their picture; the error table holds all.
 _KEPT = 1_000
 #: The most cells of a table that is read for a report, and the most orders that are shown.
 LARGEST = 2_000_000

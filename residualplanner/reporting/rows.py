@@ -18,7 +18,7 @@ from residualplanner.reporting.words import decimals_for, level_text, table_name
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Up to so many rows a page holds, about 60 bytes each.
+#: The most rows that a page holds, about 60 bytes each.
 LIMIT = 100_000
 _DIGITS = 7
 

@@ -1,7 +1,7 @@
 """The subject of a report: a plan, or the tables of a release, whether computed or read from a folder.
 
-Reads: Plan, Tables.  Gives: Subject, and a few rows of its tables, with intervals that hold however the rows were
-picked.  Nothing here has seen a record; estimates come from releases.
+Reads: Plan, Tables.  Gives: Subject; ShownTable, a few rows with intervals that hold however the rows were picked.
+Nothing here has seen a record; estimates come from releases.
 """
 
 import math

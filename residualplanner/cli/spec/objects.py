@@ -139,7 +139,7 @@ def _query(query: list[str] | dict[str, KindTable], kinds: dict[str, Kind], wher
     if isinstance(query, dict):
         return {name: kind_of_table(kind, f"{where}, {name}") for name, kind in query.items()}
     if len(set(query)) < len(query) or not kinds:
-        return query  # a name that comes twice is refused with the others' words
+        return query  # Workload refuses a repeated name, in its own words
     return {name: kinds.get(name, Identity()) for name in query}
 
 
