@@ -23,15 +23,7 @@ from residualplanner.errors import (
 from residualplanner.ledger import Ledger
 from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
-from residualplanner.plan import (
-    Plan,
-    compare,
-    cost_of_more,
-    load_plan,
-    resource_estimate,
-    select,
-    sweep,
-)
+from residualplanner.plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct

@@ -8,6 +8,8 @@ from fractions import Fraction
 
 #: What joins the attributes of a query, and their kinds, in error tables.
 JOIN = " × "
+#: The names of signs that separate columns in files that are not CSV.
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _DIGITS = 6
 _DECIMAL_LIMIT = 10**4000
 _SHORT_DIGITS, _SHORT_FRACTION = 12, 15
@@ -118,16 +120,6 @@ def suggestion(name: object, known: Sequence[str] | Mapping[str, str]) -> str:
     return f"; did you mean {known[close[0]] if isinstance(known, Mapping) else repr(close[0])}?"
 
 
-def family_text(family: str) -> str:
-    """The name of a family of bases in sentences.
-
-    Example:
-        >>> family_text("optimal_by_set"), family_text("subtraction")
-        ('optimal by set', 'subtraction')
-    """
-    return family.replace("_", " ")
-
-
 def count_text(number: float, word: str) -> str:
     """A number of things.
 
@@ -160,6 +152,11 @@ def optimality_text(gap: float, families: Iterable[str]) -> str:
     return proved if set(families) == {"subtraction"} else f"{proved} with these bases"
 
 
+def is_plain(kinds: str) -> bool:
+    """Whether a query's kinds, as error tables name them, are the identity on every attribute."""
+    return all(word in ("", "identity") for word in kinds.split(JOIN))
+
+
 def table_text(query: str, kinds: str) -> str:
     """A query's attributes, with their kinds where these are not the identity.
 
@@ -168,7 +165,7 @@ def table_text(query: str, kinds: str) -> str:
         ('age (range) × sex', 'sex', '(total)')
     """
     names, words = query.split(JOIN), kinds.split(JOIN)
-    if all(word in ("", "identity") for word in words):
+    if is_plain(kinds):
         return query
     if len(names) != len(words):  # a name may contain the sign itself
         return f"{query} ({kinds})"
@@ -183,5 +180,4 @@ def separators(names: Sequence[str]) -> str | None:
         >>> separators(["age;sex"]), separators(["age", "sex"]), separators(["age"])
         ('semicolons', None, None)
     """
-    known = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-    return next((word for mark, word in known.items() if len(names) == 1 and mark in names[0]), None)
+    return next((word for mark, word in SEPARATORS.items() if len(names) == 1 and mark in names[0]), None)

@@ -95,7 +95,7 @@ def memory_for(task: str) -> Iterator[None]:
 
 def location_of(error: BaseException) -> str:
     """The line of this package where an error arose, which is public, unlike its text."""
-    location, trace = "an unknown place", error.__traceback__
+    location, trace = "an unknown line", error.__traceback__
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)
         if file.is_relative_to(_PACKAGE):

@@ -1,19 +1,19 @@
-"""The commands: their arguments and options, and what each does in order.
+"""The commands: what each checks, and the function that runs it.
 
-Reads: arguments.  Gives: calls of `steps`, messages.  typer's home.
+Reads: arguments.  Gives: calls of `runs`, messages.  typer's home, with `options`.
 """
 
 import itertools
 import json
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from residualplanner._atomic import write_atomically
-from residualplanner._version import __version__
+from residualplanner.cli import options as opt
 from residualplanner.cli.messages.failures import (
     reported_failures,
     require_free_file,
@@ -21,26 +21,7 @@ from residualplanner.cli.messages.failures import (
     telling_outputs,
 )
 from residualplanner.cli.messages.output import Output
-from residualplanner.cli.options import (
-    AtMost,
-    BudgetText,
-    Data,
-    DryRun,
-    Folder,
-    Format,
-    Json,
-    LedgerFile,
-    Level,
-    LossWord,
-    NewlinesInValues,
-    Profile,
-    Quiet,
-    Spec,
-    SpecFormat,
-    SpecLevel,
-    SpecProfile,
-)
-from residualplanner.cli.wanted import MEASUREMENT, PLAN, SOURCE, SPEC, require_file, require_records
+from residualplanner.cli.wanted import MEASUREMENT, PLAN, REPORTED, SOURCE, SPEC, require_file, require_records
 
 
 class _Commands(TyperGroup):
@@ -65,30 +46,17 @@ app = typer.Typer(
 )
 
 
-def _print_version(value: bool) -> None:
-    if value:
-        typer.echo(f"residualplanner {__version__}")
-        raise typer.Exit
-
-
 @app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
+def _options(version: opt.Version = False) -> None:
     """Options that come before a command."""
 
 
 @app.command()
 def demo(
-    folder: Folder = Path("residualplanner-demo"),
-    order: Annotated[int, typer.Option(help="Tables of up to this many columns.", min=1, max=4)] = 3,
-    max_cells: Annotated[
-        int,
-        typer.Option(help="Leave out tables with more cells, to spare your disk; 1000000 leaves out none.", min=100),
-    ] = 50_000,
-    quiet: Quiet = False,
+    folder: opt.Folder = Path("residualplanner-demo"),
+    order: opt.Order = 3,
+    max_cells: opt.MaxCells = 50_000,
+    quiet: opt.Quiet = False,
 ) -> None:
     """See the whole flow on the Adult data, which ship with the package."""
     require_new_folder(folder)
@@ -100,33 +68,14 @@ def demo(
 
 @app.command()
 def init(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            help="A schema (.json), a spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet).",
-            metavar="SOURCE",
-        ),
-    ],
-    spec: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help="The spec to write; SOURCE's name with .toml if not given.", metavar="SPEC"
-        ),
-    ] = None,
+    source: opt.Source,
+    spec: opt.NewSpec = None,
     *,
-    is_dictionary: Annotated[
-        bool,
-        typer.Option("--dictionary", help="SOURCE describes columns and holds no records: read all of it."),
-    ] = False,
-    has_header: Annotated[
-        bool,
-        typer.Option("--header", help="SOURCE is a CSV file of records whose first line holds names, not a record."),
-    ] = False,
-    table: Annotated[
-        str | None, typer.Option(help="Which table of a schema that describes several.", metavar="NAME")
-    ] = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    is_dictionary: opt.IsDictionary = False,
+    has_header: opt.HasHeader = False,
+    table: opt.TableName = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Write a commented spec to start from.
 
@@ -150,21 +99,16 @@ def init(
 
 @app.command()
 def plan(  # noqa: PLR0913
-    spec: Spec,
-    path: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="The plan to write; SPEC's name with .plan if not given.", metavar="PLAN"),
-    ] = None,
+    spec: opt.Spec,
+    path: opt.NewPlan = None,
     *,
-    budget: BudgetText = None,
-    at_most: AtMost = None,
-    loss: LossWord = None,
-    level: SpecLevel = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing plan and error table; never another file.")
-    ] = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    budget: opt.BudgetText = None,
+    at_most: opt.AtMost = None,
+    loss: opt.LossWord = None,
+    level: opt.SpecLevel = None,
+    force: opt.ForcePlan = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Choose the noise and compute how accurate every table will be, without data.
 
@@ -186,14 +130,14 @@ def plan(  # noqa: PLR0913
 
 @app.command()
 def measure(
-    plan: Annotated[Path, typer.Argument(help="A plan, as the command plan writes it.", metavar="PLAN")],
-    data: Data,
-    path: Annotated[Path, typer.Option("-o", "--output", help="The measurement to write.", metavar="FILE")],
-    ledger: LedgerFile = None,
-    newlines_in_values: NewlinesInValues = False,
-    dry_run: DryRun = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    plan: opt.PlanFile,
+    data: opt.Data,
+    path: opt.NewMeasurement,
+    ledger: opt.LedgerFile = None,
+    newlines_in_values: opt.NewlinesInValues = False,
+    dry_run: opt.DryRun = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Read the records and add the plan's noise: the only step that sees them.
 
@@ -212,17 +156,14 @@ def measure(
 
 @app.command()
 def reconstruct(
-    path: Annotated[Path, typer.Argument(help="A measurement, as measure writes it.", metavar="FILE")],
-    folder: Folder,
-    format: Format = "parquet",
-    profile: Profile = "default",
-    level: Annotated[
-        float | None,
-        typer.Option("--level", help="The confidence level of margins of error; the profile's if not given."),
-    ] = None,
-    dry_run: DryRun = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    path: opt.MeasurementFile,
+    folder: opt.Folder,
+    format: opt.Format = "parquet",
+    profile: opt.Profile = "default",
+    level: opt.ProfileLevel = None,
+    dry_run: opt.DryRun = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
     require_file(path, "reconstruct", MEASUREMENT)
@@ -239,25 +180,22 @@ def reconstruct(
 
 @app.command()
 def release(  # noqa: PLR0913
-    spec: Spec,
-    data: Data,
-    folder: Folder,
-    kept: Annotated[
-        Path | None,
-        typer.Option("--keep", help="Keep the measurement, for other tables later.", metavar="FILE"),
-    ] = None,
+    spec: opt.Spec,
+    data: opt.Data,
+    folder: opt.Folder,
+    kept: opt.Kept = None,
     *,
-    ledger: LedgerFile = None,
-    budget: BudgetText = None,
-    at_most: AtMost = None,
-    loss: LossWord = None,
-    level: SpecLevel = None,
-    format: SpecFormat = None,
-    profile: SpecProfile = None,
-    newlines_in_values: NewlinesInValues = False,
-    dry_run: DryRun = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    ledger: opt.LedgerFile = None,
+    budget: opt.BudgetText = None,
+    at_most: opt.AtMost = None,
+    loss: opt.LossWord = None,
+    level: opt.SpecLevel = None,
+    format: opt.SpecFormat = None,
+    profile: opt.SpecProfile = None,
+    newlines_in_values: opt.NewlinesInValues = False,
+    dry_run: opt.DryRun = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Plan, measure and reconstruct in one go.
 
@@ -287,13 +225,11 @@ def release(  # noqa: PLR0913
 
 @app.command("compare")
 def compare_plans(
-    plans: Annotated[list[Path], typer.Argument(help="Two or more plans over one domain.", metavar="PLAN PLAN")],
-    path: Annotated[
-        Path | None, typer.Option("-o", "--output", help="A CSV file to write, of all tables.", metavar="CSV")
-    ] = None,
-    level: Level = 0.95,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    plans: opt.Plans,
+    path: opt.NewCsv = None,
+    level: opt.Level = 0.95,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Put plans side by side, without data: what they cost, and which tables each makes more accurate."""
     for each in plans:
@@ -307,52 +243,39 @@ def compare_plans(
 
 @app.command()
 def report(
-    source: Annotated[
-        Path, typer.Argument(help="A plan, or the folder of a release, as release writes it.", metavar="DIR_OR_PLAN")
-    ],
-    page: Annotated[Path, typer.Option("-o", "--output", help="The page to write.", metavar="HTML")] = Path(
-        "report.html"
-    ),
-    level: Level = 0.95,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing report and its figures; never other files.")
-    ] = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    source: opt.Reported,
+    page: opt.NewPage = Path("report.html"),
+    level: opt.Level = 0.95,
+    force: opt.ForceReport = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Write one page to decide from: privacy, the error of every table, where the budget goes.
 
     The page is self-contained and needs no network. Beside it comes a folder with its figures and their data.
     """
-    from residualplanner.cli.report import make_report
+    if not source.exists():
+        raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
+    require_file(source, "report", REPORTED)
+    from residualplanner.cli.replacing import require_place_for_report
+    from residualplanner.cli.runs import run_report
 
-    make_report(source, page, level=level, force=force, output=Output(quiet, as_json))
+    require_place_for_report(page, force=force)
+    run_report(source, page, level=level, force=force, output=Output(quiet, as_json))
 
 
 @app.command("ledger")
 def show_ledger(  # noqa: PLR0913
-    path: Annotated[Path, typer.Argument(help="A ledger.", metavar="LEDGER")],
+    path: opt.ExistingLedger,
     *,
-    name: Annotated[
-        str | None, typer.Option("--create", help="Begin a ledger for the data set of this name.", metavar="NAME")
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(help="With --create: zcdp=1, pcost=1 or epsilon=1,delta=1e-9.", metavar="BUDGET"),
-    ] = None,
-    unlimited: Annotated[
-        str | None,
-        typer.Option(help="With --create, in place of --budget: the reason for having none.", metavar="REASON"),
-    ] = None,
-    neighbors: Annotated[
-        Literal["add-remove", "replace"], typer.Option(help="With --create: the definition of neighbors for all costs.")
-    ] = "add-remove",
-    records_per_person: Annotated[int, typer.Option(help="With --create: the most records of one person.", min=1)] = 1,
-    cost: Annotated[
-        str | None, typer.Option("--settle", help="The pcost to count for a torn last line.", metavar="COST")
-    ] = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    name: opt.DataSetName = None,
+    budget: opt.LedgerBudget = None,
+    unlimited: opt.NoBudgetReason = None,
+    neighbors: opt.LedgerNeighbors = "add-remove",
+    records_per_person: opt.RecordsPerPerson = 1,
+    cost: opt.TornCost = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Show what has been charged to a ledger; or begin one with --create."""
     from residualplanner.cli.ledgers import begin_ledger, cost_of_text, existing_ledger, say_ledger

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
+from residualplanner._words import SEPARATORS
 from residualplanner.cli.spec.file import SIZE_LIMIT
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError, FileFormatError
@@ -46,13 +47,13 @@ def csv_names(path: Path) -> list[str]:
 def _require_commas(path: Path) -> None:
     """Raise FileFormatError if another sign separates the first line into more columns than commas do."""
     line = _text_of_first_line(path)
-    columns = {sign: _columns_at(line, sign) for sign in ",;\t|"}
+    columns = {sign: _columns_at(line, sign) for sign in (",", *SEPARATORS)}
     sign = max(columns, key=lambda sign: columns[sign])
     if columns[sign] > max(1, columns[","]):
-        word = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}[sign]
         raise FileFormatError(
-            f"{path}: its columns are separated by {word}; records are read from files separated by commas. Convert "
-            f"it, in Python with pandas.read_csv({path.name!r}, sep={sign!r}, dtype=str, keep_default_na=False)"
+            f"{path}: its columns are separated by {SEPARATORS[sign]}; records are read from files separated by "
+            "commas. Convert it, in Python with "
+            f"pandas.read_csv({path.name!r}, sep={sign!r}, dtype=str, keep_default_na=False)"
             ".to_csv('commas.csv', index=False)"
         )
 

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +17,6 @@ from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import write_errors
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Comparison, Plan, compare, load_plan
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: How many tables are shown: those that the plans treat most differently.
 _ROWS = 10
@@ -44,8 +40,10 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
     _say_tables(comparison, level, output)
     if path is not None:
         with telling_outputs(path):
+            queries = comparison.queries.copy()
+            queries.columns = queries.columns.map(":".join)  # such as moe:even
             with write_atomically(path) as file:
-                write_errors(_flat(comparison), file)
+                write_errors(queries.reset_index(), file)
             output.wrote(path, ": the error of every table under each plan.")
 
 
@@ -85,10 +83,3 @@ def _say_tables(comparison: Comparison, level: float, output: Output) -> None:
         rows.append((table_text(query, kinds), number_text(cells), *texts))
         facts.append({"query": query, "kinds": kinds, "cells": int(cells), "plans": names, "moe": given})
     output.table(["table", "cells", *names], rows, event="margins-of-table", facts=facts)
-
-
-def _flat(comparison: Comparison) -> "pd.DataFrame":
-    """A row for each query, with columns such as ``moe:even``."""
-    queries = comparison.queries.copy()
-    queries.columns = queries.columns.map(":".join)
-    return queries.reset_index()

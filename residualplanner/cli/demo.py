@@ -12,9 +12,9 @@ from residualplanner._margins import margin_factor
 from residualplanner._words import number_text
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import say_spending
+from residualplanner.cli.runs import make_plan, measure_records, save_tables
 from residualplanner.cli.spec.file import read_spec
 from residualplanner.cli.starting.starting_spec import spec_text
-from residualplanner.cli.steps import make_plan, measure_records, save_tables
 from residualplanner.datasets import adult
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import Table, reconstruct

@@ -1,15 +1,26 @@
-"""Arguments and options that several commands share.
+"""The arguments and options of the commands.
 
-Gives: types for `app`'s commands.
+Gives: types for `app`'s parameters, those of one command after those that several share.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from residualplanner._version import __version__
 from residualplanner.cli.spec.typed_budget import LossName, complete_budget
+from residualplanner.privacy import Notion
+from residualplanner.reconstruction import FormatName, ProfileName
 
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"residualplanner {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")]
 Spec = Annotated[Path, typer.Argument(help="A spec, as init writes it.", metavar="SPEC")]
 Data = Annotated[
     Path, typer.Argument(help="The records (.csv, .csv.gz, .parquet, or a folder of Parquet files).", metavar="DATA")
@@ -21,11 +32,10 @@ DryRun = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
 Format = Annotated[
-    Literal["parquet", "csv", "xlsx"],
-    typer.Option("--format", help="The type of the tables' files; xlsx are Excel workbooks."),
+    FormatName, typer.Option("--format", help="The type of the tables' files; xlsx are Excel workbooks.")
 ]
 Profile = Annotated[
-    Literal["default", "acs", "gls"],
+    ProfileName,
     typer.Option(
         "--profile",
         help="The columns beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard "
@@ -33,12 +43,10 @@ Profile = Annotated[
     ),
 ]
 SpecFormat = Annotated[
-    Literal["parquet", "csv", "xlsx"] | None,
-    typer.Option("--format", help="The type of the tables' files, in place of the spec's."),
+    FormatName | None, typer.Option("--format", help="The type of the tables' files, in place of the spec's.")
 ]
 SpecProfile = Annotated[
-    Literal["default", "acs", "gls"] | None,
-    typer.Option("--profile", help="The columns beside the labels, in place of the spec's profile."),
+    ProfileName | None, typer.Option("--profile", help="The columns beside the labels, in place of the spec's profile.")
 ]
 NewlinesInValues = Annotated[
     bool,
@@ -48,8 +56,7 @@ NewlinesInValues = Annotated[
     ),
 ]
 LedgerFile = Annotated[
-    Path | None,
-    typer.Option("--ledger", help="The ledger to charge before the records are counted.", metavar="LEDGER"),
+    Path | None, typer.Option("--ledger", help="The ledger to charge before the records are counted.", metavar="LEDGER")
 ]
 BudgetText = Annotated[
     str | None,
@@ -74,3 +81,79 @@ SpecLevel = Annotated[
     float | None, typer.Option("--level", help="In place of the spec's confidence level, such as 0.90.")
 ]
 Level = Annotated[float, typer.Option("--level", help="The confidence level of margins of error, such as 0.95.")]
+
+# demo
+Order = Annotated[int, typer.Option(help="Tables of up to this many columns.", min=1, max=4)]
+MaxCells = Annotated[
+    int, typer.Option(help="Leave out tables with more cells, to spare your disk; 1000000 leaves out none.", min=100)
+]
+
+# init
+Source = Annotated[
+    Path,
+    typer.Argument(
+        help="A schema (.json), a spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet).",
+        metavar="SOURCE",
+    ),
+]
+NewSpec = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="The spec to write; SOURCE's name with .toml if not given.", metavar="SPEC"),
+]
+IsDictionary = Annotated[
+    bool, typer.Option("--dictionary", help="SOURCE describes columns and holds no records: read all of it.")
+]
+HasHeader = Annotated[
+    bool, typer.Option("--header", help="SOURCE is a CSV file of records whose first line holds names, not a record.")
+]
+TableName = Annotated[str | None, typer.Option(help="Which table of a schema that describes several.", metavar="NAME")]
+
+# plan
+NewPlan = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="The plan to write; SPEC's name with .plan if not given.", metavar="PLAN"),
+]
+ForcePlan = Annotated[
+    bool, typer.Option("--force", help="Replace an existing plan and error table; never another file.")
+]
+
+# measure, reconstruct, release
+PlanFile = Annotated[Path, typer.Argument(help="A plan, as the command plan writes it.", metavar="PLAN")]
+NewMeasurement = Annotated[Path, typer.Option("-o", "--output", help="The measurement to write.", metavar="FILE")]
+MeasurementFile = Annotated[Path, typer.Argument(help="A measurement, as measure writes it.", metavar="FILE")]
+ProfileLevel = Annotated[
+    float | None, typer.Option("--level", help="The confidence level of margins of error; the profile's if not given.")
+]
+Kept = Annotated[
+    Path | None, typer.Option("--keep", help="Keep the measurement, for other tables later.", metavar="FILE")
+]
+
+# compare, report
+Plans = Annotated[list[Path], typer.Argument(help="Two or more plans over one domain.", metavar="PLAN PLAN")]
+NewCsv = Annotated[
+    Path | None, typer.Option("-o", "--output", help="A CSV file to write, of all tables.", metavar="CSV")
+]
+Reported = Annotated[
+    Path, typer.Argument(help="A plan, or the folder of a release, as release writes it.", metavar="DIR_OR_PLAN")
+]
+NewPage = Annotated[Path, typer.Option("-o", "--output", help="The page to write.", metavar="HTML")]
+ForceReport = Annotated[
+    bool, typer.Option("--force", help="Replace an existing report and its figures; never other files.")
+]
+
+# ledger
+ExistingLedger = Annotated[Path, typer.Argument(help="A ledger.", metavar="LEDGER")]
+DataSetName = Annotated[
+    str | None, typer.Option("--create", help="Begin a ledger for the data set of this name.", metavar="NAME")
+]
+LedgerBudget = Annotated[
+    str | None, typer.Option(help="With --create: zcdp=1, pcost=1 or epsilon=1,delta=1e-9.", metavar="BUDGET")
+]
+NoBudgetReason = Annotated[
+    str | None, typer.Option(help="With --create, in place of --budget: the reason for having none.", metavar="REASON")
+]
+LedgerNeighbors = Annotated[Notion, typer.Option(help="With --create: the definition of neighbors for all costs.")]
+RecordsPerPerson = Annotated[int, typer.Option(help="With --create: the most records of one person.", min=1)]
+TornCost = Annotated[
+    str | None, typer.Option("--settle", help="The pcost to count for a torn last line.", metavar="COST")
+]

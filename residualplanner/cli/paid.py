@@ -89,12 +89,7 @@ def require_room_for_tables(
 ) -> None:
     """Raise OSError unless a folder can be made at ``folder``, on a disk that is not plainly too small for its tables.
 
-    Args:
-        folder: where the tables are to be; nothing is left there.
-        workload: the tables.
-        file_format: of their files.
-        measurement: the path of the measurement until then, maybe on the same disk.
-        size: of the measurement, in bytes.
+    Nothing is left there.  Until then the measurement, of ``size`` bytes, may be on the same disk.
     """
     with suppress(_EnoughError), write_folder_atomically(folder):
         raise _EnoughError

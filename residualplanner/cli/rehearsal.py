@@ -8,16 +8,15 @@ import shutil
 from pathlib import Path
 
 from residualplanner._words import count_text, decimal_text_up, listed
-from residualplanner.cli import steps
 from residualplanner.cli.columns import require_columns
 from residualplanner.cli.ledgers import left_text, open_ledger
 from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import say_workload
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
+from residualplanner.cli.runs import make_plan, require_tables
 from residualplanner.cli.spec.file import OutputTable, SpecFile
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
-from residualplanner.domain import Domain
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import load_measurement, require_measurable
 from residualplanner.plan import Plan, bytes_text, resource_estimate, seconds_text
@@ -42,7 +41,7 @@ def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, ou
 def rehearse_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Output) -> None:
     """Say what `runs.run_reconstruct` would do."""
     plan = load_measurement(path).plan
-    steps.require_tables(plan.workload, wanted)
+    require_tables(plan.workload, wanted)
     say_workload(plan.workload, output)
     output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
     output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
@@ -57,7 +56,7 @@ def rehearse_release(
     """Say what `runs.run_release` would do; it plans, since that needs no records."""
     charged = open_ledger(ledger)
     with naming(spec):
-        plan = steps.make_plan(changed, output, is_written=True)
+        plan = make_plan(changed, output, is_written=True)
     _measuring(plan, data, charged, output)
     size, measured = measurement_bytes(plan), kept or measurement_beside(folder)
     until = "" if kept else f", until {folder} is complete"
@@ -71,13 +70,13 @@ def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) ->
     """Check and say what measuring would read and spend."""
     require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
-    cost = require_measurable(plan, ledger=ledger)
+    cost, names = require_measurable(plan, ledger=ledger), plan.domain.names
     output.fact(
         "Would read",
-        f"{data}: {_columns_text(plan.domain)}; only the names have been read",
+        f"{data}: column{'' if len(names) == 1 else 's'} {listed(names, 6)}; only the names have been read",
         event="would-read",
         path=data,
-        columns=list(plan.domain.names),
+        columns=list(names),
     )
     if ledger is None:
         words, left = "no ledger is named, so nothing adds up what is spent", None
@@ -108,11 +107,6 @@ def _say_memory(workload: Workload, output: Output, *, is_measured: bool, is_wri
     counting = " in addition to the counting" if is_measured else ""
     text = f"{seconds_text(seconds)}{counting}, and some {bytes_text(size)} of memory"
     output.fact("Would take", text, event="would-take", seconds=seconds, bytes=int(size))
-
-
-def _columns_text(domain: Domain) -> str:
-    names = domain.names
-    return f"column{'' if len(names) == 1 else 's'} {listed(names, 6)}"
 
 
 def _end(path: Path, size: int, output: Output) -> None:

@@ -1,4 +1,4 @@
-"""What --force may replace: a plan and its error table, and nothing else.
+"""What --force may replace: a plan and its error table, or a report and its figures, and nothing else.
 
 Reads: paths, and the beginnings of files.  Gives: refusals before any work.
 """
@@ -7,40 +7,65 @@ from collections.abc import Callable
 from pathlib import Path
 
 from residualplanner.cli.messages.failures import require_folder_around, require_free_file
-from residualplanner.cli.steps import errors_path
 from residualplanner.errors import ResidualPlannerError
 from residualplanner.plan import load_plan
 
 _HEADINGS = (b'"query"', b'"std_err"')
 
 
+def errors_path(plan_path: Path) -> Path:
+    """The path of the error table of a plan: beside it.
+
+    Example:
+        >>> errors_path(Path("census.plan")).name
+        'census.plan.errors.csv'
+    """
+    return plan_path.with_name(f"{plan_path.name}.errors.csv")
+
+
 def require_place_for_plan(path: Path, *, force: bool) -> None:
     """Raise FileExistsError or FileNotFoundError unless a plan and its error table can be written.
 
-    Args:
-        path: the plan to write.
-        force: whether an existing plan and error table are replaced.  Another file, such as a measurement, a ledger or
-            records, never is.
+    With ``force`` they may replace others; another file, such as a measurement, a ledger or records, never is replaced.
     """
     require_folder_around(path)
     _require_place(path, "a plan", _is_plan, force=force)
     _require_place(errors_path(path), "an error table", _is_error_table, force=force)
 
 
+def require_place_for_report(page: Path, *, force: bool) -> None:
+    """Raise FileExistsError or FileNotFoundError unless a report can be written; say whether --force helps."""
+    from residualplanner.reporting import figures_folder, require_free_report
+
+    require_folder_around(page)
+    try:
+        require_free_report(page, replace=force)
+    except FileExistsError as error:
+        if force:
+            raise
+        try:
+            require_free_report(page, replace=True)
+        except FileExistsError:
+            raise error from None
+        text = f"{page} or its folder {figures_folder(page)} exists already and is not overwritten"
+        raise FileExistsError(f"{text}; replace both with --force, or name another page") from None
+
+
 def _require_place(path: Path, kind: str, is_ours: Callable[[Path], bool], *, force: bool) -> None:
     if not (path.exists() or path.is_symlink()):
         return
     is_kind = path.is_file() and not path.is_symlink() and is_ours(path)
-    if force and not is_kind:
+    if force and is_kind:
+        return
+    if force:
         raise FileExistsError(
             f"{path} exists already and is not {kind}; --force does not replace it, name another file"
         )
-    if not force and is_kind:
+    if is_kind:
         raise FileExistsError(
             f"{path} exists already and is not overwritten; replace it with --force, or name another file"
         )
-    if not force:
-        require_free_file(path)
+    require_free_file(path)
 
 
 def _is_plan(path: Path) -> bool:

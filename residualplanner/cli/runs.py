@@ -1,6 +1,6 @@
-"""What the commands that plan, measure and reconstruct do, in order.
+"""What the commands that plan, measure, reconstruct and report do, in order.
 
-Reads: checked arguments.  Gives: files, and messages about them.
+Reads: checked arguments; in `measure_records` alone, records.  Gives: files, and messages about them.
 
 Whatever can be refused is refused before the records are opened and before anything is spent.  What has been paid for
 is on the disk, whole, before any table is computed from it.
@@ -8,12 +8,20 @@ is on the disk, whole, before any table is computed from it.
 
 from pathlib import Path
 
-from residualplanner.cli import steps
+from residualplanner._atomic import write_atomically
 from residualplanner.cli.columns import require_columns
 from residualplanner.cli.ledgers import open_ledger, say_charge
 from residualplanner.cli.messages.failures import naming, telling_outputs
 from residualplanner.cli.messages.output import Output, command_text
-from residualplanner.cli.messages.summary import say_release, say_spending, say_workload
+from residualplanner.cli.messages.sizes import require_writable, say_search
+from residualplanner.cli.messages.summary import (
+    say_errors,
+    say_plan,
+    say_release,
+    say_spending,
+    say_workload,
+    write_errors,
+)
 from residualplanner.cli.paid import (
     measurement_beside,
     measurement_bytes,
@@ -23,21 +31,29 @@ from residualplanner.cli.paid import (
     telling_loss,
     telling_measurement,
 )
+from residualplanner.cli.replacing import errors_path
 from residualplanner.cli.spec.file import OutputTable, SpecFile
+from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.ledger import Ledger
-from residualplanner.measurement import Measurement, load_measurement
+from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
 from residualplanner.plan import Plan
-from residualplanner.reconstruction import Release, reconstruct
+from residualplanner.reconstruction import Release, reconstruct, require_exportable
+from residualplanner.workload import Workload
 
 
 def run_plan(changed: SpecFile, spec: Path, path: Path, output: Output) -> None:
     """Write the plan of a spec, and its error table."""
-    errors = steps.errors_path(path)
+    errors = errors_path(path)
     with telling_outputs(path, errors):
         with naming(spec):
-            plan = steps.make_plan(changed, output)
-        steps.write_plan(plan, path, level=changed.output.chosen_level, output=output)
+            plan = make_plan(changed, output)
+        with output.progress("computing the error table"):
+            table = plan.errors(level=changed.output.chosen_level)
+        say_errors(table, output)
+        with output.progress("writing the plan"), write_atomically(errors) as file:  # both files, or neither
+            write_errors(table, file)
+            plan.save(path)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
         measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"))
         output.next(
@@ -62,7 +78,7 @@ def run_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Outpu
     """Write the tables of a measurement."""
     with telling_outputs(folder):
         tables = reconstruct(load_measurement(path))
-        steps.require_tables(tables.plan.workload, wanted)
+        require_tables(tables.plan.workload, wanted)
         say_workload(tables.plan.workload, output)
         _write_tables(tables, folder, wanted, output)
 
@@ -83,7 +99,7 @@ def run_release(
     with telling_measurement(measured, folder, is_release=True):
         charged = open_ledger(ledger)
         with naming(spec):
-            plan = steps.make_plan(changed, output, is_written=True)
+            plan = make_plan(changed, output, is_written=True)
         size = measurement_bytes(plan)
         require_room_for_tables(folder, plan.workload, changed.output.format, measurement=measured, size=size)
         measurement = _measure_to(
@@ -96,6 +112,61 @@ def run_release(
             measured.unlink()
 
 
+def run_report(source: Path, page: Path, *, level: float, force: bool, output: Output) -> None:
+    """Write the report on a plan or on a release folder, with its figures."""
+    from residualplanner.reporting import figures_folder, write_report
+
+    figures = figures_folder(page)
+    with telling_outputs(page, figures):
+        with output.progress("writing the report"):
+            write_report(source, page, level=level, replace=force)
+        output.wrote(page, ": the workload, its privacy cost, how accurate every table is; it needs no network.")
+        output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
+        output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
+
+
+def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Plan:
+    """The plan of a spec, which is described; tables that are to be written next are refused if that is impossible."""
+    domain = domain_of_spec(spec)
+    workload = workload_of_spec(spec, domain)
+    if is_written:
+        require_tables(workload, spec.output)
+    say_workload(workload, output)
+    if spec.bases == "optimal_by_set":
+        say_search(workload, output)
+    with output.progress("choosing the noise"):
+        plan = plan_of_spec(spec, workload)
+    say_plan(plan, output)
+    return plan
+
+
+def require_tables(workload: Workload, wanted: OutputTable) -> None:
+    """Refuse tables that could not be written, before anything is spent on them.
+
+    Raises:
+        WorkloadError: a table is too large for a file, or an attribute has the name of a column of estimates.
+        MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
+    """
+    require_writable(workload)
+    require_exportable(workload, wanted.format, wanted.profile)
+
+
+def measure_records(
+    plan: Plan, data: Path, *, output: Output, ledger: Ledger | None = None, newlines_in_values: bool = False
+) -> Measurement:
+    """Charge the ledger, if there is one, count the records and add the plan's noise, which is exact."""
+    records = CsvFile(data, newlines_in_values=True) if newlines_in_values else data
+    with output.progress("measuring", is_private=True) as progress:
+        return measure(plan, records, ledger=ledger, progress=progress)
+
+
+def save_tables(release: Release, folder: Path, wanted: OutputTable, output: Output) -> None:
+    """Write the tables of a release, its error table and its manifest to a new folder."""
+    require_writable(release.plan.workload)
+    with output.progress("writing the tables") as progress:
+        release.save(folder, wanted.format, profile=wanted.profile, level=wanted.level, progress=progress)
+
+
 def _measure_to(
     path: Path, plan: Plan, data: Path, *, ledger: Ledger | None, output: Output, newlines_in_values: bool
 ) -> Measurement:
@@ -103,7 +174,7 @@ def _measure_to(
     require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
     require_space(path, measurement_bytes(plan))
-    measurement = steps.measure_records(plan, data, ledger=ledger, output=output, newlines_in_values=newlines_in_values)
+    measurement = measure_records(plan, data, ledger=ledger, output=output, newlines_in_values=newlines_in_values)
     with telling_loss(path, ledger):
         measurement.save(path)
     say_spending(measurement, output)
@@ -112,5 +183,5 @@ def _measure_to(
 
 
 def _write_tables(release: Release, folder: Path, wanted: OutputTable, output: Output) -> None:
-    steps.save_tables(release, folder, wanted, output)
+    save_tables(release, folder, wanted, output)
     say_release(release, folder, output)

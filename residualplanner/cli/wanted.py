@@ -26,18 +26,16 @@ class Wanted:
     kinds: tuple[FileKind, ...]
 
 
-_UNCLEAR = (kinds.OTHER,)
-
-SPEC = Wanted("a spec in TOML, such as init writes", (kinds.SPEC, kinds.TEXT, *_UNCLEAR))
-PLAN = Wanted("a plan, as the command plan writes it", (kinds.PLAN, *_UNCLEAR))
-MEASUREMENT = Wanted("a measurement, as measure writes it", (kinds.MEASUREMENT, *_UNCLEAR))
-LEDGER = Wanted("a ledger, as ledger --create begins it", (kinds.LEDGER, kinds.TEXT, *_UNCLEAR))
+SPEC = Wanted("a spec in TOML, such as init writes", (kinds.SPEC, kinds.TEXT, kinds.OTHER))
+PLAN = Wanted("a plan, as the command plan writes it", (kinds.PLAN, kinds.OTHER))
+MEASUREMENT = Wanted("a measurement, as measure writes it", (kinds.MEASUREMENT, kinds.OTHER))
+LEDGER = Wanted("a ledger, as ledger --create begins it", (kinds.LEDGER, kinds.TEXT, kinds.OTHER))
 SOURCE = Wanted(
     "a schema (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
-    (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET, kinds.TEXT, *_UNCLEAR),
+    (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET, kinds.TEXT, kinds.OTHER),
 )
 RECORDS = Wanted("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ())
-REPORTED = Wanted("a plan, or the folder of a release", (kinds.PLAN, kinds.RELEASE, *_UNCLEAR))
+REPORTED = Wanted("a plan, or the folder of a release", (kinds.PLAN, kinds.RELEASE, kinds.OTHER))
 
 
 def require_file(path: Path, command: str, wanted: Wanted) -> None:
@@ -53,11 +51,7 @@ def require_file(path: Path, command: str, wanted: Wanted) -> None:
 
 
 def require_records(path: Path, command: str) -> None:
-    """As `require_file` for records, by the name alone: the content of files of records is not looked at.
-
-    Raises:
-        As `require_file`.
-    """
+    """As `require_file` for records, by the name alone: the content of files of records is not looked at."""
     from residualplanner.cli.columns import is_csv, is_parquet
 
     if not path.is_dir():

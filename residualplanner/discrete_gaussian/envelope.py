@@ -77,13 +77,6 @@ def radius_of_table(table: int) -> Fraction:
     return RADII[step] * Fraction(2) ** min(power + LEAST_POWER, 0)
 
 
-def nearest_of_block(block: int, table: int) -> int:
-    """Return the distance of the block's nearest integer from 0, in blocks, or a lower bound of it."""
-    if table < SMALL_TABLES:
-        return abs(block)  # blocks of one integer
-    return block if block >= 0 else -block - 1
-
-
 @lru_cache(maxsize=TABLES)
 def envelope(table: int) -> Envelope:
     """Return table 0 .. 64.
@@ -92,9 +85,11 @@ def envelope(table: int) -> Envelope:
     Source: docs/exact-noise.md sections 2 and 3.
     """
     radius = radius_of_table(table)
-    reach = max(int(_WIDTHS * 64 * min(_doubling(table), Fraction(1))), _WIDTHS)
+    power = (table - 1) // len(RADII) + LEAST_POWER
+    reach = max(int(_WIDTHS * 64 * Fraction(2) ** min(power, 0)), _WIDTHS)
     heights = [exp_above(near, radius) for near in range(reach + 1)]
-    near = [nearest_of_block(block, table) for block in range(-reach, reach)]
+    # The distance of each block from 0, in blocks, or a lower bound; the blocks of small tables are single integers.
+    near = [abs(q) if table < SMALL_TABLES else max(q, -q - 1) for q in range(-reach, reach)]
     tail = heights[reach] * (2 << TAIL_CHUNK_BITS)
     height_of_all = sum((heights[n] for n in near), start=2 * tail)
     scale = math.floor((TOTAL - 2 * reach - 2) / height_of_all)
@@ -109,10 +104,6 @@ def exp_above(near: int, radius: Fraction) -> Fraction:
     return exp_bounds((near * radius.denominator) ** 2, 2 * radius.numerator**2, _DIGITS)[1]
 
 
-def _doubling(table: int) -> Fraction:
-    return Fraction(2) ** ((table - 1) // len(RADII) + LEAST_POWER)
-
-
 def _envelope_of_weights(radius: Fraction, reach: int, scale: int, weights: list[int]) -> Envelope:
     threshold, alias = alias_table(weights, columns=COLUMNS, capacity=CAPACITY)
     again = len(weights) - 1
@@ -120,8 +111,9 @@ def _envelope_of_weights(radius: Fraction, reach: int, scale: int, weights: list
     cells = np.stack([own, np.array(alias)], axis=1).ravel()
     block_count = 2 * reach
     block_of_cell = np.array([*range(-reach, reach), 0, 0, 0])
+    # Python divides integers correctly rounded.
     ratio_of_cell = np.array(
-        [_scaled_ratio(scale, weight) for weight in weights[:block_count]] + [np.nan, np.nan, -1.0]
+        [(scale << UNIFORM_BITS) / weight for weight in weights[:block_count]] + [np.nan, np.nan, -1]
     )
     return Envelope(
         radius=radius,
@@ -133,10 +125,6 @@ def _envelope_of_weights(radius: Fraction, reach: int, scale: int, weights: list
         ratios=frozen(ratio_of_cell[cells]),
         cells=frozen(cells),
     )
-
-
-def _scaled_ratio(scale: int, weight: int) -> float:
-    return (scale << UNIFORM_BITS) / weight  # correctly rounded
 
 
 @dataclass(frozen=True, slots=True, eq=False)

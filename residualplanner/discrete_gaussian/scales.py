@@ -112,15 +112,11 @@ def _ratios(numerators: Sequence[int], denominators: Sequence[int]) -> FloatArra
     """Return the ratios correctly rounded, as Python divides integers; inf and 0 where out of range."""
     if not all(denominator > 0 for denominator in denominators):
         raise BudgetError("gamma2 must be positive and finite")
-    pairs = zip(numerators, denominators, strict=True)
     try:
-        return np.array([a / b for a, b in pairs], dtype=np.float64)
+        return np.array([a / b for a, b in zip(numerators, denominators, strict=True)])
     except OverflowError:
-        return np.array([_ratio(a, b) for a, b in zip(numerators, denominators, strict=True)], dtype=np.float64)
-
-
-def _ratio(numerator: int, denominator: int) -> float:
-    return numerator / denominator if numerator < denominator << 1000 else math.inf
+        pairs = zip(numerators, denominators, strict=True)
+        return np.array([a / b if a < b << 1000 else math.inf for a, b in pairs])
 
 
 def _steps(

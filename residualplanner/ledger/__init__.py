@@ -8,11 +8,6 @@ Equation: costs of releases from the same records add up (spec section 1).
 
 from residualplanner.ledger.ledger import Ledger
 from residualplanner.ledger.lines import TEXT_LIMIT, LedgerEntry
-from residualplanner.ledger.statements import charged_text
+from residualplanner.ledger.stores import charged_text
 
-__all__ = [
-    "TEXT_LIMIT",
-    "Ledger",
-    "LedgerEntry",
-    "charged_text",
-]
+__all__ = ["TEXT_LIMIT", "Ledger", "LedgerEntry", "charged_text"]

@@ -4,32 +4,24 @@ Reads: exact privacy costs.  Gives: Ledger, in memory or in a file that is only 
 Source: spec section 1: the costs of releases from the same records add up.
 """
 
-import os
-import threading
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import NoReturn, Protocol, final
+from typing import NoReturn, final
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import require_path
 from residualplanner.errors import BudgetError, FileFormatError
-from residualplanner.ledger.file import create_file, locked_file
+from residualplanner.ledger.file import create_file
 from residualplanner.ledger.lines import (
     LedgerAccount,
     LedgerEntry,
     LedgerTerms,
-    first_line,
-    new_account,
-    read_account,
     require_cost,
     require_hash,
     require_text,
 )
-from residualplanner.ledger.statements import after_failed_charge, after_failed_creation
-from residualplanner.privacy import Budget, Neighbors, Notion
-
-_NextEntry = Callable[[LedgerAccount], LedgerEntry]
+from residualplanner.ledger.stores import File, Memory, NextEntry, after_failed_creation
+from residualplanner.privacy import Budget, Neighbors, Notion, require_discrete
 
 
 @final
@@ -65,7 +57,7 @@ class Ledger:
     ) -> None:
         if budget is None:
             raise BudgetError('a ledger needs a budget such as zcdp(1); or say why not: Ledger.unlimited("...")')
-        self._store: _Store = _Memory(LedgerTerms(budget, "", data_set, neighbors, records_per_person))
+        self._store: Memory | File = Memory(LedgerTerms(budget, "", data_set, Neighbors(neighbors, records_per_person)))
 
     @classmethod
     def unlimited(
@@ -76,7 +68,7 @@ class Ledger:
         Raises:
             BudgetError: there is no reason, or an argument is invalid.
         """
-        return cls._of(_Memory(LedgerTerms(None, reason, data_set, neighbors, records_per_person)))
+        return cls._of(Memory(LedgerTerms(None, reason, data_set, Neighbors(neighbors, records_per_person))))
 
     @classmethod
     def create(
@@ -105,10 +97,12 @@ class Ledger:
             OSError: the file cannot be made or locked; a note of the error says whether the ledger exists.
         """
         require_path("Ledger.create", path, 'Ledger.create("people.ledger", budget=zcdp(1), data_set="people")')
-        terms, where = LedgerTerms(budget, reason, data_set, neighbors, records_per_person), Path(path).absolute()
-        terms.require_discrete()
+        terms = LedgerTerms(budget, reason, data_set, Neighbors(neighbors, records_per_person))
+        where = Path(path).absolute()
+        if budget is not None:
+            require_discrete(budget)
         try:
-            create_file(where, first_line(terms))
+            create_file(where, terms.line)
             return cls.open(where)
         except FileExistsError:
             raise FileExistsError(f"{path} exists already; open it, or name another file") from None
@@ -128,7 +122,7 @@ class Ledger:
             OSError: it cannot be read or locked.
         """
         require_path("Ledger.open", path, 'Ledger.open("people.ledger")')
-        return cls._of(_File(Path(path).absolute()))
+        return cls._of(File(Path(path).absolute()))
 
     @property
     def budget(self) -> Budget | None:
@@ -148,12 +142,12 @@ class Ledger:
     @property
     def neighbors(self) -> Notion:
         """The notion of neighbors of all charges."""
-        return self._store.terms.neighbors
+        return self._store.terms.neighbors.notion
 
     @property
     def records_per_person(self) -> int:
         """How many records one person has at most."""
-        return self._store.terms.records_per_person
+        return self._store.terms.neighbors.records_per_person
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
@@ -176,13 +170,7 @@ class Ledger:
         return bool(self._store.account().torn)
 
     def charge(
-        self,
-        cost: Fraction | int,
-        plan_sha256: str,
-        *,
-        neighbors: Notion,
-        records_per_person: int = 1,
-        label: str = "",
+        self, cost: Fraction | int, plan_sha256: str, *, neighbors: Notion, records_per_person: int = 1, label: str = ""
     ) -> LedgerEntry:
         """Charge the cost of one release, before any record is counted for it.
 
@@ -204,7 +192,7 @@ class Ledger:
         Guarantees: the charges of all processes and threads together never exceed the budget.
         Cost: reads the file, some fifty microseconds an entry, and forces one write.
         """
-        return self._store.append(self._charging(cost, plan_sha256, label, (neighbors, records_per_person)))
+        return self._store.append(self._charging(cost, plan_sha256, label, Neighbors(neighbors, records_per_person)))
 
     def require_room(
         self, cost: Fraction | int, plan_sha256: str, *, neighbors: Notion, records_per_person: int = 1, label: str = ""
@@ -221,7 +209,7 @@ class Ledger:
             ...
             residualplanner.errors.BudgetError: the ledger has pcost 1 left of pcost 1; this costs 2...
         """
-        self._charging(cost, plan_sha256, label, (neighbors, records_per_person))(self._store.account())
+        self._charging(cost, plan_sha256, label, Neighbors(neighbors, records_per_person))(self._store.account())
 
     def settle(self, cost: Fraction | int, *, label: str = "settled a torn line") -> LedgerEntry:
         """Say what a torn last line counts for; until then nothing more can be charged.
@@ -251,10 +239,10 @@ class Ledger:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")
 
-    def _charging(self, cost: Fraction | int, plan_sha256: str, label: str, change: tuple[Notion, int]) -> _NextEntry:
-        """The function that makes the entry of a charge; ``change``: the neighbors and the records per person."""
+    def _charging(self, cost: Fraction | int, plan_sha256: str, label: str, neighbors: Neighbors) -> NextEntry:
+        """The function that makes the entry of a charge."""
         exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
-        neighbors, mine = Neighbors(*change), self._store.terms.protected
+        mine = self._store.terms.neighbors
         if neighbors != mine:
             raise BudgetError(
                 f"the ledger adds up costs for {mine.words}; this one is for {neighbors.words}; costs for different "
@@ -273,89 +261,7 @@ class Ledger:
         return next_entry
 
     @classmethod
-    def _of(cls, store: "_Store") -> "Ledger":
+    def _of(cls, store: Memory | File) -> "Ledger":
         ledger = cls.__new__(cls)
         ledger._store = store
         return ledger
-
-
-class _Store(Protocol):
-    """The place where the account of a ledger is kept."""
-
-    @property
-    def terms(self) -> LedgerTerms: ...
-
-    def account(self) -> LedgerAccount: ...
-
-    def append(self, next_entry: _NextEntry) -> LedgerEntry: ...
-
-
-class _Memory:
-    """An account in the memory of one process."""
-
-    def __init__(self, terms: LedgerTerms) -> None:
-        terms.require_discrete()
-        self.terms = terms
-        self._account = new_account(terms)
-        self._lock, self._process = threading.Lock(), os.getpid()
-
-    def account(self) -> LedgerAccount:
-        return self._account
-
-    def append(self, next_entry: _NextEntry) -> LedgerEntry:
-        if os.getpid() != self._process:
-            raise BudgetError(
-                "a ledger in memory can be charged only by the process that made it, since others spend from copies; "
-                "use one in a file, with Ledger.create(path, ...)"
-            )
-        with self._lock:
-            entry = next_entry(self._account)
-            self._account = self._account.with_entry(entry)
-        return entry
-
-
-class _File:
-    """An account in a file, read anew each time, and refused if an entry that was seen is missing."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._seen = (0, "")
-        account = self.account()
-        self.terms = account.terms
-
-    def account(self) -> LedgerAccount:
-        try:
-            with locked_file(self._path, exclusive=False) as file:
-                return self._checked(file.content)
-        except FileNotFoundError:
-            raise FileNotFoundError(f"there is no ledger {self._path}; make it first, with Ledger.create") from None
-        except FileFormatError as error:
-            raise self._named(error) from None
-
-    def append(self, next_entry: _NextEntry) -> LedgerEntry:
-        account = entry = None
-        try:
-            with locked_file(self._path, exclusive=True) as file:
-                account = self._checked(file.content)
-                entry = next_entry(account)
-                file.append(account.bytes_of(entry))
-            self._seen = (entry.sequence, entry.sha256)
-        except FileFormatError as error:
-            raise self._named(error) from None
-        except BaseException as error:
-            if not isinstance(error, BudgetError):
-                error.add_note(after_failed_charge(self._path, account, entry))
-            raise
-        return entry
-
-    def _checked(self, content: bytes) -> LedgerAccount:
-        account = read_account(content)
-        number, seen = self._seen
-        hashes = [new_account(account.terms).head, *(entry.sha256 for entry in account.entries)]
-        if seen and (number >= len(hashes) or hashes[number] != seen):
-            raise FileFormatError("entries that were there before are missing; the file was replaced, or cut off")
-        self._seen = (len(hashes) - 1, hashes[-1])
-        return account
-
-    def _named(self, error: FileFormatError) -> FileFormatError:
-        return FileFormatError(f"{self._path}: {error}")

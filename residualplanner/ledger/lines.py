@@ -8,20 +8,19 @@ line is never removed: settling it appends a tab and an entry, which completes i
 """
 
 import hashlib
+import io
 import re
 import sys
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 from residualplanner._checks import value_text
 from residualplanner._json import json_text, parse_json
-from residualplanner._words import short_text_down
+from residualplanner._words import fraction_text, short_text_down
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger.file import SIZE_LIMIT
-from residualplanner.privacy import Budget, Neighbors, Notion, claim_of_budget, require_discrete
+from residualplanner.privacy import Budget, Neighbors, claim_of_budget
 
 #: The longest line, in bytes.
 LINE_LIMIT = 2**15
@@ -46,18 +45,16 @@ class LedgerTerms:
         budget: the most that all charges may cost together; None for no limit.
         reason: why there is no limit; empty where there is one.
         data_set: the name its curator gave the data set; never anything computed from the data.
-        neighbors: which data sets count as neighbors: "add-remove" or "replace".
-        records_per_person: how many records one person has at most.
+        neighbors: which data sets count as neighbors, for all charges.
 
     Raises:
         BudgetError: one of these is invalid.
     """
 
     budget: Budget | None
-    reason: str = ""
-    data_set: str = ""
-    neighbors: Notion = "add-remove"
-    records_per_person: int = 1
+    reason: str
+    data_set: str
+    neighbors: Neighbors
 
     def __post_init__(self) -> None:
         if self.budget is not None and not isinstance(self.budget, Budget):
@@ -66,17 +63,27 @@ class LedgerTerms:
         require_text("data_set", self.data_set)
         if (self.budget is None) != bool(self.reason.strip()):
             raise BudgetError("a ledger has either a budget or a reason for having none; give one of them")
-        _ = self.protected  # raises if there are no such neighbors
-
-    def require_discrete(self) -> None:
-        """Raise BudgetError if the budget does not hold for discrete noise, the noise of releases."""
-        if self.budget is not None:
-            require_discrete(self.budget)
 
     @property
-    def protected(self) -> Neighbors:
-        """The neighbors of all charges."""
-        return Neighbors(self.neighbors, self.records_per_person)
+    def head(self) -> str:
+        """The hash of the first line."""
+        return hashlib.sha256(json_text(self._fields)).hexdigest()
+
+    @property
+    def line(self) -> bytes:
+        """The first line of the ledger."""
+        return json_text(self._fields | {"sha256": self.head}) + b"\n"
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        return {
+            **_FORMAT,
+            "budget": None if self.budget is None else self.budget.to_json(),
+            "data_set": self.data_set,
+            "neighbors": self.neighbors.notion,
+            "reason": self.reason,
+            "records_per_person": self.neighbors.records_per_person,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +104,24 @@ class LedgerEntry:
     label: str
     sha256: str
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the entry's line but its hash."""
+        cost = fraction_text(self.cost)
+        return {"cost": cost, "label": self.label, "plan_sha256": self.plan_sha256, "sequence": self.sequence}
 
-@dataclass(frozen=True)
+    @property
+    def line(self) -> bytes:
+        """The line, without what was torn before it."""
+        return json_text(self.fields | {"sha256": self.sha256}) + b"\n"
+
+    def chained(self, head: str, torn: bytes) -> "LedgerEntry":
+        """The entry with its hash, after a line with the hash ``head`` and the bytes of a torn one."""
+        digest = hashlib.sha256(head.encode("ascii") + torn + json_text(self.fields))
+        return replace(self, sha256=digest.hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerAccount:
     """A ledger at one moment.
 
@@ -116,7 +139,7 @@ class LedgerAccount:
     spent: Fraction = Fraction(0)
     torn: bytes = b""
 
-    @cached_property
+    @property
     def remaining(self) -> Fraction | None:
         """What is left, at least 0; None where there is no limit."""
         return None if self.terms.budget is None else self.terms.budget.pcost_exact - self.spent
@@ -124,13 +147,12 @@ class LedgerAccount:
     def require_chargeable(self) -> None:
         """Raise BudgetError if the budget does not hold for discrete noise, as in files of older versions."""
         budget = self.terms.budget
-        if budget is None or "discrete" in budget.proved_for:
-            return
-        left = short_text_down(budget.pcost_exact - self.spent)
-        raise BudgetError(
-            f"the ledger's budget, {budget.statement}, does not hold for discrete noise, so nothing more is charged to "
-            f"it; begin another ledger with what it has left, in zCDP: pcost {left}"
-        )
+        if budget is not None and "discrete" not in budget.proved_for:
+            raise BudgetError(
+                f"the ledger's budget, {budget.statement}, does not hold for discrete noise, so nothing more is "
+                "charged to it; begin another ledger with what it has left, in zCDP: pcost "
+                f"{short_text_down(budget.pcost_exact - self.spent)}"
+            )
 
     def next_entry(self, cost: Fraction, plan_sha256: str, label: str) -> LedgerEntry:
         """The entry that charges ``cost``; BudgetError if that is more than what is left."""
@@ -138,30 +160,18 @@ class LedgerAccount:
         budget = self.terms.budget
         if budget is not None and not total <= budget.pcost_exact:
             left = shown(budget.pcost_exact - self.spent)
-            limit = claim_of_budget(budget, self.terms.protected, noise="discrete")
+            limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete")
             raise BudgetError(f"the ledger has pcost {left} left of {limit.statement}; this costs {shown(cost)}")
         entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
-        prefix = self.torn + _TAB if self.torn else b""
-        return replace(entry, sha256=_chained(self.head, prefix, _entry_fields(entry)))
+        return entry.chained(self.head, self.torn + _TAB if self.torn else b"")
 
     def bytes_of(self, entry: LedgerEntry) -> bytes:
         """The bytes to append for the next entry."""
-        return (_TAB if self.torn else b"") + _entry_line(entry)
+        return (_TAB if self.torn else b"") + entry.line
 
     def with_entry(self, entry: LedgerEntry) -> "LedgerAccount":
         """The ledger with its next entry."""
         return LedgerAccount(self.terms, entry.sha256, (*self.entries, entry), shortened(self.spent + entry.cost))
-
-
-def new_account(terms: LedgerTerms) -> LedgerAccount:
-    """A ledger to which nothing has been charged."""
-    return LedgerAccount(terms, _chained("", b"", _terms_fields(terms)))
-
-
-def first_line(terms: LedgerTerms) -> bytes:
-    """The line with which a ledger begins."""
-    fields = _terms_fields(terms)
-    return json_text(fields | {"sha256": _chained("", b"", fields)}) + b"\n"
 
 
 def read_account(content: bytes) -> LedgerAccount:
@@ -177,28 +187,18 @@ def read_account(content: bytes) -> LedgerAccount:
         raise FileFormatError(
             "line 1 is incomplete: not a ledger, or one to which nothing was charged; create it again"
         )
-    account = new_account(_terms_of(content[:end]))
-    whole = content.rfind(b"\n") + 1
-    entries, head, spent = [], account.head, Fraction(0)
+    terms, whole = _terms_of(content[:end]), content.rfind(b"\n") + 1
+    entries, head, spent = [], terms.head, Fraction(0)
     # One line at a time: a file may have 64 million empty lines, and is refused at the first.
-    for number, line in enumerate(_lines(content[end + 1 : whole]), start=2):
-        entry = _entry_of(line, number, head)
+    for number, line in enumerate(io.BytesIO(content[end + 1 : whole]), start=2):
+        entry = _entry_of(line[:-1], number, head)
         entries.append(entry)
         head, spent = entry.sha256, shortened(spent + entry.cost)
-        if account.terms.budget is not None and not spent <= account.terms.budget.pcost_exact:
+        if terms.budget is not None and not spent <= terms.budget.pcost_exact:
             raise FileFormatError(
                 f"line {number} spends more than the budget: the ledger was not written by this library"
             )
-    return LedgerAccount(account.terms, head, tuple(entries), spent, content[whole:])
-
-
-def _lines(content: bytes) -> Iterator[bytes]:
-    """The lines of ``content``, each without its line feed."""
-    start = 0
-    while start < len(content):
-        end = content.index(b"\n", start)
-        yield content[start:end]
-        start = end + 1
+    return LedgerAccount(terms, head, tuple(entries), spent, content[whole:])
 
 
 def shortened(exact: Fraction) -> Fraction:
@@ -214,8 +214,7 @@ def shortened(exact: Fraction) -> Fraction:
     numerator, denominator = exact.numerator, exact.denominator
     if max(numerator.bit_length(), denominator.bit_length()) <= LONG_BITS:
         return exact
-    shift = min(KEPT_BITS + denominator.bit_length() - numerator.bit_length(), LONG_BITS // 2)
-    shift = max(shift, 0)
+    shift = max(min(KEPT_BITS + denominator.bit_length() - numerator.bit_length(), LONG_BITS // 2), 0)
     return Fraction(-((-numerator << shift) // denominator), 1 << shift)
 
 
@@ -248,31 +247,6 @@ def require_cost(cost: object) -> Fraction:
     return shortened(Fraction(cost))
 
 
-def _chained(previous: str, torn: bytes, fields: Mapping[str, Any]) -> str:
-    return hashlib.sha256(previous.encode("ascii") + torn + json_text(dict(fields))).hexdigest()
-
-
-def _terms_fields(terms: LedgerTerms) -> dict[str, Any]:
-    return {
-        **_FORMAT,
-        "budget": None if terms.budget is None else terms.budget.to_json(),
-        "data_set": terms.data_set,
-        "neighbors": terms.neighbors,
-        "reason": terms.reason,
-        "records_per_person": terms.records_per_person,
-    }
-
-
-def _entry_fields(entry: LedgerEntry) -> dict[str, Any]:
-    """The fields of an entry's line but its hash."""
-    cost = f"{entry.cost.numerator}/{entry.cost.denominator}"
-    return {"cost": cost, "label": entry.label, "plan_sha256": entry.plan_sha256, "sequence": entry.sequence}
-
-
-def _entry_line(entry: LedgerEntry) -> bytes:
-    return json_text(_entry_fields(entry) | {"sha256": entry.sha256}) + b"\n"
-
-
 def _fields_of(line: bytes, number: int, names: set[str]) -> dict[str, Any]:
     """The fields of a line, still unchecked."""
     if len(line) > LINE_LIMIT:
@@ -292,13 +266,13 @@ def _terms_of(line: bytes) -> LedgerTerms:
         raise FileFormatError(
             "line 1 is not that of a ledger of version 1; read it with another version of this library"
         )
-    stated = {name: fields[name] for name in ("reason", "data_set", "neighbors", "records_per_person")}
     try:
         budget = None if fields["budget"] is None else Budget.from_json(fields["budget"])
-        terms = LedgerTerms(budget, **stated)
+        neighbors = Neighbors(fields["neighbors"], fields["records_per_person"])
+        terms = LedgerTerms(budget, fields["reason"], fields["data_set"], neighbors)
     except (BudgetError, FileFormatError) as error:
         raise FileFormatError(f"line 1: {error}") from None
-    if first_line(terms) != line + b"\n":
+    if terms.line != line + b"\n":
         raise FileFormatError("line 1 was edited: it does not fit its hash")
     return terms
 
@@ -312,16 +286,15 @@ def _entry_of(line: bytes, number: int, head: str) -> LedgerEntry:
     cost = fields["cost"]
     if not isinstance(cost, str) or not _COST.fullmatch(cost):
         raise FileFormatError(f"line {number} has no cost written as 'num/den'")
-    plan, label = fields["plan_sha256"], fields["label"]
+    plan = fields["plan_sha256"]
     try:
-        require_text("label", label)
+        label = require_text("label", fields["label"])
         if plan != "" or not tab:
             require_hash(plan)
         exact = require_cost(Fraction(cost))
     except BudgetError as error:
         raise FileFormatError(f"line {number}: {error}") from None
-    stated = {name: value for name, value in fields.items() if name != "sha256"}
-    entry = LedgerEntry(number - 1, exact, plan, label, _chained(head, prefix + tab, stated))
-    if _entry_line(entry) != text + b"\n":
+    entry = LedgerEntry(number - 1, exact, plan, label, "").chained(head, prefix + tab)
+    if entry.line != text + b"\n":
         raise FileFormatError(f"line {number} was edited, or one before it was: it does not fit its hash")
     return entry

@@ -89,12 +89,22 @@ class NoiseRecord:
         return self.bits if self.kind == "discrete" else "seeded, not private"
 
     @property
+    def has_guarantee(self) -> bool:
+        """Whether a sentence may be signed for it: the noise is exact, its cost is known, nobody could foresee it."""
+        return self.kind == "discrete" and self.pcost is not None and self.is_private
+
+    @property
     def guarantee(self) -> str:
-        """The sentence that may be signed for it; starts with "none: " if there is no guarantee."""
+        """The sentence as files have it: it starts with "none: " if there is no guarantee."""
+        return self.sentence if self.has_guarantee else f"none: {self.sentence}"
+
+    @property
+    def sentence(self) -> str:
+        """The sentence that may be signed for it, or the reason why there is none."""
         if self.bits == InsecureTestBits.mark:
-            return "none: anyone can foresee the bits that the noise was made from"
+            return "anyone can foresee the bits that the noise was made from"
         if self.seed is not None:
-            return "none: whoever knows the seed can take the noise away"
+            return "whoever knows the seed can take the noise away"
         if self.pcost is None:
             return PrivacyClaim(Fraction(0), self.neighbors, "gaussian").released
         claim = PrivacyClaim(self.pcost, self.neighbors, self.kind)

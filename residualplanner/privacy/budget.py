@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 
 from residualplanner._checks import Number
+from residualplanner._words import fraction_text
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.privacy._exact import MAX_BITS, float_up, read_allowance, read_delta
 from residualplanner.privacy.noise_laws import Noise, law_of, mu_of_cost
@@ -43,7 +44,11 @@ class Budget:
     noise: Noise | None = None
 
     def __post_init__(self) -> None:
-        _require_limit(self.pcost_exact)
+        limit = self.pcost_exact
+        if not isinstance(limit, Fraction) or not 0 < limit <= sys.float_info.max:
+            raise BudgetError("a budget's privacy cost must be an exact fraction, positive and at most 1.79e308")
+        if not max(limit.numerator.bit_length(), limit.denominator.bit_length()) <= MAX_BITS:
+            raise BudgetError("a budget's privacy cost has too many digits; state it with fewer")
         if self.notion not in _STATEMENTS:
             raise BudgetError(f"notion must be one of {list(_STATEMENTS)}, got {self.notion!r}")
         count = _STATEMENTS[self.notion].count("{}")
@@ -147,7 +152,7 @@ class Budget:
             >>> zcdp(0.5).to_json()
             {'pcost': '1/1', 'notion': 'zcdp', 'given': ['0.5'], 'noise': None}
         """
-        limit = f"{self.pcost_exact.numerator}/{self.pcost_exact.denominator}"
+        limit = fraction_text(self.pcost_exact)
         return {"pcost": limit, "notion": self.notion, "given": list(self.given), "noise": self.noise}
 
     @classmethod
@@ -274,13 +279,6 @@ def _restated(budget: Budget) -> Budget:
     if budget.noise is not None:
         return approx_dp(*budget.given, noise=budget.noise)
     return {"pcost": pcost, "zcdp": zcdp, "gdp": gdp}[budget.notion](*budget.given)
-
-
-def _require_limit(limit: object) -> None:
-    if not isinstance(limit, Fraction) or not 0 < limit <= sys.float_info.max:
-        raise BudgetError("a budget's privacy cost must be an exact fraction, positive and at most 1.79e308")
-    if not max(limit.numerator.bit_length(), limit.denominator.bit_length()) <= MAX_BITS:
-        raise BudgetError("a budget's privacy cost has too many digits; state it with fewer")
 
 
 def _text(value: Number, exact: Fraction) -> str:

@@ -90,7 +90,7 @@ class PrivacyClaim:
 
     @property
     def released(self) -> str:
-        """The sentence that may be signed for a release of this cost; starts with "none: " if there is none."""
+        """The sentence that may be signed for a release of this cost, or the reason why there is none."""
         return self._law.released(self.pcost, self.change)
 
     @property
@@ -177,7 +177,7 @@ def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = pytho
     """
     if "discrete" in budget.proved_for:
         return
-    same = _same_noise(budget)
+    same = zcdp(short_text_down(budget.pcost_exact / 2))  # the same noise, or less by the rounding of rho
     claim = PrivacyClaim(same.pcost_exact, "", stated=budget)
     options = (
         f"{spelled(same)} for the same noise (epsilon {rounded_up(claim.epsilon(claim.delta))} at delta {claim.delta})"
@@ -187,8 +187,3 @@ def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = pytho
         costs = f"pcost {rounded_up(promise.pcost)} in place of {rounded_up(budget.pcost)}"
         options = f"{spelled(promise)} for the same promise ({costs}), or {options}"
     raise BudgetError(f"a budget of {budget.statement} does not hold for discrete noise; write {options}")
-
-
-def _same_noise(budget: Budget) -> Budget:
-    """The budget of zCDP that allows the same noise, or less by the rounding of its rho to a short number."""
-    return zcdp(short_text_down(budget.pcost_exact / 2))

@@ -61,29 +61,13 @@ class PrivacyCurve:
     parameter_down: Bound
 
     def delta(self, cost: Fraction, epsilon: Number) -> float:
-        """Return an upper bound on delta, at most 1.
-
-        Args:
-            cost: the exact privacy cost, > 0.
-            epsilon: at least 0.
-
-        Raises:
-            BudgetError: ``epsilon`` is out of range or not a number.
-        """
+        """Return an upper bound on delta, at most 1, at an exact privacy cost; BudgetError unless epsilon >= 0."""
         exact = read_epsilon(epsilon)
         with working_digits():
             return float_up(self.delta_up(self.parameter_up(cost), decimal_down(exact)))
 
     def epsilon(self, cost: Fraction, delta: Number) -> float:
-        """Return an upper bound on epsilon, at least 0.
-
-        Args:
-            cost: the exact privacy cost, > 0.
-            delta: strictly between 0 and 1.
-
-        Raises:
-            BudgetError: ``delta`` is out of range or not a number.
-        """
+        """Return an upper bound on epsilon, at least 0, at an exact privacy cost; BudgetError unless 0 < delta < 1."""
         exact = read_delta(delta)
         with working_digits():
             return float_up(self.epsilon_up(self.parameter_up(cost), decimal_down(exact)))
@@ -91,12 +75,8 @@ class PrivacyCurve:
     def largest_cost(self, epsilon: Number, delta: Number) -> Fraction:
         """Return the largest privacy cost that implies (epsilon, delta)-DP, rounded down.
 
-        Args:
-            epsilon: > 0.
-            delta: strictly between 0 and 1.
-
         Raises:
-            BudgetError: an argument is out of range or not a number, or both are too small for any cost to be found.
+            BudgetError: not ``epsilon > 0`` and ``0 < delta < 1``, or both are too small for any cost to be found.
         """
         exact_epsilon, exact_delta = read_allowance("epsilon", epsilon), read_delta(delta)
         with working_digits():

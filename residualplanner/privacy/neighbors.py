@@ -21,7 +21,7 @@ class Neighbors:
     """What may differ between two data sets that the release must not tell apart.
 
     Attributes:
-        notion: "add-remove" (one data set has records more) or "replace" (records have other values; the number of
+        notion: "add-remove" (one data set has more records) or "replace" (records have other values; the number of
             records is public).
         records_per_person: the most records that one person contributes, all of which may change; at least 1.  It is a
             promise about the data, which is not checked.

@@ -60,7 +60,7 @@ class NoiseLaw(Protocol):
         ...
 
     def released(self, cost: Fraction, change: str) -> str:
-        """The sentence that may be signed for a release of this cost; starts with "none: " if there is none."""
+        """The sentence that may be signed for a release of this cost, or the reason why there is none."""
         ...
 
 
@@ -108,7 +108,7 @@ class _Continuous:
         )
 
     def released(self, cost: Fraction, change: str) -> str:  # noqa: ARG002 - nothing is claimed, whatever the cost
-        return "none: continuous noise in floating point is a simulation of what the plan's zCDP holds for"
+        return "continuous noise in floating point is a simulation of what the plan's zCDP holds for"
 
 
 _LAWS: dict[str, NoiseLaw] = {"discrete": _Discrete(), "gaussian": _Continuous()}

@@ -23,7 +23,7 @@ WEIGHTINGS: Mapping[Literal["equal", "cells", "sqrt"], str] = {
     "cells": "every cell counts the same",
     "sqrt": "between the two",
 }
-#: Up to so many sets of attributes planning takes about a second; where records are replaced there is no closed form.
+#: The most sets for which planning takes about a second; where records are replaced there is no closed form.
 _SETS, _SETS_REPLACED = 200_000, 500
 
 

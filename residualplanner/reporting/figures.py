@@ -1,4 +1,4 @@
-"""The figures of a report: each a picture, its caption, and its data.
+"""The figures of a report, and the tables of a release in it: each a picture, its caption, and its data.
 
 Reads: Subject.  Gives: Figures.
 """
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner._margins import margin_factor
-from residualplanner._words import count_text, number_text, table_text
+from residualplanner._words import count_text, number_text
 from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
-from residualplanner.reporting.plots import draw_shares, draw_targets, fairness_figure
-from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import column_texts, level_text, percent_text, ratio_text
+from residualplanner.reporting.plots import draw_budget, draw_intervals, draw_targets, fairness_figure
+from residualplanner.reporting.subject import ShownTable, Subject
+from residualplanner.reporting.words import column_texts, level_text, percent_text, ratio_text, table_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 #: How many tables are named in a picture.
 NAMED = 15
 _NAMED_TARGETS = 30
-#: How many tables the data of the picture of them hold; the error table holds all.
+#: The most tables in the data of their picture; the error table holds all.
 _KEPT = 1_000
+#: The most cells of a table that is read for a report, and the most orders that are shown.
+LARGEST = 2_000_000
+_ORDERS = 4
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,9 +64,31 @@ def figures_of(subject: Subject) -> Iterator[Figure]:
         yield _targets(subject)
 
 
-def names_of(errors: "pd.DataFrame") -> list[str]:
-    """The names of the queries of an error table."""
-    return [table_text(query, str(kinds)) for query, kinds in zip(errors["query"], errors["kinds"], strict=True)]
+def rows_of_tables(subject: Subject) -> list[int]:
+    """The rows of the error table of the tables to show: of each order the one with the most cells.
+
+    Orders 1 to 4, or the lowest four there are, without tables of more than two million cells.
+    """
+    orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
+    possible = np.where(cells <= LARGEST, cells, -1.0)
+    found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
+    return [row for row in found if possible[row] > 0][:_ORDERS]
+
+
+def estimates_of(subject: Subject) -> Iterator[Figure]:
+    """The tables of a release to show, read one at a time."""
+    rows = rows_of_tables(subject) if subject.tables else []
+    for row, name in zip(rows, table_names(subject.errors.iloc[rows]), strict=True):
+        yield _estimates(subject.read_table(row), name, int(subject.errors["order"].iloc[row]), subject.level)
+
+
+def total_texts(subject: Subject) -> tuple[str, str] | None:
+    """The number of records and its margin, where a release has the table of it."""
+    rows = np.flatnonzero(subject.errors["order"].to_numpy() == 0)
+    if not (rows.size and subject.tables):
+        return None
+    table = subject.read_table(int(rows[0]))
+    return f"{table.estimates[0]:,.1f}", number_text(float(table.margins[0]))
 
 
 def order_text(order: int) -> str:
@@ -86,19 +111,19 @@ def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
 def _budget_by_order(subject: Subject) -> Figure:
     groups = subject.errors.groupby("order", as_index=False)
     data = groups.agg(tables=("query", "size"), cells=("cells", "sum"), privacy_share=("privacy_share", "sum"))
-    names, shares = [order_text(order) for order in data["order"]], data["privacy_share"].tolist()
-    largest = int(np.argmax(shares))
+    names, parts = [order_text(order) for order in data["order"]], data["privacy_share"].tolist()
+    largest = int(np.argmax(parts))
     return Figure(
         name="budget-by-order",
         title="Budget by order",
-        caption=f"Tables of {names[largest]} use the most: {percent_text(shares[largest])} of the privacy budget. "
+        caption=f"Tables of {names[largest]} use the most: {percent_text(parts[largest])} of the privacy budget. "
         "The cost of noise that several tables have in common is split in proportion to its variance in each.",
-        svg=svg_of(partial(draw_shares, names, shares, title="share of the privacy budget")),
+        svg=svg_of(partial(draw_budget, names, parts)),
         data=data,
         head=("Order", "Tables", "Cells", "Share of budget"),
         rows=[
-            (name, number_text(tables), number_text(cells), percent_text(share))
-            for name, tables, cells, share in zip(names, data["tables"], data["cells"], shares, strict=True)
+            (name, number_text(tables), number_text(cells), percent_text(part))
+            for name, tables, cells, part in zip(names, data["tables"], data["cells"], parts, strict=True)
         ],
     )
 
@@ -107,20 +132,20 @@ def _budget_by_query(subject: Subject) -> Figure:
     every = subject.errors["privacy_share"].to_numpy()
     first = np.argsort(-every, kind="stable")
     top = subject.errors.iloc[first[:NAMED]]
-    names, shares = names_of(top), top["privacy_share"].tolist()
-    first_ones = f"The {len(shares)} tables of {len(every):,} that use the most"
+    names, parts = table_names(top), top["privacy_share"].tolist()
+    first_ones = f"The {len(parts)} tables of {len(every):,} that use the most"
     return Figure(
         name="budget-by-query",
         title="Budget by table",
-        caption=f"{first_ones}, together {percent_text(sum(shares))} of the privacy budget."
-        if len(shares) < len(every)
+        caption=f"{first_ones}, together {percent_text(sum(parts))} of the privacy budget."
+        if len(parts) < len(every)
         else "The tables in the order of their shares of the privacy budget.",
-        svg=svg_of(partial(draw_shares, names, shares, title="share of the privacy budget")),
+        svg=svg_of(partial(draw_budget, names, parts)),
         data=subject.errors.iloc[first[:_KEPT]][["query", "kinds", "order", "cells", "privacy_share"]],
         head=("Table", "Cells", "Share of budget"),
         rows=[
-            (name, number_text(cells), percent_text(share))
-            for name, cells, share in zip(names, top["cells"], shares, strict=True)
+            (name, number_text(cells), percent_text(part))
+            for name, cells, part in zip(names, top["cells"], parts, strict=True)
         ],
     )
 
@@ -131,7 +156,7 @@ def _fairness(subject: Subject) -> Figure:
     titles |= {name: f"weights {name}: {words}" for name, words in WEIGHTINGS.items()}
     plan = data["plan"]["std_err"]
     own = subject.errors.loc[[plan.idxmin(), plan.idxmax()]]
-    low, high = (f"{number_text(row)} for {name}" for row, name in zip(own["std_err"], names_of(own), strict=True))
+    low, high = (f"{number_text(row)} for {name}" for row, name in zip(own["std_err"], table_names(own), strict=True))
     others = [f"{ratio_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
     beside = (
         f"For the same budget these would be {_listed(others)}."
@@ -162,7 +187,7 @@ def _targets(subject: Subject) -> Figure:
     targets = targets.iloc[np.argsort(-ratio, kind="stable")]
     met = targets["meets_target"].astype(bool)
     shown = targets.iloc[:_NAMED_TARGETS]
-    names = names_of(shown)
+    names = table_names(shown)
     nearest = f" Shown are the {len(shown)} that come nearest to their target or miss it by most."
     return Figure(
         name="targets",
@@ -184,6 +209,35 @@ def _targets(subject: Subject) -> Figure:
         rows=[
             (name, number_text(margin), number_text(target), "yes" if fits else "no")
             for name, margin, target, fits in zip(names, shown["margin"], shown["target"], met, strict=False)
+        ],
+    )
+
+
+def _estimates(table: ShownTable, name: str, order: int, level: float) -> Figure:
+    import pandas as pd
+
+    percent = level_text(level)
+    lows, highs = table.estimates - table.margins, table.estimates + table.margins
+    data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
+    numbers = (table.estimates, table.margins, lows, highs, table.joint_margins)
+    columns = dict(zip(("estimate", "moe", "ci_low", "ci_high", "joint_moe"), numbers, strict=True))
+    data = pd.concat([data, pd.DataFrame(columns)], axis=1)
+    labels = (f"{percent} interval of the cell by itself", "of all cells of the table at once")
+    note = (
+        f"All {count_text(table.cells, 'cell')}."
+        if table.is_whole
+        else f"The {len(table.labels)} largest estimates of {table.cells:,}. Chosen for their size, they tend to be "
+        "too high; the wide intervals hold for all cells at once, hence also for chosen ones."
+    )
+    return Figure(
+        name=f"table-{order}",
+        title=name,
+        caption=note,
+        svg=svg_of(partial(draw_intervals, table, labels=labels)),
+        data=data,
+        head=(*table.names, "Estimate", f"± {percent}", "From", "To", "± all at once"),
+        rows=[
+            (*cell, *(f"{number:,.1f}" for number in row)) for cell, *row in zip(table.labels, *numbers, strict=True)
         ],
     )
 

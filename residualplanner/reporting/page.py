@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from residualplanner._version import __version__
-from residualplanner._words import count_text, family_text, number_text, optimality_text, rounded_up
+from residualplanner._words import count_text, number_text, optimality_text, rounded_up
 from residualplanner.domain import Attribute
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.reporting.drawing import inline_svg
@@ -152,7 +152,7 @@ def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
 def _bases(plan: Plan) -> str:
     """How many attributes are measured by a basis of each family."""
     return ", ".join(
-        f"{family_text(family)} for {count_text(number, 'attribute')}"
+        f"{family.replace('_', ' ')} for {count_text(number, 'attribute')}"
         for family, number in sorted(plan.basis_summary.items())
     )
 

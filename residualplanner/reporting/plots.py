@@ -12,7 +12,7 @@ import numpy as np
 
 from residualplanner._words import count_text, number_text
 from residualplanner.reporting.drawing import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, QUIET, RED, SKY
-from residualplanner.reporting.shown_table import ShownTable
+from residualplanner.reporting.subject import ShownTable
 from residualplanner.reporting.words import percent_text, short_text
 
 if TYPE_CHECKING:
@@ -34,28 +34,24 @@ LOOKS = (
 _WIDTH = 7.2
 #: Points within this fraction of a panel coincide, and are drawn once.
 _SPOT = 1 / 160
-_FEWEST_PANELS_OF_TWO_ROWS = 4
 
 
-def draw_shares(names: Sequence[str], shares: Sequence[float], *, title: str) -> "Figure":
-    """Bars, the share of the budget written at the end of each."""
+def draw_budget(names: Sequence[str], parts: Sequence[float]) -> "Figure":
+    """Bars, with the part of the budget written at the end of each."""
     figure, axes = _bars(len(names))
     rows = np.arange(len(names))
-    axes.barh(rows, shares, color=BLUE, height=0.68)
-    for row, share in zip(rows.tolist(), shares, strict=True):
-        axes.annotate(percent_text(share), (share, row), (4, 0), textcoords="offset points", va="center")
+    axes.barh(rows, parts, color=BLUE, height=0.68)
+    for row, part in zip(rows.tolist(), parts, strict=True):
+        axes.annotate(percent_text(part), (part, row), (4, 0), textcoords="offset points", va="center")
     _name_rows(axes, names)
-    axes.set_xlim(0, 1.16 * max([*shares, 1e-9]))
+    axes.set_xlim(0, 1.16 * max([*parts, 1e-9]))
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
-    axes.set_xlabel(title)
+    axes.set_xlabel("share of the privacy budget")
     return figure
 
 
 def fairness_figure(
-    data: Mapping[str, "pd.DataFrame"],
-    titles: Mapping[str, str] | None = None,
-    *,
-    std_errs: Sequence[float] = (),
+    data: Mapping[str, "pd.DataFrame"], titles: Mapping[str, str] | None = None, *, std_errs: Sequence[float] = ()
 ) -> "Figure":
     """The standard error of a cell against the size of its table, a panel for each plan, by order, on log axes.
 
@@ -68,7 +64,7 @@ def fairness_figure(
     """
     from matplotlib.figure import Figure
 
-    columns = 2 if len(data) in (2, _FEWEST_PANELS_OF_TWO_ROWS) else min(len(data), 3)
+    columns = 2 if len(data) in (2, 4) else min(len(data), 3)
     rows = math.ceil(len(data) / columns)
     figure = Figure(figsize=(_WIDTH, 0.5 + 2.5 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)

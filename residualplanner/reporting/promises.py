@@ -50,7 +50,7 @@ def promise_of(subject: Subject) -> Promise:
         noise = tables.noise
         cost = plan.budget.pcost_exact if noise.pcost is None else noise.pcost  # the exact cost, where it is known
         claim, is_private = PrivacyClaim(cost, plan.neighbors.words, noise.kind, plan.budget), noise.is_private
-        sentence = noise.guarantee.removeprefix("none: ")
+        sentence = noise.sentence
     epsilons = claim.epsilons(DELTAS)
     texts = column_rounded_up([epsilon for _, epsilon in epsilons])
     stated = "Budget as stated" if claim.statement == plan.budget.statement else "Budget"

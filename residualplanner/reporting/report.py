@@ -17,8 +17,7 @@ from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.plan import Plan, load_plan
 from residualplanner.reconstruction import Release, load_tables
 from residualplanner.reporting.drawing import require_package
-from residualplanner.reporting.estimates import estimates_of, total_texts
-from residualplanner.reporting.figures import figures_of
+from residualplanner.reporting.figures import estimates_of, figures_of, total_texts
 from residualplanner.reporting.page import Contents, page_of
 from residualplanner.reporting.rows import error_rows
 from residualplanner.reporting.subject import Subject

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner._margins import margin_factor
-from residualplanner._words import JOIN, table_text
+from residualplanner._words import JOIN
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import decimals_for, level_text
+from residualplanner.reporting.words import decimals_for, level_text, table_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Up to so many rows a page holds, about 60 bytes each.
+#: The most rows that a page holds, about 60 bytes each.
 LIMIT = 100_000
 _DIGITS = 7
 
@@ -122,11 +122,9 @@ def cell_text(value: Any, column: Column) -> str:
 def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]]":
     """The columns with something to show, and their values."""
     margin, quantile = f"{level_text(subject.level)} margin of error", margin_factor(subject.level)
-    kinds = errors["kinds"].astype(str).tolist()
-    names = [table_text(*both) for both in zip(errors["query"], kinds, strict=True)]
     differ = bool((errors["max_std_err"] > errors["std_err"] * (1 + 1e-4)).any())
     found = [
-        (Column("query", "Table", "The attributes that the table crosses.", "text"), names),
+        (Column("query", "Table", "The attributes that the table crosses.", "text"), table_names(errors)),
         (Column("order", "Order", "How many attributes it crosses.", "count"), errors["order"]),
         (Column("cells", "Cells", "How many numbers are published in it.", "count"), errors["cells"]),
     ]

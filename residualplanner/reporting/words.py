@@ -5,11 +5,15 @@ Reads: numbers, strings.  Gives: strings.
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from residualplanner._checks import FloatArray
-from residualplanner._words import number_text
+from residualplanner._words import number_text, table_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LONGEST = 44
 
@@ -95,3 +99,8 @@ def level_text(level: float) -> str:
         ('95%', '99.9%')
     """
     return f"{100 * level:.6g}%"
+
+
+def table_names(errors: "pd.DataFrame") -> list[str]:
+    """The names of the queries of an error table."""
+    return [table_text(query, str(kinds)) for query, kinds in zip(errors["query"], errors["kinds"], strict=True)]

@@ -59,7 +59,7 @@ def test_plan_writes_the_plan_of_select_with_these_bases(run, kinds, folder, wor
     assert "(closed form); no noise of this cost does better with these bases" in result.stdout
 
 
-#: Ages and grades are asked in two kinds, each in tables of its own: for that bases by set are better.
+#: Ages and grades are queried in two ways, each in tables of its own: there bases by set are better.
 MIXED = """\
 budget = { zcdp = "0.5" }
 bases = "optimal_by_set"

@@ -1,4 +1,4 @@
-"""A data dictionary or a public schema becomes the domain it describes; a file of records is never taken for one."""
+"""A data dictionary or a public schema becomes the domain it describes; a file of records is never read as one."""
 
 import json
 

@@ -13,7 +13,7 @@ import pytest
 
 from residualplanner import plan as plan_layer
 from residualplanner import reconstruction
-from residualplanner.cli import steps
+from residualplanner.cli import runs
 from residualplanner.datasets import adult
 from residualplanner.errors import MissingExtraError, SolverError
 from residualplanner.measurement import load_measurement
@@ -64,24 +64,24 @@ def test_missing_and_wrong_files_are_refused(run, spec, records, folder, command
 @pytest.mark.parametrize(
     "command",
     [
-        ("init", "records.csv", "-o", "taken"),
-        ("plan", "spec.toml", "-o", "taken"),
-        ("measure", "p", "records.csv", "-o", "taken"),
-        ("reconstruct", "m", "-o", "taken"),
-        ("release", "spec.toml", "records.csv", "-o", "taken"),
-        ("release", "spec.toml", "records.csv", "-o", "out", "--keep", "taken"),
-        ("demo", "-o", "taken"),
+        ("init", "records.csv", "-o", "occupied"),
+        ("plan", "spec.toml", "-o", "occupied"),
+        ("measure", "p", "records.csv", "-o", "occupied"),
+        ("reconstruct", "m", "-o", "occupied"),
+        ("release", "spec.toml", "records.csv", "-o", "occupied"),
+        ("release", "spec.toml", "records.csv", "-o", "out", "--keep", "occupied"),
+        ("demo", "-o", "occupied"),
     ],
 )
 def test_what_is_there_is_never_overwritten_nor_is_work_done_for_it(run, spec, records, folder, command, monkeypatch):
     run("plan", spec, "-o", "p")
     run("measure", "p", records, "-o", "m")
-    for layer, verb in ((plan_layer, "load_plan"), (steps, "measure"), (steps, "plan_of_spec")):
+    for layer, verb in ((plan_layer, "load_plan"), (runs, "measure"), (runs, "plan_of_spec")):
         monkeypatch.setattr(layer, verb, _never)
-    (folder / "taken").write_text("mine")
+    (folder / "occupied").write_text("mine")
     before = sorted(os.listdir(folder))
-    _refused(run(*command), "taken")
-    assert (folder / "taken").read_text() == "mine"
+    _refused(run(*command), "occupied")
+    assert (folder / "occupied").read_text() == "mine"
     assert sorted(os.listdir(folder)) == before
 
 
@@ -225,16 +225,16 @@ def test_what_cannot_be_a_command_has_status_2(run, arguments):
     ],
 )
 def test_a_run_that_fails_has_status_1(run, spec, monkeypatch, error, status, message):
-    monkeypatch.setattr(steps, "plan_of_spec", _raiser(error))
+    monkeypatch.setattr(runs, "plan_of_spec", _raiser(error))
     result = run("plan", spec)
     _failed(result, message)
     assert result.exit_code == status
 
 
 def test_the_text_of_an_unexpected_error_is_withheld(run, spec, records, monkeypatch):
-    monkeypatch.setattr(steps, "measure", _raiser(LookupError(f"no such thing as {CANARY}")))
+    monkeypatch.setattr(runs, "measure", _raiser(LookupError(f"no such thing as {CANARY}")))
     result = run("release", spec, records, "-o", "out")
-    _failed(result, "unexpected LookupError at residualplanner/cli/steps.py, line ", "please report it")
+    _failed(result, "unexpected LookupError at residualplanner/cli/runs.py, line ", "please report it")
     assert CANARY not in result.output
 
 

@@ -1,4 +1,4 @@
-"""What is typed takes the place of what the spec says; the plan is that of select, and says what was asked."""
+"""What is typed replaces what the spec says; the plan is that of select, and the changes are said."""
 
 import json
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from residualplanner import reconstruction
-from residualplanner.cli import paid, steps
+from residualplanner.cli import paid, runs
 from residualplanner.domain import Domain
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import Measurement, load_measurement, measure
@@ -101,7 +101,7 @@ def test_a_measurement_that_waits_for_its_tables_is_not_paid_for_twice(run, spec
     with monkeypatch.context() as patch:
         patch.setattr(reconstruction.Release, "tables", failing(MemoryError()))
         run("release", spec, records, "-o", "out")
-    monkeypatch.setattr(steps, "measure", failing(AssertionError("records were read")))
+    monkeypatch.setattr(runs, "measure", failing(AssertionError("records were read")))
     refused = run("release", spec, records, "-o", "out", "--ledger", ledger)
     assert refused.exit_code == 2
     assert "out.measurement exists already" in refused.stderr
@@ -177,15 +177,15 @@ def test_the_space_set_aside_is_what_a_measurement_takes(run, spec, records, fol
         (folder / "none.csv").write_text(",".join(f"a{n}" for n in range(30)) + "\n")
         assert run("plan", name, "-o", f"{name}.p").exit_code == 0
         assert run("measure", f"{name}.p", data, "-o", f"{name}.m").exit_code == 0
-        taken, expected = (folder / f"{name}.m").stat().st_size, paid.measurement_bytes(load_plan(f"{name}.p"))
-        assert taken <= expected <= 1.5 * taken + 2**17
+        written, expected = (folder / f"{name}.m").stat().st_size, paid.measurement_bytes(load_plan(f"{name}.p"))
+        assert written <= expected <= 1.5 * written + 2**17
 
 
 def test_the_matrices_of_bases_take_space_in_a_measurement_too(tmp_path):
     plan = select(Workload(Domain({"a": 200}), [{"a": Prefix()}]), budget=zcdp("0.5"))
     measure(plan, np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "m")
-    taken = (tmp_path / "m").stat().st_size
-    assert 2**18 < taken <= paid.measurement_bytes(plan) <= taken + 2**17
+    written = (tmp_path / "m").stat().st_size
+    assert 2**18 < written <= paid.measurement_bytes(plan) <= written + 2**17
 
 
 @pytest.mark.parametrize("code", [95, 22, 38])
@@ -198,7 +198,7 @@ def test_a_file_system_that_cannot_set_space_aside_is_taken_at_its_word(tmp_path
 def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder, monkeypatch):
     (folder / "empty").mkdir()
     monkeypatch.chdir(folder / "empty")
-    monkeypatch.setattr(steps, "measure", failing(AssertionError("records were read")))
+    monkeypatch.setattr(runs, "measure", failing(AssertionError("records were read")))
     refused = run("release", spec, records, "-o", ".")
     assert refused.exit_code == 2
     assert "name a new folder" in refused.stderr
@@ -246,7 +246,7 @@ def test_semicolons_are_told_before_the_charge(run, spec, folder, ledger):
 def test_a_disk_that_cannot_take_the_tables_is_found_before_the_charge(
     run, spec, records, ledger, monkeypatch, found, told, form
 ):
-    monkeypatch.setattr(steps, "measure", failing(AssertionError("records were read")))
+    monkeypatch.setattr(runs, "measure", failing(AssertionError("records were read")))
     for name, replacement in found.items():
         monkeypatch.setattr(shutil if name == "disk_usage" else os, name, replacement)
     result = run("release", spec, records, "-o", "out", "--ledger", ledger, "--format", form)
@@ -264,6 +264,6 @@ def test_what_tables_take_at_least_is_not_more_than_what_they_take(tmp_path):
         for profile in ("default", "acs"):
             (tmp_path / form).mkdir(exist_ok=True)
             release.save(tmp_path / form / profile, form, profile=profile)
-            taken = sum(file.stat().st_size for file in (tmp_path / form / profile / "tables").glob(f"*.{form}"))
+            written = sum(file.stat().st_size for file in (tmp_path / form / profile / "tables").glob(f"*.{form}"))
             least = per_cell * release.plan.workload.cells.sum() + per_table * len(release)
-            assert 0.1 * taken < least < taken, (form, profile)
+            assert 0.1 * written < least < written, (form, profile)

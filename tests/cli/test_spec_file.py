@@ -1,4 +1,4 @@
-"""A spec says what the library's own nouns say, and what is wrong with one is told with its place."""
+"""A spec says what the library's own nouns say, and the message on a wrong entry says where it is."""
 
 from fractions import Fraction
 
@@ -119,7 +119,7 @@ def test_targets_are_the_librarys_own_at_the_level_of_the_output(read):
     targets += '[[targets]]\nqueries = [{ a = "prefix", b = "identity" }]\nmoe = 9.5\n'
     loss = Targets([(("a",), 5), (("b",), 5), ({"a": Prefix(), "b": Identity()}, 9.5)], 0.9, 0.05)
     for budget, expected in (("", select(workload, loss=loss)), (BUDGET, select(workload, loss=loss, budget=zcdp(1)))):
-        spec = read(f"others = 0.05\n{budget}{DOMAIN}{text}{targets}")
+        spec = read(f"reserve = 0.05\n{budget}{DOMAIN}{text}{targets}")
         plan = plan_of_spec(spec, workload_of_spec(spec, domain_of_spec(spec)))
         np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)
         assert plan.targets.level == 0.9
@@ -152,8 +152,8 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         (BUDGET + WORKLOAD, r"the table \[domain\] is missing"),
         ("loss = 'max'\n" + TARGETS, r"loss and \[\[targets\]\] both say what to reach; leave one of them out"),
         ("at_most = 3\n" + TARGETS, r"at_most and \[\[targets\]\] both say what to reach"),
-        ("others = 0.5\n" + GOOD, r"others = ... belongs to \[\[targets\]\]; there are none"),
-        ("others = 1\n" + TARGETS, "others: expected a number between 0 and 1, got 1"),
+        ("reserve = 0.5\n" + GOOD, r"reserve = ... belongs to \[\[targets\]\]; there are none"),
+        ("reserve = 1\n" + TARGETS, "reserve: expected a number between 0 and 1, got 1"),
         (TARGETS + "mo = 5\n", r"\[\[targets\]\] number 1: unknown field 'mo'; did you mean 'moe'"),
         (TARGETS.replace("5", "'5'"), r"\[\[targets\]\] number 1, moe: expected a number without quotes, got '5'"),
         (TARGETS.replace('["a"]', ""), r"\[\[targets\]\] number 1, queries: the list is too short"),

@@ -86,7 +86,7 @@ levels = [
     assert list(workload)[1] == {"age": Range()}
 
 
-def test_kinds_of_an_entry_are_asked_in_all_its_queries_and_in_no_others(workload_of):
+def test_kinds_of_an_entry_hold_for_all_its_queries_and_for_no_others(workload_of):
     workload = workload_of(
         'queries = [["sex", "age"], ["age", "grade"], { age = "range", sex = "identity" }]\n'
         'kinds = { age = "prefix" }\n[[workload]]\nqueries = [["age"]]\n'
@@ -159,8 +159,8 @@ def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):
         workload_of(f"order = 1\n{text}\n")
     query = text.replace("kinds = {", "queries = [{", 1).removesuffix("}") + "}]"
     if text != 'kinds = "prefix"':
-        place = message.replace("kinds, age", "queries, entry 1, age")
-        with pytest.raises(FileFormatError, match=place):
+        told = message.replace("kinds, age", "queries, entry 1, age")
+        with pytest.raises(FileFormatError, match=told):
             workload_of(query + "\n")
 
 
@@ -233,11 +233,11 @@ def test_what_a_starting_spec_says_of_kinds_may_be_used_as_it_stands(tmp_path):
     (queries,) = re.findall(r"^#   (queries = .*\{.*)$", text, flags=re.MULTILINE)
     path = tmp_path / "spec.toml"
     path.write_text(text.replace("\nup_to = 1\n", f"\nup_to = 1\n{kinds}\n[[workload]]\n{queries}\n"))
-    asked = list(workload_of_spec(read_spec(path), domain))
-    assert {"age": Prefix()} in asked
-    assert {"income": Range()} in asked
-    assert {"age": Prefix(), "sex": Identity()} in asked
-    assert any(isinstance(query, dict) and isinstance(query.get("county"), Hierarchy) for query in asked)
+    found = list(workload_of_spec(read_spec(path), domain))
+    assert {"age": Prefix()} in found
+    assert {"income": Range()} in found
+    assert {"age": Prefix(), "sex": Identity()} in found
+    assert any(isinstance(query, dict) and isinstance(query.get("county"), Hierarchy) for query in found)
 
 
 def test_the_spec_of_the_manual_is_one(tmp_path):

@@ -8,9 +8,9 @@ import pytest
 
 from exact_privacy import exact_delta
 from residualplanner.ledger import Ledger
-from residualplanner.ledger.lines import LedgerTerms, first_line
+from residualplanner.ledger.lines import LedgerTerms
 from residualplanner.plan import load_plan, select
-from residualplanner.privacy import approx_dp, gdp
+from residualplanner.privacy import Neighbors, approx_dp, gdp
 
 TOTAL = """\
 budget = {{ {} }}
@@ -47,7 +47,7 @@ def total(folder):
 
 def older_ledger(path, budget):
     """A ledger's file as older versions began it, with any budget."""
-    path.write_bytes(first_line(LedgerTerms(budget, "", "census")))
+    path.write_bytes(LedgerTerms(budget, "", "census", Neighbors()).line)
     return path
 
 

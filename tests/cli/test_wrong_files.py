@@ -1,4 +1,4 @@
-"""A file in the wrong place is named for what it is, and what is wanted is said; never what it holds."""
+"""A file where another is wanted is named for what it is, and what is wanted is said; never what it holds."""
 
 import re
 import shutil
@@ -26,8 +26,8 @@ KINDS = {
     "empty": "an empty file",
     "sub": "a folder",
 }
-#: For each place of a file in a command what is wanted there, and the kinds that are not refused for what they are.
-PLACES = {
+#: For each file that a command reads what is wanted, and the kinds that are not refused for what they are.
+WANTED = {
     ("init", "FILE"): (
         "init wants a schema",
         {"spec.toml", "records.csv", "records.parquet", "schema.json", "notes.txt"},
@@ -90,9 +90,9 @@ def test_every_kind_of_file_is_known(every_file, name, words):
     assert kind_of_path(every_file / name).name.partition(";")[0] == words
 
 
-@pytest.mark.parametrize("place", PLACES, ids=" ".join)
+@pytest.mark.parametrize("place", WANTED, ids=" ".join)
 def test_a_file_of_another_kind_is_named_for_what_it_is(every_file, folder, run, place):
-    wanted, fitting = PLACES[place]
+    wanted, fitting = WANTED[place]
     shutil.copytree(every_file, folder, dirs_exist_ok=True)
     before = sorted(folder.rglob("*"))
     for name, words in KINDS.items():
@@ -124,7 +124,7 @@ def test_what_a_file_is_for_is_said(every_file, folder, run):
 def test_what_is_damaged_is_never_a_defect(folder, spec, records, run, content, name):
     assert run("plan", spec, "-o", "p.plan").exit_code == 0
     (folder / name).write_bytes(content)
-    for place in PLACES:
+    for place in WANTED:
         result = run(*(name if word == "FILE" else word for word in place))
         assert result.exit_code != 1, (place, result.output)
         assert not re.search("defect|Traceback", result.output)

@@ -9,10 +9,10 @@ import pytest
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
 from residualplanner.ledger import Ledger
-from residualplanner.ledger.lines import LedgerTerms, first_line
+from residualplanner.ledger.lines import LedgerTerms
 from residualplanner.measurement import load_measurement, measure, require_measurable
 from residualplanner.plan import load_plan, select
-from residualplanner.privacy import approx_dp, gdp, pcost, zcdp
+from residualplanner.privacy import Neighbors, approx_dp, gdp, pcost, zcdp
 from residualplanner.workload import marginals
 
 WORKLOAD = marginals(Domain({"a": 2, "b": 3}), up_to=2)
@@ -63,7 +63,7 @@ def test_a_ledger_cannot_be_begun_with_it(budget, tmp_path):
 
 def test_a_ledger_of_an_older_version_is_read_and_settled_but_takes_no_charge(budget, tmp_path):
     path, cost = tmp_path / "l", budget.pcost_exact / 4
-    path.write_bytes(first_line(LedgerTerms(budget, "", "census")) + b'{"cost":')
+    path.write_bytes(LedgerTerms(budget, "", "census", Neighbors()).line + b'{"cost":')
     ledger = Ledger.open(path)
     assert (ledger.budget, ledger.is_torn) == (budget, True)
     ledger.settle(cost)

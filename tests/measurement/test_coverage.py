@@ -26,7 +26,7 @@ from residualplanner.plan import select
 from residualplanner.privacy import Neighbors, zcdp
 from residualplanner.queries import Prefix
 from residualplanner.reconstruction import Release, reconstruct
-from residualplanner.reporting.shown_table import with_margins
+from residualplanner.reporting.subject import ShownTable
 from residualplanner.strategy import basis_groups, subtraction_strategy
 from residualplanner.workload import marginals
 
@@ -191,7 +191,7 @@ def test_the_factor_is_the_quantile_of_the_tail_and_16_steps(level):
 
 
 def test_joint_margins_of_the_largest_tables_are_numbers():
-    shown = with_margins(("a",), (("x",),), [1.0], [2.0], cells=10**17, level=0.95)
+    shown = ShownTable(("a",), 10**17, (("x",),), np.array([1.0]), np.array([2.0]), 0.95)
     assert float(shown.joint_margins[0]) == pytest.approx(2 * norm.isf(2.0**-54), rel=1e-5)
 
 

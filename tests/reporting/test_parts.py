@@ -14,14 +14,13 @@ from html_pages import read_page
 from made_releases import any_release
 from residualplanner.reporting import fairness_data, write_report
 from residualplanner.reporting.drawing import inline_svg, svg_of
-from residualplanner.reporting.estimates import rows_of_tables
 from residualplanner.reporting.fairness import fairness_of, spread
-from residualplanner.reporting.figures import figures_of
-from residualplanner.reporting.plots import draw_shares, fairness_figure, log_ticks
+from residualplanner.reporting.figures import figures_of, rows_of_tables
+from residualplanner.reporting.plots import draw_budget, fairness_figure, log_ticks
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of
 from residualplanner.reporting.rows import error_rows, rows_json
-from residualplanner.reporting.shown_table import rows_to_show
+from residualplanner.reporting.subject import rows_to_show
 from residualplanner.strategy import subtraction_strategy
 
 
@@ -194,7 +193,7 @@ def test_every_order_has_its_marks_and_points_on_one_spot_are_drawn_once():
 
 def test_a_picture_in_a_page_has_its_colors_and_ids_and_texts_stay_as_they_are():
     words = 'id="x" style="fill: #0072b2" url(#y)'
-    svg = svg_of(lambda: draw_shares([words], [0.5], title="share"))
+    svg = svg_of(lambda: draw_budget([words], [0.5]))
     element = inline_svg(svg, "name", title="<b>", description="a & b")
     assert element.startswith("<svg ")
     assert "<title" in element

@@ -18,7 +18,7 @@ from typing import Any, TextIO
 #: Called with the number of steps done and their total.
 Progress = Callable[[int, int], None]
 
-#: How many seconds lie between two reports of progress, at least.
+#: The least time between two reports of progress, in seconds.
 INTERVAL = 1.0
 #: How often progress is reported while records are read.
 _REPORTS = 10

@@ -35,9 +35,9 @@ def reported_failures(*, as_json: bool = False) -> Iterator[None]:
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
     except (Exception, KeyboardInterrupt) as error:  # the outermost frame: a traceback could show records
-        if _is_usage_error(error):
+        if hasattr(error, "exit_code") and hasattr(error, "show"):  # from the parser of the command line
             if not as_json:
-                raise  # the parser of the command line prints its own errors
+                raise  # the parser prints it, with status 2
             kind, status, text = "UsageError", WRONG_INPUT, error.format_message()  # type: ignore[union-attr]
         else:
             kind, (status, text) = type(error).__name__, _told(error)
@@ -100,8 +100,8 @@ def _told(error: BaseException) -> tuple[int, str]:
         )
     if isinstance(error, KeyboardInterrupt):
         return FAILED, "interrupted"
-    place = f"unexpected {type(error).__name__} at {errors.location_of(error)}"
-    return FAILED, f"{place}; this is a defect, please report it"
+    what = f"unexpected {type(error).__name__} at {errors.location_of(error)}"
+    return FAILED, f"{what}; this is a defect, please report it"
 
 
 @contextmanager
@@ -152,8 +152,3 @@ def _text_of(error: OSError) -> str:
     if error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
-
-
-def _is_usage_error(error: BaseException) -> bool:
-    """Whether the command-line parser raised it; it prints such errors itself, with status 2."""
-    return hasattr(error, "exit_code") and hasattr(error, "show")

@@ -21,7 +21,7 @@ _WIDTH_OF_FILES = 110
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The place where a command's messages go.
+    """Where the messages of a command go.
 
     Every message has an event and facts, which programs get as a line of JSON, and a text, which people get.
 
@@ -47,13 +47,10 @@ class Output:
 
     def fact(self, label: str, *lines: str, event: str | None = None, **facts: Any) -> None:
         """Print lines with a label before the first; the event has the name of the label."""
-        labels = [label, *[""] * (len(lines) - 1)]
-        pairs = zip(labels, lines, strict=True)
-        text = (
-            "; ".join(line.rstrip(";") for line in lines)
-            if self.as_json
-            else "\n".join(f"{word:<11} {line}" for word, line in pairs)
-        )
+        if self.as_json:
+            text = "; ".join(line.rstrip(";") for line in lines)
+        else:
+            text = f"{label:<11} " + f"\n{'':<11} ".join(lines)
         self.say(text, event=event or label.lower(), **facts)
 
     def wrote(self, path: PathLike[str], text: str, *, also: Sequence[PathLike[str]] = ()) -> None:
@@ -124,7 +121,7 @@ class Output:
 
         console = Console(stderr=True)
         if self.quiet or not console.is_terminal:
-            yield _ignored
+            yield lambda _done, _total: None
             return
         bar = Bar(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), console=console, transient=True)
         task = bar.add_task(label, total=None)
@@ -144,10 +141,6 @@ def _open_end() -> Iterator[None]:
     """Go on where nobody reads what is printed any more, as in ``| head``: the files are what counts."""
     with suppress(SystemExit):  # rich's answer to a closed pipe, after it has sent all further output nowhere
         yield
-
-
-def _ignored(_done: int, _total: int) -> None:
-    """Ignore a report of progress that nobody sees."""
 
 
 def command_text(*words: object) -> str:

@@ -12,13 +12,13 @@ from residualplanner.plan import bytes_text, resource_estimate, seconds_text
 from residualplanner.queries import Identity
 from residualplanner.workload import Workload
 
-#: From how many sets of attributes, or cells, on a plan states in advance what it needs.
+#: The numbers of sets of attributes, and of cells, above which it is stated in advance what a plan needs.
 LARGE_SETS, LARGE_CELLS = 100_000, 10_000_000
-#: From how many values on choosing the basis of an attribute takes long.
+#: The number of values from which choosing the basis of an attribute takes long.
 LARGE_SIZE = 800
-#: From how many seconds on a search for bases by set takes long.
+#: The number of seconds above which a search for bases by set is announced.
 LONG_SEARCH = 5.0
-#: From how many cells in one table on, and up to how many: a table is made and written as a whole.
+#: The most cells of a table that go unmentioned, and the most allowed: a table is made and written as a whole.
 LARGE_TABLE, TABLE_LIMIT = 20_000_000, 2**28
 
 

@@ -9,15 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._words import (
-    count_text,
-    family_text,
-    listed,
-    number_text,
-    optimality_text,
-    rounded_up,
-    table_text,
-)
+from residualplanner._words import count_text, is_plain, listed, number_text, optimality_text, rounded_up, table_text
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import say_sizes
 from residualplanner.measurement import Measurement
@@ -153,7 +145,9 @@ def bases_text(plan: Plan) -> str:
     families: dict[str, list[str]] = {}
     for position in np.flatnonzero(plan.workload.uses.any(axis=1)).tolist():
         families.setdefault(plan.strategy.of_attributes[position].family, []).append(plan.domain.names[position])
-    return "; ".join(f"{family_text(family)} for {listed(names, _NAMED)}" for family, names in sorted(families.items()))
+    return "; ".join(
+        f"{family.replace('_', ' ')} for {listed(names, _NAMED)}" for family, names in sorted(families.items())
+    )
 
 
 def by_set_hint(plan: Plan) -> list[str]:
@@ -196,10 +190,7 @@ def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
 
 def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:
     """The privacy of a plan as numbers, rounded up, and the neighbors that they are about."""
-    return claim.facts | {
-        "neighbors": plan.neighbors.notion,
-        "records_per_person": plan.neighbors.records_per_person,
-    }
+    return claim.facts | {"neighbors": plan.neighbors.notion, "records_per_person": plan.neighbors.records_per_person}
 
 
 def _rows_to_show(errors: "pd.DataFrame", rows: int) -> "pd.DataFrame":
@@ -207,12 +198,7 @@ def _rows_to_show(errors: "pd.DataFrame", rows: int) -> "pd.DataFrame":
     if len(errors) <= rows:
         return errors
     kinds = errors["kinds"].cat
-    is_plain = np.array([_is_plain(words) for words in kinds.categories])[kinds.codes]
-    plain, others = np.flatnonzero(is_plain), np.flatnonzero(~is_plain)
+    has_identities = np.array([is_plain(words) for words in kinds.categories])[kinds.codes]
+    plain, others = np.flatnonzero(has_identities), np.flatnonzero(~has_identities)
     others = others[: max(rows // 2, rows - len(plain))]
     return errors.iloc[np.sort(np.concatenate([plain[: rows - len(others)], others]))]
-
-
-def _is_plain(words: str) -> bool:
-    """Whether the kinds of a query, as the error table names them, are the identity on every attribute."""
-    return all(word in ("", "identity") for word in words.split(" × "))

@@ -16,9 +16,8 @@ from residualplanner.cli.spec.messages import messages_of
 from residualplanner.cli.spec.typed_budget import toml_text
 from residualplanner.cli.spec.values import (
     AnyLabel,
+    BetweenZeroAndOne,
     Exact,
-    Fraction,
-    Level,
     Loss,
     Real,
     Rule,
@@ -146,7 +145,7 @@ class OutputTable(SpecTable):
         description="Estimates with 95% margins and intervals; or with 90% margins, as E and M; or with standard "
         "deviations, for generalized least squares.",
     )
-    level: Level | None = Field(
+    level: BetweenZeroAndOne | None = Field(
         default=None, description="Confidence level of margins of error; the profile's if not given."
     )
 
@@ -167,8 +166,8 @@ class SpecFile(SpecTable):
         max_length=1000,
         description="Margins of error to reach, in place of a loss; without a budget, the least one for them is found.",
     )
-    others: Fraction = Field(
-        0.01, description="With targets: the part of the cost that is kept for tables without a limit."
+    reserve: BetweenZeroAndOne = Field(
+        0.01, description="With targets: the part of the cost for noise that no target limits."
     )
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
     bases: Literal["optimal", "optimal_by_set", "orthogonal"] = Field(
@@ -192,8 +191,8 @@ class SpecFile(SpecTable):
             for name in {"loss", "at_most"} & self.model_fields_set:
                 raise refusal(f"{name} and [[targets]] both say what to reach; leave one of them out")
             return self
-        if "others" in self.model_fields_set:
-            raise refusal("others = ... belongs to [[targets]]; there are none")
+        if "reserve" in self.model_fields_set:
+            raise refusal("reserve = ... belongs to [[targets]]; there are none")
         if (self.budget is None) == (self.at_most is None):
             raise refusal('give exactly one of budget = { zcdp = "0.5" } and at_most = 25.0, or [[targets]]')
         return self
@@ -206,25 +205,13 @@ def read_spec(path: Path) -> SpecFile:
         FileFormatError: it is too long, not TOML, or has fields or values it cannot have; a line for each says where.
         OSError: the file cannot be opened.
     """
-    value = read_toml(path)
-    try:
-        return SpecFile.model_validate(value)
-    except ValidationError as error:
-        raise FileFormatError("\n".join(f"{path}: {message}" for message in messages_of(error, SpecFile))) from None
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file of at most `SIZE_LIMIT` bytes.
-
-    Raises:
-        FileFormatError: it is too long, or not TOML.
-        OSError: the file cannot be opened.
-    """
     text = read_limited(path)
     if max(piece.count(".") for piece in re.split(r"[=,{}\[\]\n]", text)) > DOT_LIMIT:
         raise FileFormatError(f"{path} has a name or string with more than {DOT_LIMIT} dots; shorten it")
     try:
-        return tomllib.loads(text)
+        return SpecFile.model_validate(tomllib.loads(text))
+    except ValidationError as error:  # itself a ValueError
+        raise FileFormatError("\n".join(f"{path}: {message}" for message in messages_of(error, SpecFile))) from None
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long, or it is too deep"
         message = f"{path} is not TOML: {reason}; strings need quotes, lists [brackets], tables {{ braces }}"

@@ -81,11 +81,7 @@ Kind = Annotated[
 NAMES, KINDS = "(names)", "(kinds)"
 
 
-def _form(value: Any) -> str:
-    return KINDS if isinstance(value, dict) else NAMES
-
-
 Query = Annotated[
     Annotated[list[str], Tag(NAMES)] | Annotated[dict[str, Kind], Tag(KINDS)],
-    Discriminator(_form),
+    Discriminator(lambda value: KINDS if isinstance(value, dict) else NAMES),
 ]

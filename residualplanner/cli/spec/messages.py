@@ -27,15 +27,14 @@ _EXPECTED = {
     "too_short": "the list is too short",
     "too_long": "the list is too long",
 }
+_MISSING = {
+    ("domain",): 'the table [domain] is missing; it names each column and its values, such as sex = ["F", "M"]',
+    ("workload",): "a table [[workload]] is missing; it names the tables to publish, such as up_to = 2",
+}
 
 
 def messages_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """One line for each error: where in the file, what was expected, what was found.
-
-    Args:
-        error: what pydantic raised.
-        model: of the whole file; it knows which fields there are.
-    """
+    """One line for each error: where in the file, what was expected, what was found; ``model`` is the whole file's."""
     details = error.errors(include_url=False, include_context=True)
     messages = list(dict.fromkeys(_message(dict(detail), model) for detail in details))
     return messages if len(messages) <= _LIMIT else [*messages[:_LIMIT], f"and {len(messages) - _LIMIT} more"]
@@ -44,9 +43,11 @@ def messages_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
 def _message(detail: dict[str, Any], model: type[BaseModel]) -> str:
     kind, where, found = detail["type"], detail["loc"], detail["input"]
     if kind == "extra_forbidden":
-        return f"{_at(where[:-1])}unknown field {where[-1]!r}{_suggestion(str(where[-1]), _fields(model, where[:-1]))}"
+        name, fields = str(where[-1]), _fields(model, where[:-1])
+        remedy = suggestion(name, fields) or f"; the fields here are {', '.join(fields)}"
+        return f"{_at(where[:-1])}unknown field {name!r}{remedy}"
     if kind == "missing":
-        return f"{_at(where[:-1])}{_field_text(where)} is missing{_example(where)}"
+        return _MISSING.get(where, f"{_at(where[:-1])}{where[-1]!r} is missing")
     if kind == "expected":
         return f"{_at(where)}{detail['msg']}"
     if kind == "literal_error":
@@ -78,22 +79,6 @@ def _at(where: Sequence[str | int]) -> str:
 def _is_branch(part: str | int) -> bool:
     """Whether pydantic added this part for itself: the name of a type among several."""
     return isinstance(part, str) and (part.endswith("Table") or part.startswith("literal[") or part in (NAMES, KINDS))
-
-
-def _field_text(where: Sequence[str | int]) -> str:
-    return {"domain": "the table [domain]", "workload": "a table [[workload]]"}.get(str(where[-1]), repr(where[-1]))
-
-
-def _example(where: Sequence[str | int]) -> str:
-    examples = {
-        "domain": '; it names each column and its values, such as sex = ["F", "M"]',
-        "workload": "; it names the tables to publish, such as up_to = 2",
-    }
-    return examples.get(str(where[-1]), "") if len(where) == 1 else ""
-
-
-def _suggestion(name: str, fields: list[str]) -> str:
-    return suggestion(name, fields) or f"; the fields here are {', '.join(fields)}"
 
 
 def _fields(model: type[BaseModel], where: Sequence[str | int]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from residualplanner._words import listed
-from residualplanner.cli.spec.file import AttributeTable, BudgetTable, QueriesTable, SpecFile
+from residualplanner.cli.spec.file import AttributeTable, QueriesTable, SpecFile
 from residualplanner.cli.spec.kinds import KindTable
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import DomainError, WorkloadError
@@ -55,7 +55,15 @@ def budget_of_spec(spec: SpecFile) -> Budget | None:
     Raises:
         BudgetError: a number is out of range.
     """
-    return None if spec.budget is None else _budget(spec.budget)
+    stated = spec.budget
+    if stated is None:
+        return None
+    if stated.approx_dp is not None:
+        return approx_dp(stated.approx_dp.epsilon, stated.approx_dp.delta)
+    if stated.zcdp is not None:
+        return zcdp(stated.zcdp)
+    assert stated.pcost is not None  # the file has exactly one of the three
+    return pcost(stated.pcost)
 
 
 def targets_of_spec(spec: SpecFile) -> Targets | None:
@@ -69,7 +77,7 @@ def targets_of_spec(spec: SpecFile) -> Targets | None:
         for number, table in enumerate(spec.targets, 1)
         for entry, query in enumerate(table.queries, 1)
     ]
-    return Targets(margins, spec.output.chosen_level, spec.others) if margins else None
+    return Targets(margins, spec.output.chosen_level, spec.reserve) if margins else None
 
 
 def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
@@ -131,7 +139,7 @@ def _query(query: list[str] | dict[str, KindTable], kinds: dict[str, Kind], wher
     if isinstance(query, dict):
         return {name: kind_of_table(kind, f"{where}, {name}") for name, kind in query.items()}
     if len(set(query)) < len(query) or not kinds:
-        return query  # a name that comes twice is refused with the others' words
+        return query  # Workload refuses a repeated name, in its own words
     return {name: kinds.get(name, Identity()) for name in query}
 
 
@@ -150,12 +158,3 @@ def kind_of_table(table: KindTable, where: str) -> Kind:
         raise WorkloadError(f"{where}: {error}") from None
     plain: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
     return plain[table.kind]
-
-
-def _budget(table: BudgetTable) -> Budget:
-    if table.approx_dp is not None:
-        return approx_dp(table.approx_dp.epsilon, table.approx_dp.delta)
-    if table.zcdp is not None:
-        return zcdp(table.zcdp)
-    assert table.pcost is not None  # the file has exactly one of the three
-    return pcost(table.pcost)

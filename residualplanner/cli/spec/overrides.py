@@ -46,13 +46,7 @@ class Typed(NamedTuple):
 
 
 def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> SpecFile:
-    """The spec with the options in place of its entries; the changes are said.
-
-    Args:
-        spec: as its file has it.
-        path: of the file.
-        typed: the options.
-        output: where to say what is different.
+    """The spec in the file at ``path`` with the options in place of its entries; the changes are said.
 
     Raises:
         BudgetError: they do not go together, or a number is out of range.
@@ -62,7 +56,10 @@ def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> Spec
     if typed.budget is not None:
         changes |= {"budget": _budget_table(typed.budget), "at_most": None}
     if typed.at_most is not None:
-        changes |= {"budget": None, "at_most": _limit(typed.at_most)}
+        if not 0 < typed.at_most < math.inf:
+            loss = "the largest loss allowed is a number above 0, in counts squared"
+            raise BudgetError(f"--at-most: {loss}; got {typed.at_most}")
+        changes |= {"budget": None, "at_most": typed.at_most}
     if typed.loss is not None:
         changes |= {"loss": _LOSSES[typed.loss], "targets": []}
     if typed.level is not None:
@@ -92,12 +89,6 @@ def _require_one_limit(spec: SpecFile, path: Path, typed: Typed) -> None:
             f"{path} limits its own loss by at_most, which does not apply to --loss {typed.loss}; add --at-most with a "
             "limit for that loss, in counts squared, or a --budget"
         )
-
-
-def _limit(at_most: float) -> float:
-    if not 0 < at_most < math.inf:
-        raise BudgetError(f"--at-most: the largest loss allowed is a number above 0, in counts squared; got {at_most}")
-    return at_most
 
 
 def _budget_table(text: str) -> BudgetTable:

@@ -46,16 +46,11 @@ def is_label(value: object) -> bool:
     return isinstance(value, str | int | bool)
 
 
-def _is_exact(value: object) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 LABEL_SCHEMA = {"type": ["string", "integer", "boolean"]}
-_EXACT_SCHEMA = {"type": ["string", "number"], "examples": ["0.5"]}
 
 AnyLabel = Annotated[
     Label,
@@ -64,18 +59,22 @@ AnyLabel = Annotated[
 ]
 Exact = Annotated[
     str | int | float,
-    PlainValidator(checked(_is_exact, 'expected a number, or a number in quotes such as "0.5"')),
-    WithJsonSchema(_EXACT_SCHEMA),
+    PlainValidator(
+        checked(
+            lambda value: isinstance(value, str) or _is_number(value),
+            'expected a number, or a number in quotes such as "0.5"',
+        )
+    ),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["0.5"]}),
 ]
 Real = Annotated[
     float, PlainValidator(checked(_is_number, "expected a number without quotes")), WithJsonSchema({"type": "number"})
 ]
-Level = Annotated[
+BetweenZeroAndOne = Annotated[
     float,
     PlainValidator(checked(lambda value: _is_number(value) and 0 < value < 1, "expected a number between 0 and 1")),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
 ]
-Fraction = Level
 
 
 def _rule(value: Any) -> Any:

@@ -136,8 +136,7 @@ def _wide(path: Path, number: int, row: Row) -> Declared:
         edges = [_number_of(path, number, "bins", text) for text, _ in _list(row["bins"])]
         return _named(path, name, lambda: Declared(name, Attribute(name, bins=Bins(edges))))
     if row.get("values"):
-        pairs = _list(row["values"])
-        return _of_listed(path, name, pairs)
+        return _of_listed(path, name, _list(row["values"]))
     if row.get("size"):
         size = _number_of(path, number, "size", row["size"])
         return _named(path, name, lambda: Declared(name, Attribute(name, int(size))))

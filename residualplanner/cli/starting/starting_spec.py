@@ -5,7 +5,7 @@ Reads: a schema, a data dictionary, or the names of a data file's columns, and n
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from residualplanner._json import parse_json
 from residualplanner._words import listed
@@ -222,14 +222,10 @@ def _start_of_json(path: Path, table: str | None) -> Start:
             return _declared_start(columns, "schema")
         if table is not None:
             raise FileFormatError("--table chooses a table of a schema of several; leave it out")
-        return Start(spec_text(_domain_of_json(value)), (), "schema")
+        # Either what Domain.to_json gives, or an object from name to size or labels.
+        is_whole = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
+        return Start(spec_text(Domain.from_json(value) if is_whole else Domain(value)), (), "schema")
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
     except DomainError as error:
         raise DomainError(f"{path}: {error}", attributes=error.attributes) from None
-
-
-def _domain_of_json(value: dict[str, Any]) -> Domain:
-    """The domain of a JSON object from name to size or labels, or of what ``Domain.to_json`` gives."""
-    is_list = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
-    return Domain.from_json(value) if is_list else Domain(value)
