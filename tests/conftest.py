@@ -1,4 +1,4 @@
-"""Which tests are slow, and how many examples hypothesis makes: the same in every run of all tests or of the quick ones."""
+"""Which tests are slow, and how many examples hypothesis makes, the same ones in every run."""
 
 from pathlib import Path
 
@@ -40,11 +40,16 @@ def pytest_ignore_collect(collection_path, config):
     return True if _is_quick(config) and collection_path in _SLOW else None
 
 
-def pytest_collection_modifyitems(items):
-    """Mark the slow tests, so that ``-m "not slow"`` is the quick suite."""
+def pytest_collection_modifyitems(items, config):
+    """Mark the slow tests, so that ``-m "not slow"`` is the quick suite, and make fewer of many examples there."""
     for item in items:
         if not _SLOW.isdisjoint((item.path, *item.path.parents)):
             item.add_marker(pytest.mark.slow)
+        test = getattr(item, "function", None)
+        given = getattr(test, "_hypothesis_internal_use_settings", None)
+        if _is_quick(config) and given is not None:
+            few = min(given.max_examples, max(15, given.max_examples // 5))
+            test._hypothesis_internal_use_settings = settings(given, max_examples=few)
 
 
 def _is_quick(config):
