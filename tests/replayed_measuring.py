@@ -67,6 +67,15 @@ def noise_frozen(monkeypatch: Any) -> None:
     monkeypatch.setattr(mechanism, "draw_arrays", arrays)
 
 
+def noise_left_out(monkeypatch: Any) -> None:
+    """Draw zeros in place of random numbers."""
+    monkeypatch.setattr(mechanism, "THREADS", 10**6)
+    monkeypatch.setattr(mechanism, "draw_flat", lambda _scales, sizes, _source: np.zeros(int(np.sum(sizes)), np.int64))
+    monkeypatch.setattr(
+        mechanism, "draw_arrays", lambda _scales, sizes, _source: [np.zeros(int(n), object) for n in sizes]
+    )
+
+
 def drawn_scales(plan: Plan) -> list[Fraction]:
     """Gamma squared of every draw that measuring makes, in the order of the work."""
     asked: list[Fraction] = []

@@ -7,11 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import dense
 from random_plans import plan_by_hand
-from replayed_measuring import divisors_of, integers_of, refinements
+from replayed_measuring import divisors_of, integers_of, noise_left_out, refinements
 from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError
@@ -26,7 +25,7 @@ from residualplanner.privacy import pcost
 from residualplanner.reconstruction import reconstruct
 from residualplanner.strategy import basis_groups, constant_strategy, subtraction_strategy
 from residualplanner.workload import Workload, marginals
-from strategies import bases_of, cases, names_of
+from strategies import bases_of
 
 SIZES = (3, 1, 2, 4, 3)
 DOMAIN = Domain(dict(zip(("a", "one", "b", "c", "d"), SIZES, strict=True)))
@@ -239,10 +238,7 @@ def test_a_draw_that_int64_cannot_hold_makes_python_integers_and_wraps_nothing(m
 
 
 def test_ready_counts_beyond_two_to_the_33_are_measured_exactly(monkeypatch):
-    monkeypatch.setattr(mechanism, "draw_flat", lambda _scales, sizes, _source: np.zeros(int(np.sum(sizes)), dtype=int))
-    monkeypatch.setattr(
-        mechanism, "draw_arrays", lambda _scales, sizes, _source: [np.zeros(size, dtype=int) for size in sizes]
-    )
+    noise_left_out(monkeypatch)
     domain = Domain({"a": 100, "b": 100, "c": 50})
     table = random_counts((100, 100, 50), 10**12)
     plan = select(Workload(domain, [("a", "b", "c")]), budget=pcost(1))
@@ -304,15 +300,3 @@ def test_answers_that_do_not_fit_their_plan_are_refused():
     for wide in (np.array([[5]], dtype=object), np.array([[2**70, 1]], dtype=object)):
         with pytest.raises(FileFormatError, match="exactly where int64 cannot hold them"):
             IntegerResiduals(groups, divisors, found, {1: wide})
-
-
-@given(case=cases())
-@settings(max_examples=30)
-def test_a_loaded_measurement_reconstructs_to_the_same_bits(tmp_path_factory, case):
-    plan = select(case.workload, budget=pcost(1))
-    saved = measure(plan, np.random.default_rng(7).integers(0, case.sizes, (9, len(case.sizes))))
-    file = tmp_path_factory.mktemp("saved") / "file"
-    saved.save(file)
-    loaded = load_measurement(file)
-    for query in case.distinct:
-        assert (reconstruct(loaded)[names_of(query)].estimate == reconstruct(saved)[names_of(query)].estimate).all()

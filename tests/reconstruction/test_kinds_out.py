@@ -1,6 +1,5 @@
 """What a table of any kind says of its errors is the explicit covariance, and what is saved is what was there."""
 
-import csv
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from made_releases import any_release
-from random_plans import IDENTITY, plan_of, plans, plans_by_set, random_matrix, table_covariance
+from made_releases import any_release, index_of
+from random_plans import IDENTITY, plan_of, planned, plans, plans_by_set, random_matrix, table_covariance
 from replayed_measuring import integers_of, noise_frozen
 from residualplanner.measurement import load_measurement, measure
 from residualplanner.queries import Custom, Hierarchy, Prefix, kind_from_json
@@ -69,11 +68,6 @@ def saved(request, tmp_path_factory):
     return folder
 
 
-def index_of(folder):
-    with open(folder / "index.csv", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def test_every_table_has_a_file_of_its_own_that_reads_back_as_its_frame(saved):
     rows = index_of(saved)
     assert len({row["file"].lower() for row in rows}) == len(rows) == len(RELEASE) == 18
@@ -118,8 +112,8 @@ def test_names_that_look_like_kinds_do_not_collide_with_them(names):
     assert len(set(parts)) == len(names) * len(kinds)
 
 
-@given(plan=plans(most_queries=2), seed=st.integers(0, 99))
-@settings(max_examples=40)
+@given(plan=planned() | plans(most_queries=2), seed=st.integers(0, 99))
+@settings(max_examples=70)
 def test_a_loaded_measurement_is_the_one_that_was_saved(plan, seed):
     codes = np.random.default_rng(seed).integers(0, plan.domain.sizes, (20, len(plan.domain)))
     saved = measure(plan, codes)
