@@ -36,6 +36,7 @@ from residualplanner.measurement.precision import gamma2_ratio, measured_cost, p
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.workload import marginals
+from slowness import slow
 
 every_plan = planned() | plans() | plans_by_set()
 
@@ -236,9 +237,9 @@ BY_SET = plan_by_set(sample_workload(), 6)
 @pytest.mark.parametrize(
     ("plan", "repeats", "answers"),
     [
-        pytest.param(PAIRS, 4000, 32, id="subtraction", marks=pytest.mark.slow),
-        pytest.param(SMALL, 3000, 27, id="one basis", marks=pytest.mark.slow),
-        pytest.param(BY_SET, 1000, 36, id="by set", marks=pytest.mark.slow),
+        slow(PAIRS, 4000, 32, id="subtraction"),
+        slow(SMALL, 3000, 27, id="one basis"),
+        slow(BY_SET, 1000, 36, id="by set"),
         pytest.param(SMALL, 300, 27, id="few"),
     ],
 )

@@ -23,7 +23,7 @@ from residualplanner.reconstruction.files.file_names import parts_of_kinds
 COLUMNS = ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
 
 
-@given(plan=plans(most_cells=30, most_queries=2) | plans_by_set())
+@given(plan=planned(most_cells=30) | plans(most_cells=30, most_queries=2) | plans_by_set())
 @settings(max_examples=150)
 def test_variances_covariances_and_combinations_are_those_of_eq_26(plan):
     release = any_release(plan)

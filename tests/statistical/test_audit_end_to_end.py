@@ -98,10 +98,7 @@ def test_an_adversary_who_picks_a_cell_achieves_what_its_variance_says(before, a
 
 @pytest.mark.parametrize(
     ("fault", "records"),
-    [
-        ("a record counted twice", [*RECORDS, RECORD, RECORD]),
-        ("a record replaced", [*RECORDS[1:], RECORD]),
-    ],
+    [("a record counted twice", [*RECORDS, RECORD, RECORD]), ("a record replaced", [*RECORDS[1:], RECORD])],
 )
 def test_a_larger_change_than_claimed_is_found(fault, records, before):
     changed = [records.count(record) - RECORDS.count(record) for record in [(s, a) for s in "FM" for a in range(3)]]
