@@ -86,7 +86,7 @@ levels = [
     assert list(workload)[1] == {"age": Range()}
 
 
-def test_kinds_of_an_entry_are_asked_in_all_its_queries_and_in_no_others(workload_of):
+def test_kinds_of_an_entry_are_those_of_all_its_queries_and_of_no_others(workload_of):
     workload = workload_of(
         'queries = [["sex", "age"], ["age", "grade"], { age = "range", sex = "identity" }]\n'
         'kinds = { age = "prefix" }\n[[workload]]\nqueries = [["age"]]\n'

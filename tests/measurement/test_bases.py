@@ -220,7 +220,7 @@ def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_i
     for first, second in zip(one.noise, two.noise, strict=True):
         assert first.dtype == second.dtype
         assert (first == second).all()
-    assert (one.asked, one.measurement.noise) == (two.asked, two.measurement.noise)
+    assert (one.requests, one.measurement.noise) == (two.requests, two.measurement.noise)
     assert one.steps == two.steps or not records
 
 

@@ -1,6 +1,6 @@
 """Intervals cover the truth at least as often as they say, and hardly more often, for the discrete noise that is drawn.
 
-Probabilities are summed exactly (`benchmarks.covering`), with scales as they are asked of the sampler.
+Probabilities are summed exactly (`benchmarks.covering`), with scales as the sampler gets them.
 """
 
 import math

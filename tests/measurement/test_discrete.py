@@ -172,15 +172,15 @@ def test_the_largest_noise_of_a_group_decides_for_all_of_it():
 
 
 def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
-    """Tables of one shape with different noise, cut into pieces: the draws asked for, in order."""
+    """Tables of one shape with different noise, cut into pieces: the draws requested, in order."""
     domain = Domain(dict(zip("abcdef", (3, 2, 3, 2, 3, 2), strict=True)))
     workload = marginals(domain, up_to=2)
     noise = np.random.default_rng(1).choice([0.5, 2.0, 3.0], len(workload.closure))
     plan = plan_by_hand(workload, subtraction_strategy(workload), noise)
-    asked = []
+    draws = []
 
     def flat(scales, sizes, _source):
-        asked.extend(zip(scales.numerators, scales.denominators, np.asarray(sizes).tolist(), strict=True))
+        draws.extend(zip(scales.numerators, scales.denominators, np.asarray(sizes).tolist(), strict=True))
         return np.zeros(int(np.sum(sizes)), dtype=np.int64)
 
     monkeypatch.setattr(mechanism, "THREADS", 10**6)  # fewer batches than threads are drawn in order
@@ -195,8 +195,8 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
             cells_wide = Fraction(refinements(plan)[number] * cells)
             gamma2 = cells_wide**2 / Fraction(math.nextafter(1 / noise[number], 0))
             expected += [gamma2] * cells
-    assert [Fraction(a, b) for a, b, size in asked for _ in range(size)] == expected
-    assert len(asked) < len(plan.closure), "no two equal scales were drawn as one"
+    assert [Fraction(a, b) for a, b, size in draws for _ in range(size)] == expected
+    assert len(draws) < len(plan.closure), "no two equal scales were drawn as one"
 
 
 def plan_with_noise(workload, variance):

@@ -50,10 +50,10 @@ def test_without_noise_the_answers_are_the_residuals_of_eq_5(case, records):
 
 
 def test_the_noise_of_a_release_comes_from_the_operating_system(monkeypatch):
-    asked = []
+    requests = []
 
     def urandom(count):
-        asked.append(count)
+        requests.append(count)
         return bytes(range(count))
 
     monkeypatch.setattr(np.random, "default_rng", None)
@@ -62,7 +62,7 @@ def test_the_noise_of_a_release_comes_from_the_operating_system(monkeypatch):
     assert (measure(PLAN, CODES, noise="gaussian").residuals.values != first.residuals.values).all()
     monkeypatch.setattr("os.urandom", urandom)
     release_generator()
-    assert asked == [32]
+    assert requests == [32]
 
 
 def test_a_system_without_randomness_gives_no_release(monkeypatch):
@@ -201,11 +201,11 @@ def test_a_failing_source_of_bits_leaves_no_trace_of_the_counts(monkeypatch, sec
 
     class Failing(InsecureTestBits):
         is_secure = secure
-        asked = 0
+        reads = 0
 
         def read(self, count):
-            self.asked += 1
-            if self.asked > 3:
+            self.reads += 1
+            if self.reads > 3:
                 raise OSError("no more")
             return super().read(count)
 

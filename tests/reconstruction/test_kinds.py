@@ -117,7 +117,7 @@ def test_long_axes_give_the_same_bits_in_every_stack(monkeypatch):
 
 @pytest.mark.parametrize("matrix", [None, random_matrix(5, 4, 3)], ids=["subtraction", "matrix"])
 def test_tables_of_one_attribute_in_several_kinds_agree(matrix):
-    """Prefix sums are the cumulative sums of the counts, alone and beside another attribute, whoever was asked."""
+    """Prefix sums are the cumulative sums of the counts, alone and beside another attribute."""
     pairs = list(itertools.product([IDENTITY, Prefix()], repeat=2))
     queries = [{"a": first, "b": IDENTITY, "c": last} for first, last in pairs]
     release = any_release(plan_of((5, 2, 5), (matrix, None, matrix), queries))

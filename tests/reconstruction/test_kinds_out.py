@@ -40,7 +40,7 @@ def test_variances_covariances_and_combinations_are_those_of_eq_26(plan):
         assert combined.variance == pytest.approx(expected, rel=1e-9, abs=1e-9 * largest)
 
 
-#: One attribute asked in five kinds, two pairs of them of one name; one asked as its values only; both sorts of basis.
+#: One attribute queried in five kinds, two pairs of one name; one for its values only; both sorts of basis.
 FIRST, SECOND = Custom([[1, 1, 1, 1], [1, 0, 0, 0]]), Custom([[1, 1, 1, 1], [0, 1, 0, 0]], labels=["all", "it, too"])
 GROUPS = [Hierarchy([{"x": low, "y": high}]) for low, high in (([0, 1], [2, 3]), ([0], [1, 2, 3]))]
 FIRST_BASIS = random_matrix(4, 3, 1)
@@ -92,7 +92,7 @@ def test_the_index_says_which_kinds_a_file_answers(saved):
     }  # fmt: skip
 
 
-def test_the_manifest_says_what_was_asked_and_measured(saved):
+def test_the_manifest_says_what_is_queried_and_was_measured(saved):
     manifest = json.loads((saved / "manifest.json").read_text())
     assert tuple(map(kind_from_json, manifest["plan"]["kinds"])) == SEVERAL.workload.kinds
     pcost = max(sum(int(x) ** 2 for x in column) for column in FIRST_BASIS.T)
