@@ -45,11 +45,12 @@ def pytest_collection_modifyitems(items, config):
     for item in items:
         if not _SLOW.isdisjoint((item.path, *item.path.parents)):
             item.add_marker(pytest.mark.slow)
-        test = getattr(item, "function", None)
-        given = getattr(test, "_hypothesis_internal_use_settings", None)
-        if _is_quick(config) and given is not None:
-            few = min(given.max_examples, max(15, given.max_examples // 5))
-            test._hypothesis_internal_use_settings = settings(given, max_examples=few)
+    if _is_quick(config):
+        for test in {item.function for item in items if hasattr(item, "function")}:
+            given = getattr(test, "_hypothesis_internal_use_settings", None)  # there is no public way to change it
+            if given is not None:
+                few = min(given.max_examples, max(15, given.max_examples // 5))
+                test._hypothesis_internal_use_settings = settings(given, max_examples=few)
 
 
 def _is_quick(config):
