@@ -1,4 +1,4 @@
-"""One hypothesis profile for all tests, the same examples in every run; and which tests are slow."""
+"""Which tests are slow, and how many examples hypothesis makes, the same ones in every run."""
 
 from pathlib import Path
 
@@ -19,21 +19,39 @@ SLOW = (
     "statistical",
     "test_fuzz.py",
 )
-_HERE = Path(__file__).parent
-
-settings.register_profile(
-    "repeatable",
-    derandomize=True,
-    deadline=None,
-    database=None,
-    max_examples=50,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("repeatable")
+_SLOW = frozenset(Path(__file__).parent / name for name in SLOW)
 
 
-def pytest_collection_modifyitems(items):
-    """Mark the slow tests, so that ``-m "not slow"`` is the quick suite."""
+def pytest_configure(config):
+    """Make fewer examples in the quick suite, which is run while editing."""
+    settings.register_profile(
+        "repeatable",
+        derandomize=True,
+        deadline=None,
+        database=None,
+        max_examples=15 if _is_quick(config) else 50,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("repeatable")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Do not even import what the quick suite leaves out."""
+    return True if _is_quick(config) and collection_path in _SLOW else None
+
+
+def pytest_collection_modifyitems(items, config):
+    """Mark the slow tests, so that ``-m "not slow"`` is the quick suite, and make fewer of many examples there."""
     for item in items:
-        if any(item.path.is_relative_to(_HERE / name) for name in SLOW):
+        if not _SLOW.isdisjoint((item.path, *item.path.parents)):
             item.add_marker(pytest.mark.slow)
+    if _is_quick(config):
+        for test in {item.function for item in items if hasattr(item, "function")}:
+            given = getattr(test, "_hypothesis_internal_use_settings", None)  # there is no public way to change it
+            if given is not None:
+                few = min(given.max_examples, max(15, given.max_examples // 5))
+                test._hypothesis_internal_use_settings = settings(given, max_examples=few)
+
+
+def _is_quick(config):
+    return config.option.markexpr == "not slow"

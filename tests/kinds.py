@@ -53,7 +53,7 @@ def matrices(draw: st.DrawFn, size: int) -> list[list[float]]:
 
 @st.composite
 def kinds_of(draw: st.DrawFn, size: int, more_rows: tuple[tuple[float, ...], ...] = ()):
-    """A kind asked of an attribute of ``size`` values, a custom one with ``more_rows``; its matrix by definition."""
+    """A kind for an attribute of ``size`` values, a custom one with ``more_rows``; its matrix by definition."""
     word = draw(st.sampled_from(["identity", "prefix", "range", "hierarchy", "custom"]))
     if word == "hierarchy":
         kind, rows = draw(hierarchies(size))
@@ -71,8 +71,8 @@ def kinds_of(draw: st.DrawFn, size: int, more_rows: tuple[tuple[float, ...], ...
 
 
 @st.composite
-def asked(draw: st.DrawFn, most: int = 7):
-    """A kind, the size it is asked of, and its matrix by definition, (q, n)."""
+def kinds_with_sizes(draw: st.DrawFn, most: int = 7):
+    """A kind, the size of its attribute, and its matrix by definition, (q, n)."""
     size = draw(st.integers(1, most))
     kind, rows = draw(kinds_of(size))
     return kind, size, rows

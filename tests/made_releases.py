@@ -1,5 +1,7 @@
 """Releases made without data, for tests of what comes after measuring."""
 
+import csv
+
 import numpy as np
 
 from random_plans import base_mechanisms
@@ -30,3 +32,9 @@ def answers_of(release):
         members: found.block(found.groups.group[number])[found.groups.row[number]].ravel()
         for number, members in enumerate(release.plan.closure)
     }
+
+
+def index_of(folder):
+    """The rows of a saved release's index of tables."""
+    with open(folder / "index.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

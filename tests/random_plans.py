@@ -20,13 +20,13 @@ from residualplanner.bases import Basis, integer_basis, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.losses import DescribedLoss
 from residualplanner.optimize.bases.attribute_grams import attribute_grams
-from residualplanner.plan import Plan
+from residualplanner.plan import Plan, select
 from residualplanner.privacy import Neighbors, pcost
 from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Prefix, Range
 from residualplanner.queries.kind import Centered, bordered
 from residualplanner.strategy import Strategy, constant_strategy, cost_upper_bound, varying_strategy
 from residualplanner.workload import Workload
-from strategies import NAMES, noise_of, sizes
+from strategies import NAMES, Case, cases, names_of, noise_of, sizes
 
 MaybeMatrix = NDArray[np.int64] | None
 FAMILY = "optimal_by_set"
@@ -88,6 +88,16 @@ def table_covariance(plan: Plan, query: object) -> Matrix:
 
 
 # Plans.
+
+
+def planned(**options: Any) -> st.SearchStrategy[Plan]:
+    """Plans that `select` makes for random tables in domain order, with subtraction bases."""
+
+    def plan(case: Case) -> Plan:
+        queries = [names_of(members) for members in case.distinct]
+        return select(Workload(case.domain, queries, weights=case.distinct_weights), budget=pcost(1))
+
+    return cases(**options).map(plan)
 
 
 def plan_by_hand(workload: Workload, strategy: Strategy, noise_variances: NDArray[np.float64], **told: Any) -> Plan:

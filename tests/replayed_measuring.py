@@ -67,31 +67,40 @@ def noise_frozen(monkeypatch: Any) -> None:
     monkeypatch.setattr(mechanism, "draw_arrays", arrays)
 
 
+def noise_left_out(monkeypatch: Any) -> None:
+    """Draw zeros in place of random numbers."""
+    monkeypatch.setattr(mechanism, "THREADS", 10**6)
+    monkeypatch.setattr(mechanism, "draw_flat", lambda _scales, sizes, _source: np.zeros(int(np.sum(sizes)), np.int64))
+    monkeypatch.setattr(
+        mechanism, "draw_arrays", lambda _scales, sizes, _source: [np.zeros(int(n), object) for n in sizes]
+    )
+
+
 def drawn_scales(plan: Plan) -> list[Fraction]:
     """Gamma squared of every draw that measuring makes, in the order of the work."""
-    asked: list[Fraction] = []
+    scales_drawn: list[Fraction] = []
 
     def flat(scales: Any, sizes: Any, _source: Any) -> NDArray[Any]:
         for numerator, denominator, size in zip(scales.numerators, scales.denominators, sizes, strict=True):
-            asked.extend([Fraction(numerator, denominator)] * int(size))
+            scales_drawn.extend([Fraction(numerator, denominator)] * int(size))
         return np.zeros(int(np.sum(sizes)), dtype=np.int64)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mechanism, "THREADS", 10**6)
         patch.setattr(mechanism, "draw_flat", flat)
         measure(plan, np.zeros((1, len(plan.domain)), dtype=np.int64))
-    return asked
+    return scales_drawn
 
 
 class CountedBits(InsecureTestBits):
-    """Foreseeable bits that remember how many were asked for at a time."""
+    """Foreseeable bits that remember how many were requested at a time."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
-        self.asked: list[int] = []
+        self.requests: list[int] = []
 
     def read(self, count: int) -> bytes:
-        self.asked.append(count)
+        self.requests.append(count)
         return super().read(count)
 
 
@@ -132,14 +141,14 @@ class Replay:
         centered: in the order of the work, what spec eq. (44) adds noise to, f Xi v, for every stack of tables; the run
             gave what differences of this and of the noise give.
         noise: the noise of each.
-        asked: how many random bytes were asked for at a time.
+        requests: how many random bytes were requested at a time.
         steps: what was reported of the progress.
     """
 
     measurement: Measurement
     centered: list[NDArray[Any]]
     noise: list[NDArray[Any]]
-    asked: list[int]
+    requests: list[int]
     steps: list[tuple[int, int]]
 
 
@@ -161,4 +170,4 @@ def replay(plan: Plan, data: object, seed: int, monkeypatch: Any) -> Replay:
     with monkeypatch.context() as patch:
         patch.setattr(mechanism, "noisy_answers", watched)
         found = measure_with_bits(plan, data, bits, progress=lambda done, total: steps.append((done, total)))
-    return Replay(found, centered, noise, bits.asked, steps)
+    return Replay(found, centered, noise, bits.requests, steps)

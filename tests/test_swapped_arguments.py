@@ -42,11 +42,7 @@ TAKERS = {
     "resource_estimate": (rp.resource_estimate, rp.Workload, r"resource_estimate: workload must be a Workload, got "),
     "svd_bound": (rp.svd_bound, rp.Workload, r"svd_bound: workload must be a Workload, got "),
     "sweep": (lambda x: rp.sweep(x, [BUDGET]), rp.Workload, r"workload must be a Workload, got "),
-    "marginals": (
-        lambda x: rp.marginals(x, up_to=2),
-        rp.Domain,
-        r"marginals: domain must be a Domain, .*Domain\({",
-    ),
+    "marginals": (lambda x: rp.marginals(x, up_to=2), rp.Domain, r"marginals: domain must be a Domain, .*Domain\({"),
     "Workload": (lambda x: rp.Workload(x, [("age",)]), rp.Domain, r"Workload: domain must be a Domain, got "),
     "cost_of_more": (lambda x: rp.cost_of_more(x, [("age",)]), rp.Plan, r"cost_of_more: plan must be a Plan, got "),
     "load_plan": (rp.load_plan, str, r'load_plan: path must be a str or a PathLike, got .*load_plan\("people.plan"\)'),

@@ -22,7 +22,7 @@ RANGES = np.array(
 )
 GROUPS = np.vstack([np.ones(5), [1, 1, 0, 0, 0], [0, 0, 1, 1, 1], np.eye(5)])
 SUMS = np.array([[1.0, 1, 1], [0, 1, 2]])
-ASKED = [
+QUERIES = [
     ((), {}),
     (("sex", "children"), {SEX: np.eye(2), CHILDREN: np.eye(3)}),
     ({"age": rp.Range(), "sex": rp.Identity()}, {AGE: RANGES, SEX: np.eye(2)}),
@@ -31,12 +31,12 @@ ASKED = [
     ({"children": FAMILY}, {CHILDREN: SUMS}),
 ]
 #: Queries that nobody planned for, on attributes that were measured together.
-UNASKED = [
+UNPLANNED = [
     (("age", "sex"), {AGE: np.eye(6), SEX: np.eye(2)}),
     ({"age": rp.Range(), "place": rp.Identity()}, {AGE: RANGES, PLACE: np.eye(5)}),
     (("place",), {PLACE: np.eye(5)}),
 ]
-UNASKED_BY_SET = [("a",), {"a": rp.Prefix(), "c": rp.Identity()}, ("one",), ("c",), ()]
+UNPLANNED_BY_SET = [("a",), {"a": rp.Prefix(), "c": rp.Identity()}, ("one",), ("c",), ()]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Made:
     plan: rp.Plan
     release: rp.Release
     counts: np.ndarray
-    unasked: list[Any]
+    unplanned: list[Any]
 
     def deviations(self, query):
         """Estimates less the truth, and standard errors, in domain order."""
@@ -62,14 +62,14 @@ def in_domain_order(table, values):
 
 def with_one_basis(word):
     domain = rp.Domain({"age": 6, "sex": ["F", "M"], "place": list("abcde"), "children": 3})
-    workload = rp.Workload(domain, [query for query, _ in ASKED])
+    workload = rp.Workload(domain, [query for query, _ in QUERIES])
     return rp.select(workload, budget=rp.zcdp("0.5"), loss="max", bases=word)
 
 
 def searched_by_set():
     domain = rp.Domain({"a": 6, "b": 4, "c": 3, "one": 1})
-    asked = [{"a": rp.Prefix()}, {"a": rp.Identity(), "b": rp.Identity(), "c": rp.Identity()}, {"b": rp.Prefix()}]
-    return rp.select(rp.Workload(domain, asked), budget=rp.zcdp("0.5"), bases="optimal_by_set")
+    queries = [{"a": rp.Prefix()}, {"a": rp.Identity(), "b": rp.Identity(), "c": rp.Identity()}, {"b": rp.Prefix()}]
+    return rp.select(rp.Workload(domain, queries), budget=rp.zcdp("0.5"), bases="optimal_by_set")
 
 
 ONE_BASIS = {word: lambda word=word: with_one_basis(word) for word in ("optimal", "orthogonal")}
@@ -91,13 +91,13 @@ def made(request, tmp_path_factory) -> Made:
     records = np.column_stack([random.integers(0, size, 3_000) for size in plan.domain.sizes])
     rp.measure(plan, records).save(folder / "measurement")
     release = rp.reconstruct(rp.load_measurement(folder / "measurement"))
-    unasked = UNASKED_BY_SET if request.param in BY_SET else [query for query, _ in UNASKED]
-    return Made(plan, release, dense.counts(plan.domain.sizes, records), unasked)
+    unplanned = UNPLANNED_BY_SET if request.param in BY_SET else [query for query, _ in UNPLANNED]
+    return Made(plan, release, dense.counts(plan.domain.sizes, records), unplanned)
 
 
 @of(ONE_BASIS | BY_SET)
 def test_estimates_are_within_six_standard_errors_of_the_truth(made):
-    for query in [*made.plan.workload, *made.unasked]:
+    for query in [*made.plan.workload, *made.unplanned]:
         errors, std_err = made.deviations(query)
         assert (np.abs(errors) < 6 * std_err).all()
 
@@ -118,9 +118,9 @@ def test_the_noise_is_exact_and_within_the_budget(made):
 
 
 @of(ONE_BASIS)
-@pytest.mark.parametrize(("query", "matrices"), [*ASKED, *UNASKED], ids=str)
+@pytest.mark.parametrize(("query", "matrices"), [*QUERIES, *UNPLANNED], ids=str)
 def test_every_table_is_the_sum_of_the_cells_that_were_measured_with_it(made, query, matrices):
-    """Tables of kinds are their matrices, written by hand, times the table of single values, whatever was asked."""
+    """Tables of kinds are their matrices, written by hand, times the table of single values, whatever was planned."""
     names = [made.plan.domain.names[position] for position in sorted(matrices)]
     cells = made.release[tuple(names)].estimate
     for axis, position in enumerate(sorted(matrices)):
@@ -144,26 +144,26 @@ def test_ranges_groups_and_totals_agree(made):
 
 @of(ONE_BASIS)
 def test_no_cell_is_worse_than_the_plan_says(made):
-    worst = max(made.release[query].variance.max() for query, _ in ASKED)
+    worst = max(made.release[query].variance.max() for query, _ in QUERIES)
     assert worst == pytest.approx(made.plan.max_variance)
     assert made.plan.loss_value == pytest.approx(worst)
 
 
 @of(BY_SET)
 def test_tables_agree(made):
-    """Prefix sums, single values and totals are those of the same counts, whoever was asked together."""
+    """Prefix sums, single values and totals are those of the same counts, whatever was queried together."""
     release, atol = made.release, 1e-7
     for query in made.plan.workload:
-        asked = as_mapping(query)
-        if "a" not in asked:
+        kinds = as_mapping(query)
+        if "a" not in kinds:
             continue
-        others = {name: kind for name, kind in asked.items() if name != "a"}
+        others = {name: kind for name, kind in kinds.items() if name != "a"}
         values = release[{"a": rp.Identity(), **others}].estimate
         np.testing.assert_allclose(release[{"a": rp.Prefix(), **others}].estimate, values.cumsum(axis=0), atol=atol)
         np.testing.assert_allclose(release[others].estimate, values.sum(axis=0), atol=atol)
         np.testing.assert_allclose(
-            release[{"a": asked["a"], **others}].estimate.ravel(),
-            np.tensordot(asked["a"].matrix(made.plan.domain.sizes[0]), values, (1, 0)).ravel(),
+            release[{"a": kinds["a"], **others}].estimate.ravel(),
+            np.tensordot(kinds["a"].matrix(made.plan.domain.sizes[0]), values, (1, 0)).ravel(),
             atol=atol,
         )
 

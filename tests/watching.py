@@ -32,16 +32,16 @@ NOISY_COLUMNS = ("estimate", "ci_low", "ci_high")
 
 
 class FrozenRandomness:
-    """Stands for ``os.urandom``: one SHAKE-256 stream, and a list of what was asked for."""
+    """Stands for ``os.urandom``: one SHAKE-256 stream, and the length of every request."""
 
     def __init__(self, seed: bytes = b"replay") -> None:
-        self.asked: list[int] = []
+        self.requests: list[int] = []
         self._seed = seed
         self._hash = hashlib.shake_256(seed)
 
     def __call__(self, count: int) -> bytes:
-        self.asked.append(count)
-        request = hashlib.shake_256(b"%b:%d" % (self._seed, len(self.asked)))
+        self.requests.append(count)
+        request = hashlib.shake_256(b"%b:%d" % (self._seed, len(self.requests)))
         return request.digest(count)
 
 
@@ -103,7 +103,7 @@ class _Keeping(logging.Handler):
 
 @contextlib.contextmanager
 def watched(seen: Seen, *, trace: bool = True) -> Iterator[FrozenRandomness]:
-    """Freeze ``os.urandom``, and note what is asked of it, logged, warned of, printed and called."""
+    """Freeze ``os.urandom``, and note what is requested of it, logged, warned of, printed and called."""
     frozen, tracer, handler = FrozenRandomness(), Tracer(), _Keeping()
     root, real, real_sync, synced = logging.getLogger(), os.urandom, os.fsync, []
     level = root.level
@@ -130,7 +130,7 @@ def watched(seen: Seen, *, trace: bool = True) -> Iterator[FrozenRandomness]:
             root.removeHandler(handler)
     seen.reading = tracer.reading
     seen.shown |= {
-        "random bytes": list(frozen.asked),
+        "random bytes": list(frozen.requests),
         "log": handler.kept,
         "warnings": [(str(warning.message), warning.category) for warning in warned],
         "printed": (printed.getvalue(), complained.getvalue()),
@@ -149,7 +149,7 @@ def run(
     trace: bool = True,
     **options: Any,
 ) -> Seen:
-    """Measure, save, reconstruct, and if asked save the release: everything that can be seen of it."""
+    """Measure, save, reconstruct, and save the release if that is wanted: everything that can be seen of it."""
     seen, steps = Seen(), []
     folder.mkdir()
     with watched(seen, trace=trace):

@@ -21,7 +21,7 @@ ODD = workload(
     [{0: FLAT}, {0: FLAT, 1: PREFIX, 3: IDENTITY}, {1: IDENTITY, 2: PREFIX}, {1: PREFIX, 2: IDENTITY, 3: IDENTITY}],
 )
 #: Sets that differ in attributes queried for values only have the same bases, so their costs go together.
-ALIKE = workload(
+SAME_BASES = workload(
     (4, 3, 2, 3),
     [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}, {0: IDENTITY, 1: IDENTITY, 3: IDENTITY}],
     [4, 4, 1, 1],

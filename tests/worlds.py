@@ -101,7 +101,7 @@ def worlds(draw: random.Random) -> World:
 
 
 def _with_other_bases(draw: random.Random, plan: Plan) -> Plan:
-    """The same sets of attributes asked in other kinds and measured by random matrices, with noise that costs less.
+    """The same sets of attributes queried in other kinds and measured by random matrices, with noise that costs less.
 
     With large entries products of two attributes may exceed 64 bits.
     """

@@ -108,7 +108,7 @@ def test_a_ledger_for_other_neighbors_or_with_a_torn_line_is_found(run, ready, c
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_the_run_refuses_the_dry_run_refuses_alike(run, ready, command):
+def test_what_the_run_refuses_the_dry_run_refuses_in_the_same_words(run, ready, command):
     (ready / "new").mkdir()
     (ready / "new" / "mine").write_text("mine")
     told = [run(*COMMANDS[command], *options) for options in ((), ("--dry-run",))]

@@ -111,7 +111,7 @@ def test_the_error_table_beside_a_plan_is_not_overwritten(run, spec, folder):
         ("grade = 5", "grade = 5.5", "[domain] grade: expected a size"),
     ],
 )
-def test_a_wrong_spec_is_refused_by_plan_and_release_alike(run, spec, records, folder, found, wanted, word):
+def test_a_wrong_spec_is_refused_by_both_plan_and_release(run, spec, records, folder, found, wanted, word):
     spec.write_text(spec.read_text().replace(found, wanted))
     before = sorted(os.listdir(folder))
     _refused(run("plan", spec), word)

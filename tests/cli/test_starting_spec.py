@@ -66,7 +66,7 @@ def test_infinite_edges_survive(tmp_path):
     assert domain_of_spec(read_spec(tmp_path / "spec.toml")) == domain
 
 
-def test_a_starting_spec_states_a_budget_and_what_is_asked_of_it(tmp_path):
+def test_a_starting_spec_states_a_budget_and_a_workload(tmp_path):
     path = tmp_path / "spec.toml"
     path.write_text(spec_text(Domain({"a": 2}), up_to=3, max_cells=100))
     spec = read_spec(path)

@@ -11,6 +11,7 @@ from residualplanner.cli import runs
 from residualplanner.ledger import Ledger
 from residualplanner.ledger import file as ledger_file
 from residualplanner.measurement import load_measurement
+from slowness import slow
 
 CALLS = {
     "measure": ["open", "write", "fsync", "replace", "stat", "close", "flock", "lstat"],
@@ -89,7 +90,7 @@ def commands(spec, records):
 
 
 @pytest.mark.parametrize(
-    ("failure", "is_done"), [(OSError(errno.EIO, "Input/output error"), False), (KeyboardInterrupt(), True)]
+    ("failure", "is_done"), [(OSError(errno.EIO, "Input/output error"), False), slow(KeyboardInterrupt(), True)]
 )
 @pytest.mark.parametrize("command", CALLS)
 def test_whichever_call_fails_what_is_told_is_what_is_there(

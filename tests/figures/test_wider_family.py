@@ -38,14 +38,14 @@ def test_saved_figures_are_within_a_half_percent_and_not_below_the_best():
 
 def test_saved_figures_are_of_the_present_workloads_and_plans():
     assert [row["workload"] for row in SAVED] == [name for name, _ in cases()]
-    for row, (_, asked) in zip(SAVED, cases(), strict=True):
-        loss = rp.select(asked, budget=rp.pcost(1)).loss_value
-        assert math.sqrt(loss / asked.cells.sum()) == pytest.approx(row["library"], rel=1e-5)
+    for row, (_, workload) in zip(SAVED, cases(), strict=True):
+        loss = rp.select(workload, budget=rp.pcost(1)).loss_value
+        assert math.sqrt(loss / workload.cells.sum()) == pytest.approx(row["library"], rel=1e-5)
 
 
 def test_a_plan_by_set_has_the_error_that_was_saved():
-    row, (_, asked) = SAVED[1], list(cases())[1]
-    plan = rp.select(asked, budget=rp.pcost(1), bases="optimal_by_set")
+    row, (_, workload) = SAVED[1], list(cases())[1]
+    plan = rp.select(workload, budget=rp.pcost(1), bases="optimal_by_set")
     assert plan.rmse == pytest.approx(row["by_set"], rel=2e-4)
     assert len(plan.strategy.bases) == row["bases"]
 

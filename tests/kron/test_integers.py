@@ -77,7 +77,7 @@ axes_of = st.sets(st.integers(1, 4)).map(sorted)
 
 
 @given(shape=shapes, axes=axes_of, seed=st.integers(0, 99))
-def test_only_the_axes_asked_for_are_differenced(shape, axes, seed):
+def test_only_the_given_axes_are_differenced(shape, axes, seed):
     tables, taken = whole_tables(seed, 2, *shape), [axis for axis in axes if axis <= len(shape)]
     kept = [
         subtraction(size) if axis in taken else np.eye(size, dtype=int).tolist() for axis, size in enumerate(shape, 1)

@@ -140,7 +140,7 @@ def test_wide_domains_and_large_tables_follow_the_same_sums(data, loss):
         assert table[(0,) * len(query)] == pytest.approx(variance, rel=1e-11)
 
 
-def shares_by_hand(case: Case, noise: dict[dense.Members, float]) -> list[float]:
+def privacy_shares(case: Case, noise: dict[dense.Members, float]) -> list[float]:
     """Each base mechanism's cost, split over the queries by weight times trace of its part of their covariances."""
     shares = [0.0] * len(case.distinct)
     for part, variance in noise.items():
@@ -172,7 +172,7 @@ def test_the_error_table_is_the_one_computed_query_by_query(case, loss, level):
     assert set(table["conf_level"]) == {level}
     np.testing.assert_allclose(table["expected_abs_error"], norm.expect(np.abs) * std_err, rtol=1e-7)
     assert table["privacy_share"].sum() == pytest.approx(1, rel=1e-12)
-    np.testing.assert_allclose(table["privacy_share"], shares_by_hand(case, noise_of(plan)), rtol=1e-9)
+    np.testing.assert_allclose(table["privacy_share"], privacy_shares(case, noise_of(plan)), rtol=1e-9)
 
 
 @settings(max_examples=25)
@@ -181,14 +181,14 @@ def test_queries_from_iterating_a_workload_are_accepted_everywhere(case):
     plan = select(case.workload, budget=pcost(1))
     for query in case.workload:
         members = tuple(sorted(positions_of(query)))
-        for asked in (query, {name: Identity() for name in query}, frozenset(query), list(query)[::-1]):
-            is_set = isinstance(asked, frozenset)
-            shape = tuple(case.sizes[i] for i in (members if is_set else positions_of(asked)))
-            assert plan.variance(asked).shape == shape
-            assert plan.covariance(asked).shape == (math.prod(shape),) * 2
-            assert plan.combination_variance(asked, np.zeros(shape)) == 0
+        for written in (query, {name: Identity() for name in query}, frozenset(query), list(query)[::-1]):
+            is_set = isinstance(written, frozenset)
+            shape = tuple(case.sizes[i] for i in (members if is_set else positions_of(written)))
+            assert plan.variance(written).shape == shape
+            assert plan.covariance(written).shape == (math.prod(shape),) * 2
+            assert plan.combination_variance(written, np.zeros(shape)) == 0
             if 1 not in shape:
-                assert plan.noise_variance_of[asked] == noise_of(plan)[members]
+                assert plan.noise_variance_of[written] == noise_of(plan)[members]
     assert len(plan.noise_variance_of) == len(plan.closure) == len(list(plan.noise_variance_of))
 
 

@@ -47,12 +47,12 @@ def test_a_constant_attribute_changes_nothing(case, loss, data):
     names = list(case.domain.names)
     pairs = list(zip(names, case.sizes, strict=True))
     wider = dict([*pairs[:place], ("constant", 1), *pairs[place:]])
-    asked = [(*query, "constant") if data.draw(st.booleans()) else query for query in case.named]
-    assume(len({frozenset(query) for query in asked}) == len({frozenset(query) for query in case.named}))
+    queries = [(*query, "constant") if data.draw(st.booleans()) else query for query in case.named]
+    assume(len({frozenset(query) for query in queries}) == len({frozenset(query) for query in case.named}))
     left = select(case.workload, budget=pcost(1), loss=loss)
-    right = select(Workload(Domain(wider), asked, weights=case.weights), budget=pcost(1), loss=loss)
+    right = select(Workload(Domain(wider), queries, weights=case.weights), budget=pcost(1), loss=loss)
     same_noise(left, right)
-    for query, with_constant in zip(case.named, asked, strict=True):
+    for query, with_constant in zip(case.named, queries, strict=True):
         np.testing.assert_allclose(right.variance(with_constant).ravel(), left.variance(query).ravel(), rtol=1e-9)
     np.testing.assert_allclose(right.covariance((*case.named[0],)), left.covariance(case.named[0]), rtol=1e-8)
 

@@ -12,12 +12,15 @@ import dense
 from random_plans import measured_of, plan_by_set, sample_workload
 from replayed_measuring import replay
 from residualplanner._archive import content_hash, read_archive, write_archive
+from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.measurement import load_measurement, measure
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.precision import PRECISION_RULE_VARYING
-from residualplanner.plan import plan_hash, plan_to_archive
+from residualplanner.plan import plan_hash, plan_to_archive, select
+from residualplanner.privacy import pcost
 from residualplanner.strategy import constant_strategy
+from residualplanner.workload import marginals
 
 KIND = {"kind": "measurement", "version": 5}
 PLAN = plan_by_set(sample_workload(), 6)
@@ -126,14 +129,19 @@ def test_an_edited_measurement_is_refused(path, edit, error, reason):
         load_measurement(path)
 
 
-def test_files_of_neighbors_differ_in_the_answers_alone(tmp_path, monkeypatch):
-    contents = []
-    for name, data in (("one", CODES), ("two", CODES[1:])):
-        replay(PLAN, data, 5, monkeypatch).measurement.save(tmp_path / name)
+PAIRS = select(marginals(Domain({"a": 4, "b": 3, "c": 2, "d": 1}), up_to=2), budget=pcost(1))
+
+
+@pytest.mark.parametrize("plan", [PLAN, PAIRS], ids=["by set", "subtraction"])
+def test_files_of_neighbors_differ_in_the_answers_alone(tmp_path, monkeypatch, plan):
+    contents, codes = [], np.random.default_rng(3).integers(0, plan.domain.sizes, (30, 4))
+    for name, data in (("one", codes), ("two", codes[1:])):
+        replay(plan, data, 5, monkeypatch).measurement.save(tmp_path / name)
         header, arrays = read_archive(tmp_path / name, **KIND)
         answers = arrays.pop("integers")
         contents.append((header, answers.shape, {key: array.tobytes() for key, array in arrays.items()}))
     assert contents[0] == contents[1]
+    assert (tmp_path / "one").stat().st_size == (tmp_path / "two").stat().st_size
     assert (tmp_path / "one").read_bytes() != (tmp_path / "two").read_bytes()
 
 

@@ -28,7 +28,7 @@ class Never:
     """Records that must not be looked at."""
 
     def __getattribute__(self, name):
-        raise AssertionError(f"records were asked for {name}")
+        raise AssertionError(f"records were touched by {name}")
 
 
 def test_measuring_discrete_noise_refuses_it_before_the_charge_and_the_records(budget, tmp_path):

@@ -15,13 +15,13 @@ from strategies import Case, bases_of, cases
 
 
 class Spy:
-    """A source that remembers what it was asked."""
+    """A source that remembers which sets it counted."""
 
     def __init__(self, source):
-        self.source, self.asked = source, []
+        self.source, self.counted = source, []
 
     def count(self, groups, *, progress=None):
-        self.asked += [tuple(row) for rows in groups for row in rows.tolist()]
+        self.counted += [tuple(row) for rows in groups for row in rows.tolist()]
         return self.source.count(groups, progress=progress)
 
 
@@ -52,7 +52,7 @@ def test_only_sets_that_are_part_of_no_other_are_counted(case):
     _, _, spy = counted(case, random_codes(case, 3))
     closure = [set(members) for members in case.workload.closure]
     maximal = [members for members in closure if not any(members < other for other in closure)]
-    assert sorted(spy.asked) == sorted(tuple(sorted(members)) for members in maximal)
+    assert sorted(spy.counted) == sorted(tuple(sorted(members)) for members in maximal)
 
 
 @given(case=cases())

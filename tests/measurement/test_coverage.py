@@ -1,6 +1,6 @@
 """Intervals cover the truth at least as often as they say, and hardly more often, for the discrete noise that is drawn.
 
-Probabilities are summed exactly (`benchmarks.covering`), with scales as they are asked of the sampler.
+Probabilities are summed exactly (`benchmarks.covering`), with scales as the sampler gets them.
 """
 
 import math
@@ -29,6 +29,7 @@ from residualplanner.reconstruction import Release, reconstruct
 from residualplanner.reporting.subject import ShownTable
 from residualplanner.strategy import basis_groups, subtraction_strategy
 from residualplanner.workload import marginals
+from slowness import slow
 
 RHOS = ["1e-6", "0.001", "0.1", "0.3", "0.5", "1", "2", "3.3", "7", "20", "41", "100", "1e4", "1e8"]
 
@@ -38,7 +39,7 @@ COEFFICIENTS = [(1,), (1, 1), (2, 1), (3, -1, 1), (64, 1), (5, 3, 1), (Fraction(
 
 
 @pytest.mark.parametrize("coefficients", COEFFICIENTS, ids=str)
-@pytest.mark.parametrize("scale", [8, 16, pytest.param(64, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scale", [8, 16, slow(64)])
 @pytest.mark.parametrize("wider", [Fraction(1), Fraction(7, 3)])
 def test_no_sum_is_beyond_its_margin_more_often_than_a_normal_variable(coefficients, scale, wider):
     gamma2 = [(scale * wider**j) ** 2 for j in range(len(coefficients))]

@@ -66,7 +66,7 @@ costs = st.lists(st.fractions(min_value=Fraction(1, 10**40), max_value=1).filter
 
 
 @given(costs=costs, budget=st.fractions(min_value=Fraction(1, 10**6), max_value=2).filter(bool))
-def test_a_charge_is_taken_exactly_if_it_fits(costs, budget):
+def test_a_charge_is_accepted_exactly_if_it_fits(costs, budget):
     ledger, total = Ledger(pcost(budget)), Fraction(0)
     for cost in costs:
         if total + cost <= budget:

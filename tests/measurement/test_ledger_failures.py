@@ -235,10 +235,7 @@ def test_a_line_that_is_written_in_part_is_said_to_be_so(tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("call", ["open", "write", "fsync", "close", "flock", "unlink"])
 def test_whichever_call_fails_while_a_ledger_is_begun_what_is_there_is_told(tmp_path, call):
-    words = {
-        True: "exists, complete, and nothing is charged to it: open it.",
-        False: "No ledger was made.",
-    }
+    words = {True: "exists, complete, and nothing is charged to it: open it.", False: "No ledger was made."}
     for number in range(3):
         path = tmp_path / str(number)
         with pytest.MonkeyPatch.context() as patch:

@@ -106,7 +106,7 @@ def quick_disk():
 
 
 class TestLedgerMachine(LedgerMachine.TestCase):
-    settings = settings(max_examples=50, stateful_step_count=30)
+    settings = settings(stateful_step_count=30)
 
 
 WORKER = """

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chi2
 
 import dense
 from residualplanner.discrete_gaussian import InsecureTestBits, NoiseError
@@ -50,50 +49,11 @@ def test_without_noise_the_answers_are_the_residuals_of_eq_5(case, records):
         assert (block.ravel() == dense.residual(case.sizes, members) @ data.ravel()).all()
 
 
-def test_noise_has_the_covariance_of_eq_6_and_is_independent_between_sets():
-    """Whitened answers of 4,000 repetitions: chi-square tests of each set, and of all, reject a wrong plan.
-
-    False alarms: 1e-6 each.  Power: a set whose variance is off by 15% is found with probability above 0.99.
-    """
-    # Sets of one shape, and of different ones.
-    sets = [(), (0,), (4,), (0, 2), (2, 3)]
-    closure = list(PLAN.closure)
-    generator = generator_of_entropy(2024)
-    noise = PLAN.noise_variances
-    draws = {members: [] for members in sets}
-    clean = answers(PLAN, CODES, np.zeros(len(noise)), generator)
-    for _ in range(4000):
-        found = answers_of_counts(noise, generator)
-        for members in sets:
-            number = closure.index(members)
-            place = clean.groups.group[number], clean.groups.row[number]
-            difference = found.block(place[0])[place[1]] - clean.block(place[0])[place[1]]
-            covariance = noise[number] * dense.residual_covariance(DOMAIN.sizes, members)
-            draws[members].append(np.linalg.solve(np.linalg.cholesky(covariance), difference.ravel()))
-    for members, white in draws.items():
-        squares = (np.array(white) ** 2).sum()
-        degrees = np.array(white).size
-        assert chi2.ppf(5e-7, degrees) < squares < chi2.isf(5e-7, degrees), members
-    together = np.hstack([np.array(white) for white in draws.values()])
-    correlation = together.T @ together / len(together)
-    limit = 6 / np.sqrt(len(together))
-    assert np.abs(correlation - np.eye(len(correlation)))[~np.eye(len(correlation), dtype=bool)].max() < limit
-
-
-GROUPS = groups_of_plan(PLAN)
-COUNTS = count_tables(open_source(CODES, DOMAIN), PLAN.closure, GROUPS, parents(PLAN.closure))
-
-
-def answers_of_counts(noise_variance, generator):
-    values = residual_values(gaussian_mechanism(generator), list(COUNTS), GROUPS, noise_variance)
-    return FloatResiduals(GROUPS, values)
-
-
 def test_the_noise_of_a_release_comes_from_the_operating_system(monkeypatch):
-    asked = []
+    requests = []
 
     def urandom(count):
-        asked.append(count)
+        requests.append(count)
         return bytes(range(count))
 
     monkeypatch.setattr(np.random, "default_rng", None)
@@ -102,7 +62,7 @@ def test_the_noise_of_a_release_comes_from_the_operating_system(monkeypatch):
     assert (measure(PLAN, CODES, noise="gaussian").residuals.values != first.residuals.values).all()
     monkeypatch.setattr("os.urandom", urandom)
     release_generator()
-    assert asked == [32]
+    assert requests == [32]
 
 
 def test_a_system_without_randomness_gives_no_release(monkeypatch):
@@ -241,11 +201,11 @@ def test_a_failing_source_of_bits_leaves_no_trace_of_the_counts(monkeypatch, sec
 
     class Failing(InsecureTestBits):
         is_secure = secure
-        asked = 0
+        reads = 0
 
         def read(self, count):
-            self.asked += 1
-            if self.asked > 3:
+            self.reads += 1
+            if self.reads > 3:
                 raise OSError("no more")
             return super().read(count)
 

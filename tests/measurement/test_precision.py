@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dense
 from random_plans import plan_by_hand
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
@@ -26,7 +25,7 @@ from residualplanner.privacy import pcost
 from residualplanner.strategy import subtraction_strategy
 from residualplanner.strategy.costs import exact_sums
 from residualplanner.workload import Workload, marginals
-from strategies import cases, noise_of
+from strategies import cases
 
 gate = importlib.import_module("residualplanner.measurement.measure")
 floats = st.floats(min_value=5e-324, max_value=1.7976931348623157e308, allow_nan=False, allow_infinity=False)
@@ -90,17 +89,6 @@ def test_the_cost_is_the_sum_of_eq_8_and_within_the_budget(case, budget):
     assert cost <= Fraction(plan.pcost) <= plan.budget.pcost_exact
     assert cost >= Fraction(plan.pcost) * (1 - Fraction(1, 2**45))
     assert measure(plan, np.zeros((3, len(case.sizes)), dtype=np.int64)).noise.pcost == cost
-
-
-@given(case=cases(most_cells=24, smallest=2))
-def test_the_cost_is_that_of_the_dense_mechanism(case):
-    """The largest diagonal entry of the sum of ``R^T (R R^T)^-1 R`` over all sets, in units of the noise."""
-    plan = select(case.workload, budget=pcost(1))
-    variances = 1 / precision_of(plan.noise_variances)
-    dense_cost = dense.privacy_cost(
-        *dense.mechanism(case.sizes, noise_of(plan) | dict(zip(plan.closure, variances, strict=True)))
-    )
-    assert float(measured_cost(plan, precision_of(plan.noise_variances))) == pytest.approx(dense_cost, rel=1e-9)
 
 
 @given(variances=st.lists(st.floats(1e-200, 1e200), min_size=8, max_size=8))

@@ -77,10 +77,9 @@ def test_a_plan_is_refused_where_a_limit_leaves_too_little_and_only_there(tmp_pa
 
 
 @pytest.mark.parametrize(
-    "files",
-    [{}, {"proc/meminfo": "odd\n"}, {"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.max": "max\n"}],
+    "files", [{}, {"proc/meminfo": "odd\n"}, {"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.max": "max\n"}]
 )
-def test_a_system_that_does_not_tell_is_asked_nothing(tmp_path, files):
+def test_a_system_that_tells_nothing_refuses_nothing(tmp_path, files):
     resources.require_memory(GROUPS, system=system_of(tmp_path, files))
 
 

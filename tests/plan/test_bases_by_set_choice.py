@@ -17,10 +17,10 @@ from residualplanner.optimize.by_set.problem import by_set_problem
 from residualplanner.plan.questions.restriction import plan_of_part, scaled_plan
 from residualplanner.privacy import Neighbors
 from residualplanner.strategy import exact_cost
-from workloads_by_set import ALIKE, EXCHANGED, IDENTITY, ODD, PREFIX, RING, THREE, TINY
+from workloads_by_set import EXCHANGED, IDENTITY, ODD, PREFIX, RING, SAME_BASES, THREE, TINY
 
 BY_SET = "optimal_by_set"
-WORKLOADS = {"tiny": TINY, "three": THREE, "odd": ODD, "alike": ALIKE, "exchanged": EXCHANGED, "ring": RING}
+WORKLOADS = {"tiny": TINY, "three": THREE, "odd": ODD, "same bases": SAME_BASES, "exchanged": EXCHANGED, "ring": RING}
 
 
 @cache

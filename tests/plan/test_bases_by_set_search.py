@@ -19,7 +19,7 @@ from residualplanner.optimize.by_set.cost_slopes import Maxima
 from residualplanner.optimize.by_set.problem import by_set_problem
 from residualplanner.optimize.by_set.search import Family, Member, search
 from residualplanner.optimize.by_set.size import SearchSize
-from workloads_by_set import ALIKE, IDENTITY, ODD, PREFIX, RANGE, THREE, TINY
+from workloads_by_set import IDENTITY, ODD, PREFIX, RANGE, SAME_BASES, THREE, TINY
 
 
 def family_of(asked):
@@ -124,7 +124,7 @@ def bound_of(problem, member, numbers):
     return total + sum(max(value for (j, _), value in of_value.items() if j == i) for i in attributes)
 
 
-@pytest.mark.parametrize("asked", [TINY, THREE, ODD, ALIKE])
+@pytest.mark.parametrize("asked", [TINY, THREE, ODD, SAME_BASES])
 @pytest.mark.parametrize("weighed", [False, True])
 def test_slopes_are_differences(asked, weighed):
     family, rng = family_of(asked), np.random.default_rng(1)
@@ -140,7 +140,7 @@ def test_slopes_are_differences(asked, weighed):
         assert slope @ direction == pytest.approx((ahead - behind) / 2e-6, rel=1e-5, abs=1e-7)
 
 
-@pytest.mark.parametrize("asked", [TINY, THREE, ODD, ALIKE])
+@pytest.mark.parametrize("asked", [TINY, THREE, ODD, SAME_BASES])
 def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(asked):
     family = family_of(asked)
     start = library(asked, family)
@@ -151,7 +151,7 @@ def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(asked):
     assert family.value(again) == pytest.approx(family.value(start), abs=1e-9)
 
 
-@pytest.mark.parametrize("asked", [TINY, THREE, ODD, ALIKE])
+@pytest.mark.parametrize("asked", [TINY, THREE, ODD, SAME_BASES])
 def test_the_search_ends_no_higher_than_it_starts(asked):
     family = family_of(asked)
     start = library(asked, family)

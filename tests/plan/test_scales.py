@@ -12,6 +12,7 @@ from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.bases.eigen import eigen
 from residualplanner.errors import SolverError
 from residualplanner.plan import Plan
+from slowness import slow
 
 ONE = rp.pcost(1)
 N = 16
@@ -100,7 +101,7 @@ def least_loss(rows) -> float:
     return bound
 
 
-@pytest.mark.parametrize("size", [60, 200])
+@pytest.mark.parametrize("size", [60, slow(200)])
 @pytest.mark.parametrize("rows", ["three normal", "quadratic", "ten normal"])
 def test_few_rows_on_many_values_are_searched_to_the_end(size, rows):
     generator, x = np.random.default_rng(0), np.arange(size)

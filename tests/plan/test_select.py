@@ -207,7 +207,7 @@ def test_attributes_of_a_single_value_are_planned_in_every_way():
 
 
 @pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-8, 1e-10])
-def test_the_gap_asked_for_is_reached(gap):
+def test_the_requested_gap_is_reached(gap):
     workload = marginals(Domain({"a": 5, "b": 2, "c": 4, "d": 3}), up_to=3)
     plan = select(workload, budget=pcost(1), loss="max", gap=gap)
     best = select(workload, budget=pcost(1), loss="max", gap=1e-12)

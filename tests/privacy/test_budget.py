@@ -142,7 +142,7 @@ def test_a_budget_cannot_be_changed():
         ),
     ],
 )
-def test_a_budget_shows_what_was_asked_for(budget, shown, statement):
+def test_a_budget_shows_what_was_given(budget, shown, statement):
     assert repr(budget) == shown
     assert budget.statement == statement
 

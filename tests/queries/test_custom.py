@@ -122,7 +122,7 @@ def test_a_matrix_that_does_not_fit_says_why(matrix, message):
         Custom(matrix).require_fit(STATES)
 
 
-def test_an_attribute_of_one_value_may_be_asked_for_it():
+def test_an_attribute_of_one_value_may_be_queried():
     Custom([[3]]).require_fit(Attribute("a", 1))
 
 

@@ -104,7 +104,7 @@ def test_groups_may_be_made_of_bands():
     assert table(kind, Attribute("age", 5))["young"] == [0, 1, 2, 3]
 
 
-def test_the_same_row_under_the_same_name_is_asked_once():
+def test_the_same_row_under_the_same_name_is_answered_once():
     assert list(table(Hierarchy([4, 2], total=False), Attribute("a", 3))) == ["0 – 2", "0 – 1", "2", "0", "1"]
     assert list(table(Hierarchy([{"TX": ["TX"], "West": ["CA", "OR", "WA"]}], total=False), STATES)) == [
         "TX",

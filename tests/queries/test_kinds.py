@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinds import asked
+from kinds import kinds_with_sizes
 from residualplanner._archive import HEADER_LIMIT
 from residualplanner._json import json_text, parse_json
 from residualplanner.domain import Attribute, Bins
@@ -19,14 +19,14 @@ drawn_arrays = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 KINDS = [Identity(), Prefix(), Range(), Hierarchy([2]), Custom([[1, 1, 1], [0, 1, 2]])]
 
 
-@given(case=asked())
+@given(case=kinds_with_sizes())
 def test_the_matrix_is_the_one_of_the_definition(case):
     kind, size, rows = case
     np.testing.assert_array_equal(kind.matrix(size), rows)
     assert kind.rows(size) == len(rows)
 
 
-@given(case=asked(), draw=drawn_arrays)
+@given(case=kinds_with_sizes(), draw=drawn_arrays)
 def test_gram_matrices_are_products_of_the_matrix(case, draw):
     kind, size, rows = case
     weights = draw.random(len(rows)) * 10
@@ -34,7 +34,13 @@ def test_gram_matrices_are_products_of_the_matrix(case, draw):
     np.testing.assert_allclose(kind.weighted_gram(weights, size), rows.T @ np.diag(weights) @ rows, atol=1e-10)
 
 
-@given(case=asked(), draw=drawn_arrays, before=st.integers(0, 2), after=st.integers(0, 2), negative=st.booleans())
+@given(
+    case=kinds_with_sizes(),
+    draw=drawn_arrays,
+    before=st.integers(0, 2),
+    after=st.integers(0, 2),
+    negative=st.booleans(),
+)
 def test_applying_a_kind_multiplies_by_the_matrix_along_an_axis(case, draw, before, after, negative):
     kind, size, rows = case
     array = draw.normal(size=(*[2, 3][:before], size, *[3, 2][:after]))
@@ -47,13 +53,13 @@ def test_applying_a_kind_multiplies_by_the_matrix_along_an_axis(case, draw, befo
     np.testing.assert_array_equal(array, kept)
 
 
-@given(case=asked(), draw=drawn_arrays)
+@given(case=kinds_with_sizes(), draw=drawn_arrays)
 def test_applying_a_kind_to_no_tables_gives_no_tables(case, draw):
     kind, size, rows = case
     assert kind.apply(np.empty((0, size)), 1).shape == (0, len(rows))
 
 
-@given(case=asked(), draw=drawn_arrays)
+@given(case=kinds_with_sizes(), draw=drawn_arrays)
 def test_row_forms_are_those_of_the_rows(case, draw):
     kind, size, rows = case
     half = draw.normal(size=(size, size))
@@ -61,7 +67,7 @@ def test_row_forms_are_those_of_the_rows(case, draw):
     np.testing.assert_allclose(kind.row_forms(form), [row @ form @ row for row in rows], atol=1e-10)
 
 
-@given(case=asked())
+@given(case=kinds_with_sizes())
 def test_there_is_a_label_for_each_row_and_none_comes_twice(case):
     kind, size, rows = case
     labels = (
@@ -72,7 +78,7 @@ def test_there_is_a_label_for_each_row_and_none_comes_twice(case):
     assert len(labels) == len(set(labels)) == len(rows)
 
 
-@given(case=asked())
+@given(case=kinds_with_sizes())
 def test_a_kind_is_read_back_from_json_just_as_it_was(case):
     kind, size, rows = case
     attribute = Attribute("a", size)
@@ -91,7 +97,7 @@ def test_a_matrix_keeps_every_digit_in_json(number):
     assert kind_from_json(json.loads(json.dumps(kind_to_json(kind)))).matrix(2)[0, 0] == number
 
 
-@given(case=asked(), other=asked())
+@given(case=kinds_with_sizes(), other=kinds_with_sizes())
 def test_kinds_are_equal_only_if_they_ask_the_same(case, other):
     (kind, size, rows), (second, other_size, other_rows) = case, other
     if kind == second:

@@ -9,18 +9,11 @@ from hypothesis import strategies as st
 
 import dense
 from made_releases import any_release, exact_release
-from random_plans import (
-    bases_by_set,
-    measured_of,
-    plan_by_set,
-    plans_by_set,
-    query_rows,
-    sample_workload,
-)
+from random_plans import bases_by_set, measured_of, plan_by_set, plans_by_set, query_rows, sample_workload
+from replayed_measuring import noise_left_out
 from residualplanner.bases import integer_basis
 from residualplanner.domain import Domain
 from residualplanner.measurement import FloatResiduals, IntegerResiduals, Measurement, NoiseRecord, measure
-from residualplanner.measurement import discrete as exact_noise
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.queries import Prefix
 from residualplanner.reconstruction import reconstruct, reference_answers
@@ -72,23 +65,13 @@ def test_a_plan_with_one_basis_keeps_its_answers():
     assert rebased(release.measurement) is release.measurement.residuals
 
 
-def without_noise(patch):
-    patch.setattr(exact_noise, "THREADS", 10**6)
-    patch.setattr(
-        exact_noise, "draw_flat", lambda _scales, sizes, _source: np.zeros(int(np.sum(sizes)), dtype=np.int64)
-    )
-    patch.setattr(
-        exact_noise, "draw_arrays", lambda _scales, sizes, _source: [np.zeros(int(n), dtype=object) for n in sizes]
-    )
-
-
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("most", [10, 10**6, 10**15])
 def test_exact_counts_of_any_size_come_back(monkeypatch, seed, most):
     """Integers beyond 2**53, and beyond int64, lose the last bits of a float and no more."""
     plan = plan_by_set(sample_workload(), seed)
     data = counts(plan, seed, most)
-    without_noise(monkeypatch)
+    noise_left_out(monkeypatch)
     release = reconstruct(measure(plan, {plan.domain.names: data}))
     for query in plan.workload:
         expected = query_rows(plan, query) @ data.ravel().astype(float)
@@ -106,7 +89,7 @@ def test_answers_that_int64_cannot_hold_are_rounded_once(monkeypatch):
     by_set = varying_strategy(by_set.closure, workload.domain.sizes, large, by_set.factor_bases, by_set.messages)
     plan = replace(plan_by_set(workload, 1), strategy=by_set, noise_variances=np.full(4, 1e60))
     data = counts(plan, 2, 1000)
-    without_noise(monkeypatch)
+    noise_left_out(monkeypatch)
     measurement = measure(plan, {plan.domain.names: data})
     assert isinstance(measurement.residuals, IntegerResiduals)
     assert measurement.residuals.wide

@@ -1,6 +1,5 @@
 """A saved release is the release: every number, every query, whole or not at all, and nothing about the records."""
 
-import csv
 import hashlib
 import io
 import itertools
@@ -21,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from made_releases import any_release
+from made_releases import any_release, index_of
 from residualplanner.domain import Bins, Domain
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.measurement import load_measurement, measure
@@ -38,11 +37,6 @@ DOMAIN = Domain(
 PLAN = select(marginals(DOMAIN, up_to=3), budget=zcdp(0.5))
 RELEASE = any_release(PLAN, seed=12345)
 COLUMNS = ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
-
-
-def index_of(folder):
-    with open(folder / "index.csv", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def read(path):

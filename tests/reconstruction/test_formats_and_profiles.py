@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 from scipy.stats import norm
 
-from made_releases import any_release
+from made_releases import any_release, index_of
 from residualplanner.domain import Bins, Domain
 from residualplanner.errors import BudgetError, MissingExtraError, WorkloadError
 from residualplanner.plan import load_plan, plan_hash, select
@@ -36,11 +36,6 @@ COLUMNS = {
     "acs": ["E", "M"],
     "gls": ["query", "estimate", "std_dev"],
 }
-
-
-def index_of(folder):
-    with open(folder / "index.csv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def rows_of_csv(path):

@@ -1,6 +1,5 @@
 """What a table of any kind says of its errors is the explicit covariance, and what is saved is what was there."""
 
-import csv
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from made_releases import any_release
-from random_plans import IDENTITY, plan_of, plans, plans_by_set, random_matrix, table_covariance
+from made_releases import any_release, index_of
+from random_plans import IDENTITY, plan_of, planned, plans, plans_by_set, random_matrix, table_covariance
 from replayed_measuring import integers_of, noise_frozen
 from residualplanner.measurement import load_measurement, measure
 from residualplanner.queries import Custom, Hierarchy, Prefix, kind_from_json
@@ -24,7 +23,7 @@ from residualplanner.reconstruction.files.file_names import parts_of_kinds
 COLUMNS = ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
 
 
-@given(plan=plans(most_cells=30, most_queries=2) | plans_by_set())
+@given(plan=planned(most_cells=30) | plans(most_cells=30, most_queries=2) | plans_by_set())
 @settings(max_examples=150)
 def test_variances_covariances_and_combinations_are_those_of_eq_26(plan):
     release = any_release(plan)
@@ -41,7 +40,7 @@ def test_variances_covariances_and_combinations_are_those_of_eq_26(plan):
         assert combined.variance == pytest.approx(expected, rel=1e-9, abs=1e-9 * largest)
 
 
-#: One attribute asked in five kinds, two pairs of them of one name; one asked as its values only; both sorts of basis.
+#: One attribute queried in five kinds, two pairs of one name; one for its values only; both sorts of basis.
 FIRST, SECOND = Custom([[1, 1, 1, 1], [1, 0, 0, 0]]), Custom([[1, 1, 1, 1], [0, 1, 0, 0]], labels=["all", "it, too"])
 GROUPS = [Hierarchy([{"x": low, "y": high}]) for low, high in (([0, 1], [2, 3]), ([0], [1, 2, 3]))]
 FIRST_BASIS = random_matrix(4, 3, 1)
@@ -69,11 +68,6 @@ def saved(request, tmp_path_factory):
     return folder
 
 
-def index_of(folder):
-    with open(folder / "index.csv", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def test_every_table_has_a_file_of_its_own_that_reads_back_as_its_frame(saved):
     rows = index_of(saved)
     assert len({row["file"].lower() for row in rows}) == len(rows) == len(RELEASE) == 18
@@ -98,7 +92,7 @@ def test_the_index_says_which_kinds_a_file_answers(saved):
     }  # fmt: skip
 
 
-def test_the_manifest_says_what_was_asked_and_measured(saved):
+def test_the_manifest_says_what_is_queried_and_was_measured(saved):
     manifest = json.loads((saved / "manifest.json").read_text())
     assert tuple(map(kind_from_json, manifest["plan"]["kinds"])) == SEVERAL.workload.kinds
     pcost = max(sum(int(x) ** 2 for x in column) for column in FIRST_BASIS.T)
@@ -118,8 +112,8 @@ def test_names_that_look_like_kinds_do_not_collide_with_them(names):
     assert len(set(parts)) == len(names) * len(kinds)
 
 
-@given(plan=plans(most_queries=2), seed=st.integers(0, 99))
-@settings(max_examples=40)
+@given(plan=planned() | plans(most_queries=2), seed=st.integers(0, 99))
+@settings(max_examples=70)
 def test_a_loaded_measurement_is_the_one_that_was_saved(plan, seed):
     codes = np.random.default_rng(seed).integers(0, plan.domain.sizes, (20, len(plan.domain)))
     saved = measure(plan, codes)

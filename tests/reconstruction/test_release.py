@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
-from made_releases import any_release, exact_release
+from made_releases import answers_of, any_release, exact_release
 from residualplanner.domain import Domain
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.measurement import measure
@@ -18,14 +18,7 @@ from residualplanner.queries import Identity
 from residualplanner.reconstruction import reconstruct
 from residualplanner.reconstruction import release as release_module
 from residualplanner.workload import Workload, marginals
-from strategies import NAMES, cases, names_of, noise_of, positions_of
-
-
-def answer_of(release, members):
-    residuals = release.measurement.residuals
-    number = list(release.plan.closure).index(members)
-    return residuals.block(residuals.groups.group[number])[residuals.groups.row[number]].ravel()
-
+from strategies import NAMES, cases, names_of, noise_of
 
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": 4, "d": 3})
 PLAN = select(marginals(DOMAIN, up_to=3), budget=pcost(1))
@@ -35,48 +28,16 @@ RELEASE = any_release(PLAN)
 @given(case=cases())
 def test_estimates_are_the_sum_over_subsets_of_eq_10(case):
     release = any_release(select(case.workload, budget=pcost(1)))
+    answers = answers_of(release)
     varied = {members for query in case.queries for members in dense.subsets(query)}
     for members in varied:
         expected = np.zeros(int(np.prod([case.sizes[i] for i in members])))
         for part in dense.subsets(members):
             if all(case.sizes[i] > 1 for i in part):
-                expected += dense.reconstruction(case.sizes, members, part) @ answer_of(release, part)
+                expected += dense.reconstruction(case.sizes, members, part) @ answers[part]
         table = release[names_of(members)]
         assert table.estimate.shape == tuple(case.sizes[i] for i in members)
         np.testing.assert_allclose(table.estimate.ravel(), expected, atol=1e-11)
-
-
-@given(case=cases(smallest=2, most_cells=36))
-def test_estimates_are_the_best_linear_unbiased_ones(case):
-    release = any_release(select(case.workload, budget=pcost(1)))
-    noise = noise_of(release.plan)
-    matrix, covariance = dense.mechanism(case.sizes, noise)
-    answers = np.concatenate([answer_of(release, members) for members in noise])
-    for members in case.distinct:
-        expected = dense.least_squares(matrix, covariance, dense.marginal(case.sizes, members)) @ answers
-        np.testing.assert_allclose(release[names_of(members)].estimate.ravel(), expected, atol=1e-7)
-
-
-@given(case=cases(), records=st.integers(0, 50))
-def test_without_noise_the_tables_are_the_data(case, records):
-    data = dense.counts(case.sizes, np.random.default_rng(records).integers(0, case.sizes, (records, len(case.sizes))))
-    release = exact_release(select(case.workload, budget=pcost(1)), data)
-    for table in release.tables():
-        others = tuple(axis for axis in range(data.ndim) if axis not in table.positions)
-        expected = data.sum(axis=others).transpose(np.argsort(np.argsort(table.positions)))
-        np.testing.assert_allclose(table.estimate, expected, atol=1e-10)
-
-
-@given(case=cases())
-def test_tables_agree_where_they_overlap(case):
-    release = any_release(select(case.workload, budget=pcost(1)))
-    for query in case.queries:
-        whole = release[names_of(query)]
-        for part in dense.subsets(query):
-            others = tuple(axis for axis, position in enumerate(whole.positions) if position not in part)
-            kept = [position for position in whole.positions if position in part]
-            found = release[names_of(kept)].estimate
-            np.testing.assert_allclose(whole.estimate.sum(axis=others), found, atol=1e-10)
 
 
 @given(order=st.permutations("abc"))
@@ -114,28 +75,6 @@ def test_attributes_of_one_value_only_add_an_axis(case):
     for query in case.queries:
         varied = tuple(i for i in query if case.sizes[i] > 1)
         assert (release[names_of(query)].estimate.ravel() == release[names_of(varied)].estimate.ravel()).all()
-
-
-@given(case=cases(), batch=st.sampled_from([1, 10, 2**16]), chunk=st.sampled_from([1, 20, 2**18]))
-def test_all_ways_of_asking_give_the_same_bits_in_the_order_of_the_workload(case, batch, chunk):
-    plan = select(case.workload, budget=pcost(1))
-    release = any_release(plan)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("residualplanner.reconstruction.stacks.BATCH_CELLS", batch)
-        patch.setattr(release_module, "_CHUNK_CELLS", chunk)
-        tables = list(release.tables())
-        batches = list(release.batches())
-    assert [table.positions for table in tables] == [positions_of(query) for query in plan.workload]
-    assert list(release) == list(plan.workload)
-    assert len(release) == len(tables) == len(plan.workload)
-    for query, table in zip(release, tables, strict=True):
-        assert (release[query].estimate == table.estimate).all()
-    numbers = np.concatenate([found.queries for found in batches])
-    assert sorted(numbers.tolist()) == list(range(len(tables)))
-    for found in batches:
-        for number, row, estimate in zip(found.queries, found.attributes, found.estimates, strict=True):
-            assert tables[number].positions == tuple(row)
-            assert (tables[number].estimate == estimate).all()
 
 
 def test_batches_are_stacks_of_equal_tables_bounded_in_size(monkeypatch):

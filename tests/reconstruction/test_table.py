@@ -6,10 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-import dense
 from made_releases import any_release
 from residualplanner.domain import Bins, Domain
 from residualplanner.errors import BudgetError, WorkloadError
@@ -17,28 +14,11 @@ from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.reconstruction import Estimate
 from residualplanner.workload import Workload, marginals
-from strategies import NAMES, cases, names_of, noise_of
+from strategies import NAMES
 
 DOMAIN = Domain({"age": Bins([0, 10, 20]), "one": 1, "sex": ["F", "M"], "code": [7, 30], "yes": [False, True]})
 PLAN = select(marginals(DOMAIN, up_to=3), budget=pcost(1))
 RELEASE = any_release(PLAN)
-
-
-@given(case=cases(smallest=2, most_cells=30), data=st.data())
-def test_variances_covariances_and_combinations_are_those_of_eq_12(case, data):
-    plan = select(case.workload, budget=pcost(1))
-    release = any_release(plan)
-    members = data.draw(st.sampled_from(case.distinct))
-    table = release[names_of(members)]
-    covariance = dense.marginal_covariance(case.sizes, members, noise_of(plan))
-    np.testing.assert_allclose(table.covariance(), covariance, atol=1e-12, rtol=1e-9)
-    np.testing.assert_allclose(table.variance.ravel(), np.diag(covariance), rtol=1e-9)
-    np.testing.assert_allclose(table.std_err.ravel(), np.sqrt(np.diag(covariance)), rtol=1e-9)
-    assert table.variance.shape == table.std_err.shape == table.estimate.shape
-    weights = np.random.default_rng(1).normal(size=table.estimate.shape)
-    combined = table.combine(weights)
-    assert combined.estimate == pytest.approx(float(weights.ravel() @ table.estimate.ravel()), abs=1e-10)
-    assert combined.variance == pytest.approx(float(weights.ravel() @ covariance @ weights.ravel()), rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def require_transposed(release, query, order):
 
 @given(plan=plans(), data=st.data())
 @settings(max_examples=100)
-def test_a_table_asked_in_another_order_is_transposed_and_nothing_else(plan, data):
+def test_a_table_in_another_order_is_transposed_and_nothing_else(plan, data):
     query = as_mapping(data.draw(st.sampled_from(list(plan.workload))))
     require_transposed(any_release(plan), query, data.draw(st.permutations(range(len(query)))))
 
@@ -85,19 +85,19 @@ def test_a_workload_gives_back_every_query_as_it_was_written(given, data, chunk)
         tables, batches = list(release.tables()), list(release.batches())
     expected = {}
     for query in written:
-        asked = frozenset((plan.domain.names.index(name), kind) for name, kind in query.items())
-        expected[asked] = max(tuple(map(plan.domain.names.index, query)), expected.get(asked, ()))
+        axes = frozenset((plan.domain.names.index(name), kind) for name, kind in query.items())
+        expected[axes] = max(tuple(map(plan.domain.names.index, query)), expected.get(axes, ()))
     names = plan.errors()["query"].tolist()
     words = plan.errors()["kinds"].tolist()
     for number, (query, there, table) in enumerate(zip(release, usual, tables, strict=True)):
         assert table.positions == expected[frozenset(zip(table.positions, table.kinds, strict=True))]
-        asked = [NAMES[i] for i in table.positions]
-        assert list(query) == asked == list(table.names)
-        assert sorted(asked) == list(there)
-        assert names[number] == (" × ".join(asked) or "(total)")
+        found = [NAMES[i] for i in table.positions]
+        assert list(query) == found == list(table.names)
+        assert sorted(found) == list(there)
+        assert names[number] == (" × ".join(found) or "(total)")
         assert words[number] == " × ".join(kind.name for kind in table.kinds)
         np.testing.assert_array_equal(table.estimate, release[query].estimate)
-        order = [sorted(asked).index(name) for name in asked]
+        order = [sorted(found).index(name) for name in found]
         np.testing.assert_array_equal(table.estimate, np.transpose(usual[there].estimate, order))
     assert sorted(np.concatenate([batch.queries for batch in batches]).tolist()) == list(range(len(tables)))
     for batch in batches:
@@ -151,9 +151,9 @@ def test_files_have_the_written_order_and_are_found_in_every_order(release, tmp_
     tables = load_tables(tmp_path / "out")
     assert [list(query) for query in tables] == [list(query) for query in release]
     for query in release:
-        asked = as_mapping(query)
-        for order in itertools.permutations(range(len(asked))):
-            other = rearranged(asked, order)
+        kinds = as_mapping(query)
+        for order in itertools.permutations(range(len(kinds))):
+            other = rearranged(kinds, order)
             assert other in tables
             found, expected = tables[other], release[other].to_frame(profile=profile)
             assert found.names == release[other].names

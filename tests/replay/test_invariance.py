@@ -144,7 +144,7 @@ def test_other_records_or_other_random_bytes_do_change_the_files(tmp_path, monke
     plan = PLANS["two-way"]
     expected = everything(plan, frame(50), tmp_path / "one")
     assert everything(plan, frame(50, seed=4), tmp_path / "two") != expected
-    monkeypatch.setattr(FrozenRandomness, "__init__", lambda self: self.__dict__.update(asked=[], _seed=b"other"))
+    monkeypatch.setattr(FrozenRandomness, "__init__", lambda self: self.__dict__.update(requests=[], _seed=b"other"))
     assert everything(plan, frame(50), tmp_path / "three") != expected
 
 

@@ -129,98 +129,47 @@ def test_worlds_whose_numbers_may_exceed_64_bits_are_among_them():
 # Each of these faults was found in some published system, or would be easy to make here.
 
 
-def counted_once(real):
-    """A record that comes twice counts once."""
-    return lambda *given, **named: [np.minimum(table, 1) for table in real(*given, **named)]
+def changing(change):
+    """Counting that changes every table."""
+    return lambda real: lambda *given, **named: [change(table) for table in real(*given, **named)]
 
 
-def total_rounded(real):
-    """The number of records is rounded before the noise, from which no error can be seen."""
-    return lambda *given, **named: [table if table.ndim > 1 else table // 2 * 2 for table in real(*given, **named)]
+def telling(tell):
+    """Counting that does something with the number of records, and what it was given to report progress."""
+
+    def fault(real):
+        def counts(*given, progress, **named):
+            tables = real(*given, progress=progress, **named)
+            tell(int(tables[0].sum()), progress)
+            return tables
+
+        return counts
+
+    return fault
 
 
-def noise_by_data(real):
-    """More random bytes are drawn for more records."""
-
-    def counts(*given, **named):
-        tables = real(*given, **named)
-        os.urandom(1 + int(tables[0].sum()))
-        return tables
-
-    return counts
+def logged(records, _):
+    logging.getLogger("residualplanner").debug("counted %s", records)
 
 
-def logged(real):
-    """A log line tells the number of records."""
-
-    def counts(*given, **named):
-        tables = real(*given, **named)
-        logging.getLogger("residualplanner").debug("counted %s", tables[0].sum())
-        return tables
-
-    return counts
+def warned_if_odd(records, _):
+    if records % 2:
+        warnings.warn("an odd number of records", stacklevel=1)
 
 
-def warned(real):
-    """A warning comes where a table is empty."""
-
-    def counts(*given, **named):
-        tables = real(*given, **named)
-        if tables[0].sum() % 2:
-            warnings.warn("an odd number of records", stacklevel=1)
-        return tables
-
-    return counts
-
-
-def printed(real):
-    """Something is printed for each record."""
-
-    def counts(*given, **named):
-        tables = real(*given, **named)
-        print("." * int(tables[0].sum()))
-        return tables
-
-    return counts
+FAULTS = {
+    "a record that comes twice counts once": changing(lambda table: np.minimum(table, 1)),
+    "the number of records is rounded": changing(lambda table: table if table.ndim > 1 else table // 2 * 2),
+    "more random bytes for more records": telling(lambda records, _: os.urandom(1 + records)),
+    "the number of records in a log": telling(logged),
+    "a warning for some numbers of records": telling(warned_if_odd),
+    "something printed for each record": telling(lambda records, _: print("." * records)),
+    "a call more for each record": telling(lambda records, _: [OperatingSystemBits().read(0) for _ in range(records)]),
+    "progress for each record": telling(lambda records, progress: [progress(1, 1) for _ in range(records)]),
+}
 
 
-def one_call_more(real):
-    """A table with one count takes a step more than others."""
-
-    def counts(*given, **named):
-        tables = real(*given, **named)
-        for _ in range(int(tables[0].sum())):
-            OperatingSystemBits().read(0)
-        return tables
-
-    return counts
-
-
-def progress_by_records(real):
-    """Progress is told once per record."""
-
-    def counts(*given, progress, **named):
-        tables = real(*given, progress=progress, **named)
-        for _ in range(int(tables[0].sum())):
-            progress(1, 1)
-        return tables
-
-    return counts
-
-
-FAULTS = [
-    counted_once,
-    total_rounded,
-    noise_by_data,
-    logged,
-    warned,
-    printed,
-    one_call_more,
-    progress_by_records,
-]
-
-
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_the_replay_sees_a_planted_fault(fault, tmp_path, monkeypatch):
     monkeypatch.setattr(GATE, "count_tables", fault(GATE.count_tables))
     assert any(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(0, 60, 3))

@@ -13,6 +13,7 @@ from html_pages import read_page
 from residualplanner.reporting import write_report
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of
+from slowness import slow
 
 
 def words_of(page):
@@ -20,7 +21,9 @@ def words_of(page):
     return re.sub(r"<(script|style).*?</\1>", "", page.read_text(), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("budget", [rp.zcdp("0.5"), rp.pcost(2), rp.approx_dp("1", "1/1000000"), rp.zcdp(20)], ids=repr)
+@pytest.mark.parametrize(
+    "budget", [rp.zcdp("0.5"), slow(rp.pcost(2)), rp.approx_dp("1", "1/1000000"), slow(rp.zcdp(20))], ids=repr
+)
 def test_a_plan_and_its_exact_release_claim_no_more_than_a_total_with_discrete_noise_has(budget, tmp_path):
     domain = rp.Domain({"a": 2})
     plan = rp.select(rp.Workload(domain, [()]), budget=budget)

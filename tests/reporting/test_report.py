@@ -53,7 +53,7 @@ def test_the_numbers_of_the_page_are_those_of_the_plan(plan, plan_folder):
     assert data["values"]["worst"] == pytest.approx((margin_factor(0.9) * errors["max_std_err"]).tolist(), rel=1e-6)
 
 
-def test_the_page_says_what_is_asked_and_what_it_costs(plan, plan_folder):
+def test_the_page_says_what_is_queried_and_what_it_costs(plan, plan_folder):
     page = read_page(plan_folder / "report.html")
     text = re.sub(r"\s+", " ", page.one("main").text)
     assert "0.5-zCDP" in page.one("header").text

@@ -13,6 +13,7 @@ from residualplanner.losses import ConvexLoss
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.workload import marginals
+from slowness import slow
 
 WORKLOAD = marginals(Domain({"a": 3, "b": 2, "c": 4}), up_to=2)
 OPTIMUM = select(WORKLOAD, budget=pcost(1), loss="sum").loss_value
@@ -102,7 +103,7 @@ def test_a_wrong_answer_never_overspends_nor_understates_its_gap(monkeypatch, an
     assert plan.gap >= plan.loss_value / OPTIMUM - 1 - 1e-9
 
 
-@pytest.mark.parametrize(("answer", "dual"), LIES)
+@pytest.mark.parametrize(("answer", "dual"), [slow(*lie) if number % 6 else lie for number, lie in enumerate(LIES)])
 def test_a_wrong_answer_to_the_twin_never_misses_the_loss_nor_understates_its_gap(monkeypatch, answer, dual):
     lie(monkeypatch, answer, dual)
     with contextlib.suppress(SolverError):

@@ -49,7 +49,7 @@ def require_honest(choice: NoiseChoice, p: np.ndarray, matrix: np.ndarray, pcost
 
 
 @given(problem=problems(), gap=st.sampled_from([1e-2, 1e-4, 1e-8]))
-def test_the_gap_asked_for_is_reached_and_proved(problem, gap):
+def test_the_requested_gap_is_reached_and_proved(problem, gap):
     p, matrix, pcost = problem
     choice = minimize_maximum_variance(p, sparse.csr_array(matrix), pcost=pcost, gap=gap)
     require_honest(choice, p, matrix, pcost)

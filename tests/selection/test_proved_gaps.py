@@ -12,6 +12,7 @@ from scipy import optimize, sparse
 from noise_problems import problems
 from residualplanner.errors import BudgetError, MissingExtraError, SolverError, WorkloadError
 from residualplanner.optimize import minimize_convex_loss, minimize_privacy_cost
+from slowness import slow
 
 WEIGHTS = np.array([0.3, 2.0, 1.0, 0.1, 5.0])
 P, M = np.array([1.0, 0.5]), sparse.csr_array([[1.0, 0.0], [0.3, 0.5]])
@@ -84,7 +85,7 @@ def least(p, matrix, value, slope, pcost):
     return objective(found.x)[0]
 
 
-@pytest.mark.parametrize("pcost", [1e-2, 1.0, 1e3])
+@pytest.mark.parametrize("pcost", [slow(1e-2), 1.0, slow(1e3)])
 @pytest.mark.parametrize("name", SMOOTH)
 @settings(max_examples=6)
 @given(problem=problems())
@@ -103,7 +104,7 @@ def test_both_forms_find_the_optimum_and_neither_bound_is_above_it(name, pcost, 
     assert twin.loss <= twin.bound * (1 + twin.gap) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("pcost", [1e-2, 1.0, 1e2])
+@pytest.mark.parametrize("pcost", [slow(1e-2), 1.0, slow(1e2)])
 @pytest.mark.parametrize("name", BENT)
 @settings(max_examples=5)
 @given(problem=problems(), seed=st.integers(0, 2**32 - 1))

@@ -60,7 +60,7 @@ def test_tables_are_those_of_a_counter(problem, dtype, block):
 
 
 @pytest.mark.parametrize("size", [10, 500])  # a hundred records: many and few for the cells of a table of pairs
-def test_sparse_and_dense_tables_are_counted_alike(size):
+def test_sparse_and_dense_tables_hold_the_same_counts(size):
     codes = np.random.default_rng(7).integers(0, size, (3, 100)).astype(np.uint16)
     codes[:, 50:] = codes[:, :50]
     (stack,) = count_groups(codes, (size,) * 3, [np.array([[0, 1], [1, 2]])])

@@ -234,7 +234,7 @@ def test_an_arrow_extension_of_text_is_text():
     assert open_source(pa.table({"text": text}), domain).count([np.array([[0]])])[0].tolist() == [[1, 1, 1]]
 
 
-def test_chunks_that_share_a_dictionary_and_chunks_that_do_not_are_counted_alike():
+def test_chunks_with_one_dictionary_and_chunks_with_several_are_counted_in_the_same_way():
     def chunk(words, places):
         return pa.DictionaryArray.from_arrays(pa.array(places), pa.array(words))
 

@@ -101,7 +101,7 @@ def test_spark_counts_like_a_list_of_records_and_reads_them_once(session, tmp_pa
         assert file.read() == "xxx"  # once for each part, though there are five groups of tables
 
 
-def test_names_and_types_are_taken_exactly(session):
+def test_names_and_types_are_matched_exactly(session):
     table = pa.table(
         {
             "A": [0, 0, 0],

@@ -98,10 +98,7 @@ def test_an_adversary_who_picks_a_cell_achieves_what_its_variance_says(before, a
 
 @pytest.mark.parametrize(
     ("fault", "records"),
-    [
-        ("a record counted twice", [*RECORDS, RECORD, RECORD]),
-        ("a record replaced", [*RECORDS[1:], RECORD]),
-    ],
+    [("a record counted twice", [*RECORDS, RECORD, RECORD]), ("a record replaced", [*RECORDS[1:], RECORD])],
 )
 def test_a_larger_change_than_claimed_is_found(fault, records, before):
     changed = [records.count(record) - RECORDS.count(record) for record in [(s, a) for s in "FM" for a in range(3)]]
@@ -123,8 +120,8 @@ def test_noise_that_is_a_fifth_too_low_is_found(monkeypatch):
 
 def test_the_best_adversary_achieves_the_claim_where_integer_bases_are_measured():
     """Prefix sums of age, alone and by sex: the record is one whose cell is the worst for the plan's basis."""
-    asked = Workload(DOMAIN, [{"age": Prefix()}, {"sex": Identity(), "age": Prefix()}])
-    plan = select(asked, budget=zcdp("0.5"))
+    workload = Workload(DOMAIN, [{"age": Prefix()}, {"sex": Identity(), "age": Prefix()}])
+    plan = select(workload, budget=zcdp("0.5"))
     assert plan.bases["age"].family == "optimal"
     covariance = plan.covariance(("sex", "age"))
     power = np.diag(np.linalg.inv(covariance))

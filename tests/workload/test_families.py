@@ -76,7 +76,7 @@ def test_kinds_may_be_given_by_name():
         marginals(domain, order=1, kinds={"z": Identity()})
 
 
-def test_kinds_given_by_name_are_asked_wherever_the_attribute_occurs():
+def test_kinds_given_by_name_hold_wherever_the_attribute_occurs():
     domain = domain_of([2, 3, 4])
     family = marginals(domain, up_to=2, kinds={"c": Range(), "a": Prefix()})
     a, c = {"a": Prefix()}, {"c": Range()}

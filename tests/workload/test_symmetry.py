@@ -125,7 +125,7 @@ def test_classes_of_one_size_that_occur_differently_are_told_apart():
     ],
     ids=["a ring", "two triangles", "two sides"],
 )
-def test_a_workload_that_only_counts_alike_is_not_taken_for_symmetric(pairs):
+def test_a_workload_with_equal_counts_alone_is_not_taken_for_symmetric(pairs):
     workload = workload_of((3,) * 6, dict.fromkeys(pairs, 1.0))
     require_trivial(workload_orbits(workload, (3,) * 6, workload.weights), workload)
 

@@ -140,7 +140,7 @@ def test_something_else_than_a_query_is_refused(query):
         Workload(ABC, [query])
 
 
-def test_each_attribute_is_asked_its_own_kind():
+def test_each_attribute_is_queried_in_its_own_kind():
     trend = Custom([[1, 1, 1], [0, 1, 2]])
     workload = Workload(ABC, [{"c": Range(), "a": trend}, {"a": Prefix()}, ("a", "c"), {"c": Range()}])
     assert list(workload) == [{"a": Prefix()}, {"c": Range()}, {"a": trend, "c": Range()}, ("a", "c")]
@@ -162,7 +162,7 @@ def test_matrices_that_fit_one_attribute_are_not_tried_on_another():
     assert joined.take([2]).cells.tolist() == [2.0]
 
 
-def test_hierarchies_are_tied_to_the_attribute_they_are_asked_of():
+def test_hierarchies_are_tied_to_their_attribute():
     domain = Domain({"state": ["CA", "TX", "WA"], "home": ["TX", "CA", "WA"]})
     regions = Hierarchy([{"West": ["CA", "WA"], "South": ["TX"]}], leaves=False)
     workload = Workload(domain, [{"state": regions}, {"home": regions}])
@@ -256,7 +256,7 @@ def test_only_workloads_of_one_domain_can_be_added():
 
 
 @pytest.mark.parametrize("width", [25, 40])
-def test_a_query_whose_closure_is_too_large_is_refused_when_it_is_asked_for(width):
+def test_a_query_whose_closure_is_too_large_is_refused_when_its_closure_is_wanted(width):
     domain = Domain({f"x{i}": 2 for i in range(width)})
     workload = Workload(domain, [domain.names])
     assert workload.cells.tolist() == [2.0**width]

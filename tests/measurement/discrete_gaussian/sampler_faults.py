@@ -207,11 +207,9 @@ _BY_FILE_GOLDEN = {
         ("golden vector not looked at", "if golden_digest() != _GOLDEN:", "if False:"),
     ],
     "drawing.py": [
-        ("self-test never run", ", len(scales))\n    require_sound_platform()\n    bits", ", len(scales))\n    bits"),
+        ("self-test never run", ", len(scales))\n    require_sound_platform()\n    bits", ", len(scales))\n    bits")
     ],
-    "batches.py": [
-        ("NumPy's error settings are obeyed", 'np.errstate(all="ignore")', "np.errstate()"),
-    ],
+    "batches.py": [("NumPy's error settings are obeyed", 'np.errstate(all="ignore")', "np.errstate()")],
 }
 FAULTS = [
     Fault(name, file, old, new, tests)

@@ -119,7 +119,7 @@ class Script:
 
     def __init__(self, first: bytes, later, filler: int, extra_bytes: int = 0) -> None:
         self.first, self.later, self.filler, self.extra_bytes = first, list(later), filler, extra_bytes
-        self.asked, self.sizes = [], []
+        self.requests, self.sizes = [], []
 
     def read(self, count):
         self.sizes.append(count)
@@ -132,7 +132,7 @@ class Script:
         return memoryview(np.full(attempts, self.filler, dtype="<u8").tobytes() + bytes(self.extra_bytes * attempts))
 
     def integer(self, bits):
-        self.asked.append(bits)
+        self.requests.append(bits)
         return self.later.pop(0) & ((1 << bits) - 1)
 
 

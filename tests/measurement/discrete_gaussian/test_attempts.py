@@ -123,7 +123,7 @@ def check_agreement(script, hostile, values, bytes_per_word):
     rejected = [value is None for *_, value in hostile]
     assert list(values) == [value or 0 for *_, value in hostile]
     assert script.later == []
-    assert script.asked == [bits for _, _, used, _ in hostile for _, bits in used]
+    assert script.requests == [bits for _, _, used, _ in hostile for _, bits in used]
     assert script.sizes[1:] == ([bytes_per_word * sum(rejected)] if any(rejected) else [])
 
 

@@ -107,21 +107,21 @@ def test_blocks_that_only_resemble_each_other_pass():
 
 
 def test_bytes_are_asked_for_in_bulk_and_none_are_kept_for_the_next_call(monkeypatch):
-    asked = []
+    requests = []
 
     def spy(count):
-        asked.append(count)
+        requests.append(count)
         return TRUE_URANDOM(count)
 
     monkeypatch.setattr(os, "urandom", spy)
     discrete_gaussian_flat([Fraction(10**6)], [1_000_000])
-    assert max(asked) == 2**20
-    assert sum(asked) < 1.1 * 8e6
-    assert len(asked) < 40
-    asked.clear()
+    assert max(requests) == 2**20
+    assert sum(requests) < 1.1 * 8e6
+    assert len(requests) < 40
+    requests.clear()
     discrete_gaussian_flat([Fraction(1)], [1])
     discrete_gaussian_flat([Fraction(1)], [1])
-    assert len(asked) >= 2
+    assert len(requests) >= 2
 
 
 def test_numpys_and_pythons_generators_take_no_part(monkeypatch):
