@@ -1,10 +1,9 @@
 """What a plan is to make small: sums and maxima of variances, targets for margins of error, any convex loss."""
 
-from residualplanner.losses.convex import ConvexLoss
-from residualplanner.losses.loss import RESERVE, DescribedLoss, Loss, Selection
+from residualplanner.losses.loss import RESERVE, DescribedLoss, Loss
 from residualplanner.losses.reading import LossLike, loss_from_archive, read_loss, svd_bound
 from residualplanner.losses.targets import Targets
-from residualplanner.losses.variances import MaxVariance, SumOfVariances
+from residualplanner.losses.variances import ConvexLoss, MaxVariance, SumOfVariances
 
 __all__ = [
     "RESERVE",
@@ -13,7 +12,6 @@ __all__ = [
     "Loss",
     "LossLike",
     "MaxVariance",
-    "Selection",
     "SumOfVariances",
     "Targets",
     "loss_from_archive",

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from residualplanner._checks import value_text
 from residualplanner._words import suggestion
 from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
-from residualplanner.losses.convex import ConvexLoss
 from residualplanner.losses.loss import DescribedLoss, Loss
 from residualplanner.losses.targets import Targets
-from residualplanner.losses.variances import MaxVariance, SumOfVariances
+from residualplanner.losses.variances import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.losses.weights import GIVEN, RULES
 from residualplanner.workload import Workload, require_workload
 

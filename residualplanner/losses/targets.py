@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen, require_positive
 from residualplanner._margins import margin_factor, require_level
 from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.losses.loss import Loss, Selection
-from residualplanner.optimize import NoiseProblem, least_largest_ratio
+from residualplanner.losses.loss import Loss
+from residualplanner.optimize import NoiseProblem, Selection, least_largest_ratio
 from residualplanner.workload import QueryLike, Workload, query_numbers
 
 #: The importance, relative to the least of a query with a target, of the others when bases are chosen.
@@ -113,7 +113,7 @@ class Targets(Loss):
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The least maximum of cell variances relative to those at the targets.  Source: spec eqs. (14) to (17)."""
-        return Selection.of(problem, least_largest_ratio(problem, reserve=self.reserve))
+        return problem.selection(least_largest_ratio(problem, reserve=self.reserve))
 
     def stated(self, variance: float) -> float:
         """Margins of error are roots of variances."""

@@ -8,8 +8,8 @@ import math
 from residualplanner._checks import require_positive, value_text
 from residualplanner._words import suggestion
 from residualplanner.errors import BudgetError, memory_for
-from residualplanner.losses import RESERVE, Loss, LossLike, Selection, read_loss
-from residualplanner.optimize import BY_SET, Bases, NoiseProblem, bases_for
+from residualplanner.losses import RESERVE, Loss, LossLike, read_loss
+from residualplanner.optimize import BY_SET, Bases, NoiseProblem, Selection, bases_for
 from residualplanner.plan.plan import Plan
 from residualplanner.privacy import Budget, Neighbors, Notion, pcost
 from residualplanner.strategy import cost_upper_bound, require_public_total
@@ -89,10 +89,10 @@ def select(
     limit = _read_limit(budget, at_most, goal)
     _require_something_to_protect(workload, notion)
     importance = goal.importance(workload)
-    search = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == BY_SET else goal
+    by_set = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == BY_SET else None
     measured = bases_for(workload, goal.basis_importance(importance), bases, for_maximum=goal.is_of_maximum)
-    problem = NoiseProblem.of(workload, measured, importance, notion, gap)
-    found = search.cheapest_noise(problem, limit) if budget is None else search.best_noise(problem, limit)
+    problem = NoiseProblem.of(workload, measured, importance, notion, gap, by_set)
+    found = goal.cheapest_noise(problem, limit) if budget is None else goal.best_noise(problem, limit)
     return Plan(
         workload=workload,
         strategy=found.strategy,

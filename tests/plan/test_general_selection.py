@@ -159,7 +159,7 @@ def test_attributes_are_exchangeable_only_where_size_and_basis_and_kind_agree(mo
     bases = {name: BASES["prefix" if letter == "p" else "mixed"] for name, letter in zip(names, layout, strict=True)}
     workload = marginals(Domain(dict.fromkeys(names, 3)), up_to=2, kinds={name: SUMS for name in names[1:]})
     together = select(workload, budget=pcost(1), loss=loss, bases=bases, neighbors=notion, gap=1e-6)
-    target = "residualplanner.optimize.noise.unit_noise.workload_orbits"
+    target = "residualplanner.optimize.noise.noise_problem.workload_orbits"
     monkeypatch.setattr(target, lambda asked, *_: Orbits.trivial(asked))
     apart = select(workload, budget=pcost(1), loss=loss, bases=bases, neighbors=notion, gap=1e-6)
     assert together.loss_value == pytest.approx(apart.loss_value, rel=3e-6)

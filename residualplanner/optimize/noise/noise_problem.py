@@ -1,9 +1,12 @@
-"""The best noise at privacy cost 1 for losses that are proportional to it, so that one answer serves every budget.
+"""The best noise of every set for a loss, for either notion of neighbors.
 
 Reads: a workload, bases, the importance of the queries, neighbors.  Gives: NoiseProblem; NoiseChoice.
-Source: spec eqs. (14) to (17) and (37).
+Source: spec eqs. (14) to (18), (27) and (37).
+
+Sums and maxima are in proportion to the noise: that of privacy cost 1 serves, scaled, every budget.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,8 +16,10 @@ from scipy import sparse
 from residualplanner._checks import FloatArray, IntArray, frozen, require_positive
 from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner.optimize.bases.basis_choice import stopped_words
+from residualplanner.optimize.by_set.problem import BySetProblem
 from residualplanner.optimize.noise.cell_rows import CellRows, least_maximum_cell
-from residualplanner.optimize.noise.choice import NoiseChoice
+from residualplanner.optimize.noise.choice import NoiseChoice, Selection
 from residualplanner.optimize.noise.minimax_noise import MinimaxProblem, least_maximum_row
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.privacy import Neighbors
@@ -31,6 +36,11 @@ from residualplanner.strategy import (
 )
 from residualplanner.workload import Workload, workload_orbits
 
+#: Up to this many attributes, all ways to differ are constraints on a convex loss; above it one safe bound is.
+_CORNERS = 10
+#: The noise of a total that costs nothing, relative to that of the first attribute.
+_TIED = 2.0**-60
+
 
 @dataclass(frozen=True, eq=False)
 class NoiseProblem:
@@ -43,6 +53,7 @@ class NoiseProblem:
         neighbors: which data sets are neighbors.
         gap: how close to the optimum is close enough, as a fraction.
         numbers: of the attributes with these bases.
+        by_set: what there is to choose if bases may vary by set.
 
     Raises:
         BudgetError: ``gap`` is not a positive finite number.
@@ -56,10 +67,17 @@ class NoiseProblem:
     neighbors: Neighbors
     gap: float
     numbers: ResidualNumbers
+    by_set: BySetProblem | None
 
     @classmethod
     def of(
-        cls, workload: Workload, bases: tuple[Basis, ...], importance: FloatArray, neighbors: Neighbors, gap: float
+        cls,
+        workload: Workload,
+        bases: tuple[Basis, ...],
+        importance: FloatArray,
+        neighbors: Neighbors,
+        gap: float,
+        by_set: BySetProblem | None = None,
     ) -> "NoiseProblem":
         """The problem, checked."""
         numbers = workload_numbers(workload, bases)
@@ -67,7 +85,7 @@ class NoiseProblem:
             costs = workload.closure.products(numbers.pcost)
         if not np.isfinite(costs).all():
             raise WorkloadError("the bases have entries too large for queries of so many attributes; divide them")
-        return cls(workload, bases, importance, neighbors, require_positive("gap", gap), numbers)
+        return cls(workload, bases, importance, neighbors, require_positive("gap", gap), numbers, by_set)
 
     @cached_property
     def costs(self) -> UnitCosts:
@@ -78,6 +96,11 @@ class NoiseProblem:
     def strategy(self) -> Strategy:
         """What is measured."""
         return constant_strategy(self.workload.closure, self.bases)
+
+    def selection(self, choice: NoiseChoice) -> Selection:
+        """The strategy with a choice of its noise."""
+        status = choice.status + stopped_words(self.workload.domain.names, self.bases)
+        return Selection(self.strategy, choice.noise_variance, choice.loss, choice.gap, status)
 
 
 def least_sum(problem: NoiseProblem) -> NoiseChoice:
@@ -169,3 +192,26 @@ def require_limited(workload: Workload, weights: FloatArray) -> None:
             f"every query that contains {names!r} has weight 0, so nothing limits its noise; "
             "give one of them a positive weight, or leave them out"
         )
+
+
+def convex_noise(problem: NoiseProblem, search: Callable[[FloatArray, sparse.csr_array], NoiseChoice]) -> NoiseChoice:
+    """The noise of every set (m,) that a search finds: `minimize_convex_loss` or `minimize_privacy_cost`.
+
+    Args:
+        problem: the queries, and what is measured.
+        search: from rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ, and
+            the variances (q, f) of the queries from their noise.
+
+    Source: spec eqs. (18) and (37).
+    """
+    closure = problem.workload.closure
+    costs = unit_costs(closure, problem.numbers, problem.neighbors, corner_limit=_CORNERS)
+    rows, variance = costs.rows(costs.every), variance_matrix(problem.workload, closure, problem.numbers)
+    noise, total = sparse.eye_array(len(closure), format="csr"), int(closure.offsets[1])
+    if not (costs.largest > 0).all():
+        tied = sparse.csr_array(([_TIED], ([0], [0])), shape=(total, len(closure) - total))
+        noise = sparse.csr_array(sparse.vstack([tied, noise[total:, total:]]))
+        rows, variance = rows[:, total:], sparse.csr_array(variance @ noise)
+    found = search(rows, variance)
+    noise_variance = np.asarray(noise @ found.noise_variance)
+    return replace(found, noise_variance=frozen(noise_variance), status=found.status + costs.remark)
