@@ -9,8 +9,6 @@ from residualplanner.optimize.noise.choice import NoiseChoice, Selection
 from residualplanner.optimize.noise.convex import minimize_convex_loss
 from residualplanner.optimize.noise.least_cost import minimize_privacy_cost
 from residualplanner.optimize.noise.minimax import minimize_maximum_variance
-from residualplanner.optimize.noise.table_bound import Table
-from residualplanner.optimize.noise.table_costs import TableChoice, minimize_over_tables
 from residualplanner.optimize.noise.noise_problem import (
     NoiseProblem,
     convex_noise,
@@ -18,6 +16,8 @@ from residualplanner.optimize.noise.noise_problem import (
     least_maximum,
     least_sum,
 )
+from residualplanner.optimize.noise.table_bound import Table
+from residualplanner.optimize.noise.table_costs import TableChoice, minimize_over_tables
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 
 __all__ = [
