@@ -1,6 +1,6 @@
 """The least largest cell, where the cells of a query have different variances: rows are made as they are needed.
 
-Reads: a problem with a row for the average cell of each query, and the shares of answers.  Gives: NoiseChoice.
+Reads: a problem with a row for the average cell of each query, and factors of answers.  Gives: NoiseChoice.
 Source: spec eqs. (15) to (17) and (23).
 
 A problem with some of the cells bounds the whole one from below.  The noise it gives bounds it from above by the
@@ -24,7 +24,7 @@ _ALL = 2**20
 _ROUNDS = 100
 #: The gap to which the problem of average cells is solved, for the first rows.
 _FIRST_GAP = 0.1
-#: How many entries of a matrix of rows may be passed over in one search, and the fewest steps it gets even so.
+#: How many entries of a matrix of rows may be read in one search, and the fewest steps it gets even so.
 _WORK = 2**31
 _FEWEST_STEPS = 500
 #: A cell this little above the level is there by rounding.
@@ -40,23 +40,23 @@ class CellRows:
     Attributes:
         queries: the queries.
         tables: of the strategy.
-        shares: of the answers to try.
+        answers: the variance factors of those to try.
         importance (q,): what multiplies the variances of each query.
         count (q,): how many cells each query has to try; 0 where its importance is 0.
     """
 
     queries: Workload
     tables: VaryingTables
-    shares: AnswerFactors
+    answers: AnswerFactors
     importance: FloatArray
     count: FloatArray
 
     @classmethod
     def of(cls, queries: Workload, strategy: Strategy, importance: FloatArray) -> "CellRows":
         """The rows of all combinations of hull answers; no attribute may vary."""
-        shares = hull_answers(queries, strategy)
-        counts = [shares.counts(block).astype(np.float64).prod(axis=1) for block in queries.blocks]
-        return cls(queries, VaryingTables(strategy), shares, importance, np.concatenate(counts) * (importance > 0))
+        answers = hull_answers(queries, strategy)
+        counts = [answers.counts(block).astype(np.float64).prod(axis=1) for block in queries.blocks]
+        return cls(queries, VaryingTables(strategy), answers, importance, np.concatenate(counts) * (importance > 0))
 
     @property
     def entries(self) -> float:
@@ -64,25 +64,25 @@ class CellRows:
         return float((self.count * 2.0**self.queries.orders).sum())
 
     def every(self) -> tuple[IntArray, IntArray]:
-        """All rows: the number of the query and the place among its cells, (r,) each."""
+        """All rows: the number of the query and the index of its cell, (r,) each."""
         count = self.count.astype(np.int64)
         query = np.repeat(np.arange(len(count)), count)
         return query, np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
 
-    def matrix(self, problem: MinimaxProblem, query: IntArray, place: IntArray) -> sparse.csr_array:
-        """The rows (r, classes) of some cells: ``query`` (r,) ascending, and the ``place`` (r,) among its cells."""
+    def matrix(self, problem: MinimaxProblem, query: IntArray, cell: IntArray) -> sparse.csr_array:
+        """The rows (r, classes) of some cells: ``query`` (r,) ascending, and the index ``cell`` (r,) in it."""
         ends = np.searchsorted(query, np.cumsum([0, *map(len, self.queries.blocks)]))
         columns, entries, lengths, start = [], [], [], 0
         closure = self.tables.strategy.closure
         for order, block in enumerate(self.queries.blocks):
             part = slice(ends[order], ends[order + 1])
             chosen = block.part(query[part] - start)
-            answer = _digits(place[part], self.shares.counts(chosen))
-            present, absent = self.shares.at(chosen, answer)
-            taken = subset_products(absent, present) * self.importance[query[part], None]
+            answer = _digits(cell[part], self.answers.counts(chosen))
+            present, absent = self.answers.at(chosen, answer)
+            coefficients = subset_products(absent, present) * self.importance[query[part], None]
             columns.append(problem.orbits.member[closure.subset_positions(chosen.attributes)].ravel())
-            entries.append(taken.ravel())
-            lengths.append(np.full(len(taken), 1 << order))
+            entries.append(coefficients.ravel())
+            lengths.append(np.full(len(coefficients), 1 << order))
             start += len(block)
         starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
         shape = (len(query), problem.variance.shape[1])
@@ -91,9 +91,9 @@ class CellRows:
         return matrix
 
     def largest(self, noise_variance: FloatArray) -> tuple[FloatArray, IntArray]:
-        """The largest cell variance of every query times its importance, and its place, (q,) each."""
-        value, place = largest_cells(self.queries, self.shares, noise_variance, self.tables)
-        return value * self.importance, place
+        """The largest cell variance of every query times its importance, and that cell, (q,) each."""
+        value, cell = largest_cells(self.queries, self.answers, noise_variance, self.tables)
+        return value * self.importance, cell
 
 
 def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> NoiseChoice:
@@ -105,15 +105,15 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         gap: when to stop, relative to the bound.
     """
     if cells.entries <= _ALL:
-        query, place = cells.every()
+        query, cell = cells.every()
         start = average.start[query] / cells.count[query]
-        return least_maximum_row(replace(average, variance=cells.matrix(average, query, place), start=start), gap)
+        return least_maximum_row(replace(average, variance=cells.matrix(average, query, cell), start=start), gap)
     choice, best = least_maximum_row(average, _FIRST_GAP), None
     query = np.flatnonzero(cells.count)
-    place, start = cells.largest(choice.noise_variance)[1][query], average.start[query]
+    cell, start = cells.largest(choice.noise_variance)[1][query], average.start[query]
     inner = _FIRST_GAP
     for _ in range(_ROUNDS):
-        choice = least_maximum_row(_relaxed(average, cells.matrix(average, query, place), start), inner)
+        choice = least_maximum_row(_relaxed(average, cells.matrix(average, query, cell), start), inner)
         value, worst = cells.largest(choice.noise_variance)
         bound = choice.bound if best is None else max(best.bound, choice.bound)
         whole = replace(choice, loss=float(value.max()))
@@ -124,7 +124,7 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         is_slow = choice.gap > inner
         if is_slow or (not len(above) and inner <= gap / 4):
             break
-        query, place, start = _joined((query, place), _ended(choice)[: len(query)], (above, worst[above]))
+        query, cell, start = _joined((query, cell), _ended(choice)[: len(query)], (above, worst[above]))
         inner = max(gap / 4, min(inner, (whole.loss / choice.loss - 1)) / 4)
     assert best is not None
     return replace(best, status=f"stopped with {len(query):,} cells{average.costs.remark}")
@@ -153,15 +153,15 @@ def _joined(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Rows and more rows in order of their queries, and weights to begin from: a new one has half of its query's."""
     of_query = np.bincount(rows[0], weights=weights, minlength=int(added[0].max(initial=0)) + 1)
-    query, place = (np.concatenate(pair) for pair in zip(rows, added, strict=True))
+    query, cell = (np.concatenate(pair) for pair in zip(rows, added, strict=True))
     start = np.concatenate([weights, of_query[added[0]] / 2])
     order = np.argsort(query, kind="stable")
-    return query[order], place[order], start[order]
+    return query[order], cell[order], start[order]
 
 
-def _digits(place: IntArray, counts: IntArray) -> IntArray:
-    """Which answer on each attribute a cell is made of, (r, k), from its place in C order among ``counts`` (r, k)."""
-    digits, rest = np.empty(counts.shape, dtype=np.int64), place
+def _digits(cell: IntArray, counts: IntArray) -> IntArray:
+    """The answer on each attribute, (r, k), of cells with these indices in C order among ``counts`` (r, k)."""
+    digits, rest = np.empty(counts.shape, dtype=np.int64), cell
     for axis in reversed(range(counts.shape[1])):
         rest, digits[:, axis] = np.divmod(rest, counts[:, axis])
     return digits

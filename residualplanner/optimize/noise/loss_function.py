@@ -55,8 +55,7 @@ class ConvexLossFunction:
         if gradient is None:
             return np.full(variance.size, np.nan)
         dense = gradient.toarray() if hasattr(gradient, "toarray") else np.asarray(gradient)
-        slopes: FloatArray = np.asarray(dense, dtype=np.float64).reshape(-1)
-        return slopes
+        return np.asarray(dense, dtype=np.float64).reshape(-1)
 
     def _set(self, variance: FloatArray) -> None:
         # ``value`` would check the numbers anew each time, and refuses some that a trial point may have.
@@ -105,7 +104,7 @@ def loss_expression(loss: ConvexFunction, variance: Any) -> Any:
     """The loss of this CVXPY vector as a convex scalar CVXPY expression.
 
     Raises:
-        WorkloadError: it cannot be applied to a CVXPY vector, or is not a convex scalar by CVXPY's rules.
+        As `read_loss_function`.
     """
     import cvxpy
 
@@ -130,7 +129,7 @@ def loss_expression(loss: ConvexFunction, variance: Any) -> Any:
 
 
 def _applied(loss: ConvexFunction, variance: Any) -> Any:
-    """What the loss gives; whatever it raises is told with what to write instead."""
+    """The value of the loss; whatever it raises is reported with what to write instead."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

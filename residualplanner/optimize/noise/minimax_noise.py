@@ -77,7 +77,7 @@ def _least_over_corners(problem: MinimaxProblem, costs: CornerCosts, gap: float)
 def _solved(problem: MinimaxProblem, rows: FloatArray, gap: float) -> NoiseChoice:
     """Solve for costs ``rows`` (c, m).
 
-    The bound is one for free noise being free: the root sum loses at most the shares of the token costs.
+    The bound is one for free noise being free: the root sum loses at most the parts of the token costs.
     """
     costs, variance = problem.orbits.sum_sets(with_token_cost(rows)), problem.variance
     choice = minimize_maximum_variance(costs, variance, pcost=1.0, gap=gap, start=problem.start, steps=problem.steps)

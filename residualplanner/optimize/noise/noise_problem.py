@@ -44,7 +44,7 @@ _TIED = 2.0**-60
 
 @dataclass(frozen=True, eq=False)
 class NoiseProblem:
-    """What noise is chosen for: queries, one basis an attribute, and who must not be told apart.
+    """Queries, one basis an attribute, and data sets that must not be told apart, for which noise is chosen.
 
     Attributes:
         workload: the queries.
@@ -57,7 +57,7 @@ class NoiseProblem:
 
     Raises:
         BudgetError: ``gap`` is not a positive finite number.
-        WorkloadError: a basis cannot answer a kind of query that is asked of its attribute, or has so large entries
+        WorkloadError: a basis cannot answer a kind of query that its attribute has, or has so large entries
             that the costs of sets are no floats.
     """
 
@@ -115,7 +115,7 @@ def least_sum(problem: NoiseProblem) -> NoiseChoice:
     """
     workload, costs = problem.workload, problem.costs
     weights = variance_weights(workload, problem.numbers, problem.importance)
-    require_limited(workload, weights)
+    _require_limited(workload, weights)
     if costs.is_sum and (costs.largest > 0).all():
         return minimize_weighted_variance(costs.rows(costs.every)[0], weights, pcost=1.0)
     orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
@@ -142,7 +142,7 @@ def least_maximum(problem: NoiseProblem) -> NoiseChoice:
     matrix = variance_matrix(queries, closure, problem.numbers)
     matrix.data *= np.repeat(importance, np.diff(matrix.indptr))
     matrix = orbits.sum_sets(matrix)
-    require_limited(workload, (matrix.T @ np.ones(len(chosen)))[orbits.member])
+    _require_limited(workload, (matrix.T @ np.ones(len(chosen)))[orbits.member])
     average = MinimaxProblem(problem.costs, matrix, size, orbits)
     if has_equal_cells(queries, problem.strategy):
         return least_maximum_row(average, problem.gap)
@@ -183,8 +183,8 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     return replace(choice, noise_variance=frozen(noise_variance * cost), loss=choice.loss * cost, status=status)
 
 
-def require_limited(workload: Workload, weights: FloatArray) -> None:
-    """Refuse a loss that leaves some noise unlimited: queries of weight 0 would be answered with infinite noise."""
+def _require_limited(workload: Workload, weights: FloatArray) -> None:
+    """Refuse a loss that leaves some noise unlimited, as where all queries of a set have weight 0."""
     unlimited = np.flatnonzero(~(weights > 0))
     if len(unlimited):
         names = tuple(workload.domain.names[position] for position in workload.closure[int(unlimited[0])])
@@ -198,7 +198,7 @@ def convex_noise(problem: NoiseProblem, search: Callable[[FloatArray, sparse.csr
     """The noise of every set (m,) that a search finds: `minimize_convex_loss` or `minimize_privacy_cost`.
 
     Args:
-        problem: the queries, and what is measured.
+        problem: the queries, and their bases.
         search: from rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ, and
             the variances (q, f) of the queries from their noise.
 

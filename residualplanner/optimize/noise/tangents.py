@@ -49,13 +49,13 @@ class Tangents:
             intercept = values - rise - _ROUNDING * (np.abs(values) + reach)
         is_plane = np.isfinite(slope).all(axis=1) & np.isfinite(intercept)
         seen = ~np.isnan(values)
-        all_planes = Tangents(
+        joined = Tangents(
             np.concatenate([self.intercept, intercept[is_plane]]),
             np.vstack([self.slope, slope[is_plane]]),
             np.vstack([self.points, points[seen]]),
             np.concatenate([self.values, values[seen]]),
         )
-        return replace(all_planes, are_wrong=self.are_wrong or all_planes._are_above())
+        return replace(joined, are_wrong=self.are_wrong or joined._are_above())
 
     def of(self, counts: NDArray[np.bool_]) -> "Tangents":
         """Some of the planes, and all of the points."""
