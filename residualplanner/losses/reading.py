@@ -53,7 +53,7 @@ def loss_from_archive(header: object, arrays: Mapping[str, NDArray[Any]], querie
     """Undo `Loss.to_archive` for so many queries, checking everything.
 
     Raises:
-        FileFormatError: a value or array is missing, superfluous, of another form, or cannot be.
+        FileFormatError: a value or array is missing, superfluous, of another form or invalid.
 
     Example:
         >>> loss_from_archive({"kind": "sum", "weights": "sqrt"}, {}, 3)
@@ -77,7 +77,7 @@ def loss_from_archive(header: object, arrays: Mapping[str, NDArray[Any]], querie
         try:
             return Targets(np.where(arrays["margins"] > 0, arrays["margins"], np.nan), told["level"], told["reserve"])
         except BudgetError as error:
-            raise FileFormatError(f"a plan's targets cannot be: {error}") from error
+            raise FileFormatError(f"invalid targets in a plan: {error}") from error
     words = told.get("words")
     if kind == "described" and set(told) == {"kind", "words"} and isinstance(words, str) and len(words) <= 1000:
         return DescribedLoss(words)
@@ -91,7 +91,7 @@ def svd_bound(workload: Workload, *, loss: LossLike = "sum") -> float:
 
     For the sum of all cell variances it is ``(sum of the singular values of W)**2 / N``, where W has a row for each
     cell of each query, times the root of its weight, and a column for each of the N cells of the domain.  The loss at
-    privacy cost c is at least the bound over c.  Marginals reach it; what else is asked together may stay above it.
+    privacy cost c is at least the bound over c.  Marginals reach it; other workloads may stay above it.
 
     For the largest cell variance it is the largest such bound of all sums in which cells have weights that add up to 1.
 
@@ -108,7 +108,7 @@ def svd_bound(workload: Workload, *, loss: LossLike = "sum") -> float:
 
     Guarantees: up to rounding, a lower bound; of "max" so even where the search for weights stopped early.
     Cost: for marginals, and for queries that have all but marginals in common, as much as `select`.  Else eigenvalues
-        of matrices whose rows are, for each set of attributes that are asked together in other kinds than identity,
+        of matrices whose rows are, for each set of attributes that a query has in other kinds than identity,
         the product of their sizes less one; for "max" of some tens of them.
     Source: spec eq. (33).
 

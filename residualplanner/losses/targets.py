@@ -136,22 +136,13 @@ class Targets(Loss):
         return header, {"margins": np.nan_to_num(self.margins)}
 
     def are_met(self, workload: Workload, max_variance: FloatArray) -> NDArray[np.bool_]:
-        """Whether each query's largest cell variance (q,) keeps its margin within the target, (q,); True without one.
-
-        Raises:
-            As `of`.
-        """
+        """Whether each query's largest variance (q,) keeps its margin within the target; True without one, (q,)."""
         return ~(self.ratios(workload, max_variance) > 1)
 
     def ratios(self, workload: Workload, max_variance: FloatArray) -> FloatArray:
-        """The margin of error of each query's largest cell variance (q,) relative to its target, (q,); NaN without one.
-
-        Raises:
-            As `of`.
-        """
-        with np.errstate(over="ignore"):  # a target so far below what there is that no float says how far
-            ratios: FloatArray = margin_factor(self.level) * np.sqrt(max_variance) / self.in_order(workload)
-        return ratios
+        """The margin of each query's largest cell variance (q,) relative to its target, (q,); NaN without one."""
+        with np.errstate(over="ignore"):  # a target so far below the margin that no float says how far
+            return np.asarray(margin_factor(self.level) * np.sqrt(max_variance) / self.in_order(workload))
 
     def _array(self, workload: Workload) -> FloatArray:
         given = self.margins

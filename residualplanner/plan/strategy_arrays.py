@@ -129,7 +129,7 @@ def _basis(name: str, family: str, matrix: NDArray[Any]) -> Basis:
     try:
         return integer_basis(matrix, family)
     except WorkloadError as error:
-        raise FileFormatError(f"{name} cannot be: {error}") from error
+        raise FileFormatError(f"invalid {name}: {error}") from error
 
 
 def _is_word(family: str) -> bool:

@@ -61,7 +61,7 @@ def workload_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, NDArray
     try:
         workload = Workload.from_blocks(domain, blocks, kinds, set_limit=set_limit)
     except WorkloadError as error:
-        raise FileFormatError(f"the plan's workload cannot be: {error}") from error
+        raise FileFormatError(f"invalid workload in a plan: {error}") from error
     try:
         # As many sets as there are noise variances, and no more work than these took to write: a file of a few thousand
         # bytes may name a query of 24 attributes, which has 16 million subsets.

@@ -12,12 +12,7 @@ from numpy.typing import ArrayLike
 
 from residualplanner._checks import FloatArray, value_text
 from residualplanner._words import suggestion
-from residualplanner.bases import (
-    Basis,
-    integer_basis,
-    integer_twin,
-    subtraction_basis,
-)
+from residualplanner.bases import Basis, integer_basis, integer_twin, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.optimize.bases.attribute_grams import attribute_grams

@@ -52,7 +52,6 @@ class NoiseProblem:
         importance (q,): how much each query's variance counts.
         neighbors: which data sets are neighbors.
         gap: how close to the optimum is close enough, as a fraction.
-        numbers: of the attributes with these bases.
         by_set: what there is to choose if bases may vary by set.
 
     Raises:
@@ -66,26 +65,19 @@ class NoiseProblem:
     importance: FloatArray
     neighbors: Neighbors
     gap: float
-    numbers: ResidualNumbers
-    by_set: BySetProblem | None
+    by_set: BySetProblem | None = None
 
-    @classmethod
-    def of(
-        cls,
-        workload: Workload,
-        bases: tuple[Basis, ...],
-        importance: FloatArray,
-        neighbors: Neighbors,
-        gap: float,
-        by_set: BySetProblem | None = None,
-    ) -> "NoiseProblem":
-        """The problem, checked."""
-        numbers = workload_numbers(workload, bases)
+    def __post_init__(self) -> None:
+        require_positive("gap", self.gap)
         with np.errstate(over="ignore"):
-            costs = workload.closure.products(numbers.pcost)
+            costs = self.workload.closure.products(self.numbers.pcost)
         if not np.isfinite(costs).all():
             raise WorkloadError("the bases have entries too large for queries of so many attributes; divide them")
-        return cls(workload, bases, importance, neighbors, require_positive("gap", gap), numbers, by_set)
+
+    @cached_property
+    def numbers(self) -> ResidualNumbers:
+        """What each attribute contributes to cost and variance."""
+        return workload_numbers(self.workload, self.bases)
 
     @cached_property
     def costs(self) -> UnitCosts:
