@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._checks import FloatArray
 from residualplanner._margins import margin_factor
 from residualplanner._words import JOIN
 from residualplanner.errors import WorkloadError
@@ -27,14 +26,14 @@ def error_table(workload: Workload, accuracy: Accuracy, *, level: float, targets
     """One row per query, as `Plan.errors` describes."""
     import pandas as pd
 
-    factor = margin_factor(level)
+    factor, cells = margin_factor(level), workload.cells
     std_err = np.sqrt(accuracy.average_variances)
     table = pd.DataFrame(
         {
             "query": _query_names(workload),
             "kinds": _kind_names(workload),
             "order": workload.orders,
-            "cells": _whole(workload.cells),
+            "cells": cells.astype(np.int64) if cells.max() < 2**53 else cells,
             "weight": workload.weights,
             "privacy_share": accuracy.privacy_shares,
             "std_err": std_err,
@@ -106,8 +105,3 @@ def _kind_names(workload: Workload) -> Any:
         words = [JOIN.join(names[code] for code in row) for row in distinct]
         codes.append(np.array([labels.setdefault(word, len(labels)) for word in words], dtype=np.int64)[numbers])
     return pd.Categorical.from_codes(np.concatenate(codes), categories=pd.Index(list(labels)))
-
-
-def _whole(cells: FloatArray) -> Any:
-    """Numbers of cells as integers where they fit, else as floats."""
-    return cells.astype(np.int64) if cells.max() < 2**53 else cells

@@ -68,7 +68,10 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
     grams = attribute_grams(workload)
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
     with nullcontext() if many else one_thread():
-        search = _Search.begin(workload, importance, {attribute: forms.coarse() for attribute, forms in grams.items()})
+        coarse = {attribute: forms.coarse() for attribute, forms in grams.items()}
+        classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
+        found = [orthogonal_start(coarse[members[0]]) for members in classes]
+        search = _Search.at(workload, importance, coarse, classes, found)
         for _ in range(_ROUNDS if option == "optimal" and grams else 0):
             moved = search.round()
             if not moved.value < search.value * (1 - _PROGRESS):
@@ -101,13 +104,6 @@ class _Search:
     value: float
     present: FloatArray
     absent: FloatArray
-
-    @classmethod
-    def begin(cls, workload: Workload, importance: FloatArray, grams: dict[int, AttributeGrams]) -> "_Search":
-        """The best bases orthogonal to the total, where every kind counts as if it were alone."""
-        classes = _classes({attribute: (id(forms), b"") for attribute, forms in grams.items()})
-        found = [orthogonal_start(grams[members[0]]) for members in classes]
-        return cls.at(workload, importance, grams, classes, found)
 
     @classmethod
     def at(

@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from residualplanner._checks import FloatArray
+from residualplanner.errors import SolverError
 from residualplanner.optimize.noise.loss_function import ConvexLossFunction
 from residualplanner.optimize.noise.table_bound import normalized
 from residualplanner.optimize.noise.tangents import Plane, Tangents, no_tangents, plane_of
@@ -167,7 +168,9 @@ def _lowest(task: Task, best: Refined, pcost: float) -> tuple[Plane | None, Floa
     unit, highest = cvxpy.Variable(noise.size), cvxpy.Variable()
     planes = height + rise @ unit <= highest
     costs = (task.rows / noise / pcost) @ cvxpy.inv_pos(unit) <= 1
-    if not _is_solved(cvxpy.Problem(cvxpy.Minimize(highest), [planes, costs]), task.solver):
+    try:
+        solve(cvxpy.Problem(cvxpy.Minimize(highest), [planes, costs]), task.solver)
+    except SolverError:
         return None, None, tangents
     weights, ways = _weights_of(planes.dual_value), _weights_of(costs.dual_value)
     if weights is None or ways is None or unit.value is None:
@@ -185,17 +188,26 @@ def _weights_of(dual_value: Any) -> FloatArray | None:
     return normalized(weights) if 0 < weights.sum() < math.inf else None
 
 
-def _is_solved(problem: Any, solver: str) -> bool:
-    """Whether the solver gave any answer: bounds and noise are judged here."""
+def solve(problem: Any, solver: str) -> str:
+    """Solve a problem of CVXPY, and return the solver's status; noise and bounds are judged by whoever uses them.
+
+    Raises:
+        SolverError: the solver failed, or gave no usable answer.
+    """
     import cvxpy
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             problem.solve(solver=solver)
-        except (cvxpy.error.SolverError, ArithmeticError, ValueError):
-            return False
-    return str(problem.status) in ("optimal", "optimal_inaccurate")
+        except (cvxpy.error.SolverError, ArithmeticError, ValueError) as error:
+            raise SolverError(
+                f"{solver} failed: {error}; try another of {cvxpy.installed_solvers()}", status="error"
+            ) from error
+    status = str(problem.status)
+    if status not in ("optimal", "optimal_inaccurate"):
+        raise SolverError(f"{solver} gave no usable answer (status {status!r}); try another solver", status=status)
+    return status
 
 
 def _sides(loss: ConvexLossFunction, variance: FloatArray, likely_slope: FloatArray) -> Iterator[FloatArray]:

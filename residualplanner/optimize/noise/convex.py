@@ -8,7 +8,6 @@ bound is an average of planes that touch the loss, of which none can be above it
 """
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +17,11 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray, frozen, frozen_float_array, require_positive
 from residualplanner.errors import MissingExtraError, SolverError
-from residualplanner.optimize.noise.bundle import Refined, Task, refine
+from residualplanner.optimize.noise.bundle import Refined, Task, refine, solve
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.loss_function import ConvexFunction, loss_expression, read_loss_function
 from residualplanner.optimize.noise.table_bound import normalized
 
-_USABLE = ("optimal", "optimal_inaccurate")
 #: The gap within which noise is accepted though the solver failed.
 _PROVED = 1e-4
 #: Variances are measured in units of this part of the largest one, or more; solvers fail on far smaller units.
@@ -95,7 +93,7 @@ def solved_for(task: Task, function: ConvexFunction, pcost: float) -> tuple[Refi
     _require_installed(task.solver)
     model = _model(task, function, pcost)
     try:
-        status = _solve(model, task.solver)
+        status = solve(model.problem, task.solver)
     except SolverError as error:
         return _without_the_solver(task, pcost, error)
     ways = normalized(np.nan_to_num(_numbers(model.limit.dual_value, len(task.rows))))
@@ -172,24 +170,6 @@ def _require_installed(solver: str) -> None:
         raise MissingExtraError(message, extra="ecos")
     message = f"{solver} failed: The solver {solver} is not installed; try another of {installed}"
     raise SolverError(message, status="error")
-
-
-def _solve(model: _Model, solver: str) -> str:
-    """Solve, and return the solver's status if its answer can be used."""
-    import cvxpy
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            model.problem.solve(solver=solver)
-        except (cvxpy.error.SolverError, ArithmeticError, ValueError) as error:
-            raise SolverError(
-                f"{solver} failed: {error}; try another of {cvxpy.installed_solvers()}", status="error"
-            ) from error
-    status = str(model.problem.status)
-    if status not in _USABLE:
-        raise SolverError(f"{solver} gave no usable answer (status {status!r}); try another solver", status=status)
-    return status
 
 
 def _noise(model: _Model) -> FloatArray:
