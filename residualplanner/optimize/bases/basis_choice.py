@@ -13,6 +13,7 @@ import reprlib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -71,7 +72,7 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
         coarse = {attribute: forms.coarse() for attribute, forms in grams.items()}
         classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
         found = [orthogonal_start(coarse[members[0]]) for members in classes]
-        search = _Search.at(workload, importance, coarse, classes, found)
+        search = _Search(workload, importance, coarse, classes, found)
         for _ in range(_ROUNDS if option == "optimal" and grams else 0):
             moved = search.round()
             if not moved.value < search.value * (1 - _PROGRESS):
@@ -81,7 +82,7 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
         return search.refined(grams, option).bases(option)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class _Search:
     """Where the search stands.
 
@@ -90,9 +91,6 @@ class _Search:
         grams: the Gram matrices of each attribute that does not have the subtraction basis.
         classes: the attributes that have one basis in common.
         found: the basis of each class.
-        numbers: of all attributes, with these bases.
-        value: F, the root of the optimal loss at privacy cost 1.
-        present, absent (d, kinds): the slopes of F in the variance factors of each attribute and kind.
     """
 
     workload: Workload
@@ -100,24 +98,17 @@ class _Search:
     grams: dict[int, AttributeGrams]
     classes: list[list[int]]
     found: list[ResidualBasis]
-    numbers: ResidualNumbers
-    value: float
-    present: FloatArray
-    absent: FloatArray
 
-    @classmethod
-    def at(
-        cls,
-        workload: Workload,
-        importance: FloatArray,
-        grams: dict[int, AttributeGrams],
-        classes: list[list[int]],
-        found: list[ResidualBasis],
-    ) -> "_Search":
-        """Evaluate F and its slopes for given bases."""
-        numbers = _numbers(workload, grams, classes, found)
-        value, present, absent = _slopes(workload, numbers, importance)
-        return cls(workload, importance, grams, classes, found, numbers, value, present, absent)
+    @cached_property
+    def evaluated(self) -> tuple[float, FloatArray, FloatArray]:
+        """F and its slopes, as `_slopes`."""
+        numbers = _numbers(self.workload, self.grams, self.classes, self.found)
+        return _slopes(self.workload, numbers, self.importance)
+
+    @property
+    def value(self) -> float:
+        """F, the root of the optimal loss at privacy cost 1."""
+        return self.evaluated[0]
 
     def round(self) -> "_Search":
         """Minimize the tangent for every class at once; for one class after another where that raises the loss."""
@@ -141,12 +132,12 @@ class _Search:
                 found[number] = self._tangent(members[0]).best(
                     forms.directions, steps=steps_for(len(forms.width)), **how
                 )
-        return _Search.at(self.workload, self.importance, self.grams, classes, found)
+        return replace(self, classes=classes, found=found)
 
     def _weights(self, attribute: int) -> FloatArray:
         """The slopes in the attribute's t, then s, of each of its kinds, scaled to sum 1, (2 kinds,)."""
-        kinds = list(self.grams[attribute].kinds)
-        slopes = np.concatenate([self.present[attribute, kinds], self.absent[attribute, kinds]])
+        kinds, (_, present, absent) = list(self.grams[attribute].kinds), self.evaluated
+        slopes = np.concatenate([present[attribute, kinds], absent[attribute, kinds]])
         return slopes / float(slopes.sum())
 
     def _scaled_weights(self, attribute: int) -> FloatArray:
@@ -190,7 +181,7 @@ class _Search:
         for members, basis in zip(self.classes, self.found, strict=True):
             forms = grams[members[0]]
             found.append(in_full(self.grams[members[0]], forms, basis, self._tangent(members[0], forms), option))
-        here = _Search.at(self.workload, self.importance, grams, self.classes, found)
+        here = replace(self, grams=grams, found=found)
         if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in grams.values()):
             return here
         return min(here, here.round(), key=lambda search: search.value)

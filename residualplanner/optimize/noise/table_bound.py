@@ -93,14 +93,11 @@ def weights_with_margins(
     """
     weights = np.maximum(weights, 0.0)
     for axis, target in enumerate(margins):
-        reached = np.bincount(cells[:, axis], weights, len(target))
+        sums = np.bincount(cells[:, axis], weights, len(target))
         with np.errstate(divide="ignore", invalid="ignore"):
-            weights = weights * np.where(reached > target, target / reached, 1.0)[cells[:, axis]]
-    missing = [
-        np.maximum(target - np.bincount(cells[:, axis], weights, len(target)), 0.0)
-        for axis, target in enumerate(margins)
-    ]
-    return weights, missing
+            weights = weights * np.where(sums > target, target / sums, 1.0)[cells[:, axis]]
+    reached = [np.bincount(cells[:, axis], weights, len(target)) for axis, target in enumerate(margins)]
+    return weights, [np.maximum(target - sums, 0.0) for target, sums in zip(margins, reached, strict=True)]
 
 
 def _mean_cost(table: Table, cells: IntArray, weights: FloatArray, targets: list[FloatArray]) -> float:
