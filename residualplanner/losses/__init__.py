@@ -1,4 +1,9 @@
-"""What a plan is to make small: sums and maxima of variances, targets for margins of error, any convex loss."""
+"""What a plan is to make small: sums and maxima of variances, targets for margins of error, any convex loss.
+
+Reads: what a user or a file states as a loss; a problem of noise.  Gives: Loss, which finds its best noise and its
+lower bound, and describes itself in words and in files.
+Source: spec section 3, eqs. (14) to (18) and (33).
+"""
 
 from residualplanner.losses.loss import RESERVE, DescribedLoss, Loss
 from residualplanner.losses.reading import LossLike, loss_from_archive, read_loss, svd_bound

@@ -1,4 +1,4 @@
-"""What every loss can do: find its best noise, say how queries matter to it, and describe itself in words and files.
+"""What every loss can do: find its best noise, weigh queries, and describe itself in words and files.
 
 Reads: a problem of noise.  Gives: Loss.
 Source: spec section 3.
@@ -73,7 +73,7 @@ class Loss:
         """How much each query's average cell variance counts, (q,): its weight times the workload's own.
 
         Raises:
-            WorkloadError: weights do not fit the workload, or are not finite, negative or all 0; the loss is not told.
+            WorkloadError: weights do not fit the workload, or are not finite, negative or all 0; the loss is not known.
         """
         return importance_of(workload, "equal" if self.weights is None else self.weights)
 
@@ -84,7 +84,7 @@ class Loss:
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The best noise at privacy cost 1; its loss is the largest variance or the sum of variances itself."""
         del problem
-        raise self._untold()
+        raise self._unknown()
 
     def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
         """The noise with the least loss at this privacy cost."""
@@ -142,14 +142,14 @@ class Loss:
 
         Args:
             known (p,): the numbers of those that the loss was for.
-            variances (q,): what the largest cell variance of the others is to be; NaN where that is left open.
+            variances (q,): what the largest cell variance of the others is to be; NaN where that is open.
 
         Raises:
             WorkloadError: the loss is known for single queries only, or not at all.
         """
         del known, variances
         if not self.is_proportional or rule_of(self.weights) == GIVEN:
-            raise self._untold()
+            raise self._unknown()
         return self
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
@@ -157,9 +157,9 @@ class Loss:
         arrays = {"weights": self.weights} if isinstance(self.weights, np.ndarray) else {}
         return {"kind": self.kind, "weights": rule_of(self.weights)}, arrays
 
-    def _untold(self) -> WorkloadError:
+    def _unknown(self) -> WorkloadError:
         return WorkloadError(
-            f"the plan does not tell its loss ({self.words}) in full; give loss=... for all queries together"
+            f"the plan does not hold its loss ({self.words}) in full; give loss=... for all queries together"
         )
 
 
@@ -179,9 +179,9 @@ class DescribedLoss(Loss):
     is_proportional: ClassVar[bool] = False
 
     def importance(self, workload: Workload) -> FloatArray:
-        """It is not known."""
+        """Not known: this raises WorkloadError."""
         del workload
-        raise self._untold()
+        raise self._unknown()
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
         """The words."""

@@ -18,7 +18,7 @@ from residualplanner.losses.variances import ConvexLoss, MaxVariance, SumOfVaria
 from residualplanner.losses.weights import GIVEN, RULES
 from residualplanner.workload import Workload, require_workload
 
-#: What may be meant by a word that is none, and how it is written.
+#: What a word that is not a loss may stand for, and how it is written.
 _NAMES = {"sum": "'sum'", "max": "'max'"} | {
     name: f"{name}(...)" for name in ("SumOfVariances", "MaxVariance", "Targets", "ConvexLoss")
 }
@@ -30,7 +30,7 @@ def read_loss(loss: LossLike) -> Loss:
     """The loss as an object.
 
     Raises:
-        WorkloadError: it is none of those that `select` accepts.
+        WorkloadError: it is not one that `select` accepts.
 
     Example:
         >>> read_loss("max")
@@ -59,8 +59,8 @@ def loss_from_archive(header: object, arrays: Mapping[str, NDArray[Any]], querie
         >>> loss_from_archive({"kind": "sum", "weights": "sqrt"}, {}, 3)
         SumOfVariances(weights='sqrt')
     """
-    told = header if isinstance(header, dict) else {}
-    kind, weights = told.get("kind"), told.get("weights")
+    fields = header if isinstance(header, dict) else {}
+    kind, weights = fields.get("kind"), fields.get("weights")
     needed = {"weights"} if weights == GIVEN else {"margins"} if kind == "targets" else set()
     if set(arrays) != needed:
         raise FileFormatError("a plan's loss must have the weights or targets that it names, and no other arrays")
@@ -69,17 +69,19 @@ def loss_from_archive(header: object, arrays: Mapping[str, NDArray[Any]], querie
             raise FileFormatError(f"a plan's {name} must be a number, at least 0, for each query, and not all 0")
         if not np.isfinite(array).all():
             raise FileFormatError(f"a plan's {name} must be finite")
-    if kind == "sum" and set(told) == {"kind", "weights"} and weights in (*RULES, GIVEN):
+    if kind == "sum" and set(fields) == {"kind", "weights"} and weights in (*RULES, GIVEN):
         return SumOfVariances(arrays.get("weights", weights))
-    if kind == "max" and set(told) == {"kind", "weights"} and weights in (*RULES, GIVEN, None):
+    if kind == "max" and set(fields) == {"kind", "weights"} and weights in (*RULES, GIVEN, None):
         return MaxVariance(arrays.get("weights", weights))
-    if kind == "targets" and set(told) == {"kind", "level", "reserve"}:
+    if kind == "targets" and set(fields) == {"kind", "level", "reserve"}:
         try:
-            return Targets(np.where(arrays["margins"] > 0, arrays["margins"], np.nan), told["level"], told["reserve"])
+            return Targets(
+                np.where(arrays["margins"] > 0, arrays["margins"], np.nan), fields["level"], fields["reserve"]
+            )
         except BudgetError as error:
             raise FileFormatError(f"invalid targets in a plan: {error}") from error
-    words = told.get("words")
-    if kind == "described" and set(told) == {"kind", "words"} and isinstance(words, str) and len(words) <= 1000:
+    words = fields.get("words")
+    if kind == "described" and set(fields) == {"kind", "words"} and isinstance(words, str) and len(words) <= 1000:
         return DescribedLoss(words)
     raise FileFormatError(
         f"a plan's loss must be one of the kinds sum, max, targets and described, got {header!r:.200}"

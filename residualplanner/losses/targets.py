@@ -73,7 +73,7 @@ class Targets(Loss):
 
     @property
     def words(self) -> str:
-        """The largest margin relative to its target, and the level."""
+        """That it is the largest margin relative to its target, and the level."""
         return f"largest margin of error ({self.level:.15g}) relative to its target"
 
     def of(self, workload: Workload) -> "Targets":
@@ -108,7 +108,7 @@ class Targets(Loss):
         return importance
 
     def basis_importance(self, importance: FloatArray) -> FloatArray:
-        """That of the targets, and a little for queries without one, which get bases too, (q,)."""
+        """The importance from the targets, and a little for queries without one, which get bases too, (q,)."""
         return np.where(importance > 0, importance, float(importance[importance > 0].min()) * _ASIDE)
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
@@ -116,7 +116,7 @@ class Targets(Loss):
         return problem.selection(least_largest_ratio(problem, reserve=self.reserve))
 
     def stated(self, variance: float) -> float:
-        """Margins of error are roots of variances."""
+        """The largest ratio: margins of error are roots of variances."""
         return math.sqrt(variance)
 
     def pcost_for(self, unit_loss: float, at_most: float) -> float:

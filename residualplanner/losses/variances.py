@@ -138,7 +138,7 @@ class ConvexLoss(Loss):
 
     @property
     def words(self) -> str:
-        """That it is one, and the solver."""
+        """That it is a convex loss, and the solver."""
         return f"convex loss, solver {self.solver}"
 
     def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
@@ -152,5 +152,5 @@ class ConvexLoss(Loss):
         return replace(problem.selection(convex_noise(problem, search)), loss=at_most)
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
-        """Its words, since no file holds a function."""
+        """The words: no file holds a function."""
         return DescribedLoss(self.words).to_archive()

@@ -62,8 +62,8 @@ def strategy_from_arrays(workload: Workload, families: object, arrays: Mapping[s
     """
     number = np.empty(0, dtype=np.int32)
     none: dict[str, NDArray[Any]] = {_VARYING: number, _FACTORS: number, _MESSAGES: np.empty(0)}
-    told = _OF_VARYING if arrays.get(_VARYING, none[_VARYING]).size else ()
-    stored = _matrices_from_arrays(families, arrays, {_ATTRIBUTES, *told})
+    others = _OF_VARYING if arrays.get(_VARYING, none[_VARYING]).size else ()
+    stored = _matrices_from_arrays(families, arrays, {_ATTRIBUTES, *others})
     arrays = none | dict(arrays)
     sizes, varying = np.array(workload.domain.sizes, dtype=np.int64), np.zeros(len(workload.domain), dtype=np.bool_)
     positions, messages = arrays[_VARYING], arrays[_MESSAGES]

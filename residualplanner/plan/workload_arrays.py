@@ -73,12 +73,12 @@ def workload_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, NDArray
     return workload
 
 
-def _kind(told: object) -> Kind:
+def _kind(value: object) -> Kind:
     """A kind of query, of which all is written out: what a few bytes stand for could take long to make."""
-    levels, values = (told.get("levels"), told.get("values")) if isinstance(told, Mapping) else (None, None)
+    levels, values = (value.get("levels"), value.get("values")) if isinstance(value, Mapping) else (None, None)
     if isinstance(levels, list) and (values is None or any(isinstance(level, int) for level in levels)):
         raise FileFormatError("a hierarchy in a plan must have its values, and groups in place of widths of bands")
-    return kind_from_json(told)
+    return kind_from_json(value)
 
 
 def _block(

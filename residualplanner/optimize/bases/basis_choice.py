@@ -44,8 +44,8 @@ _PROGRESS = 1e-6
 _TIGHT = 1e-6
 #: How much more noise any one row may get because a basis is rounded; rows that have next to none count for nothing.
 _ROW_LOSS, _NOTHING = 1e-2, 1e-9
-#: A basis that is not proved to be within this fraction of the best is said to have been stopped; up to so many values
-#: as many steps are taken for the proof.
+#: A basis that is not proved to be within this fraction of the best counts as stopped; and the least
+#: number of steps of the proof, for attributes that are not merged.
 _CERTIFIED, _LAST_STEPS = 1e-4, 200
 _ROUNDS = 60
 #: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.

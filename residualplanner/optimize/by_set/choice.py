@@ -24,7 +24,7 @@ from residualplanner.strategy import Strategy, cost_upper_bound, varying_strateg
 
 #: Messages are multiples of this at privacy cost 1, before they are scaled: none is so small that fractions get long.
 _QUANTUM = 2.0**-44
-#: How often noise is raised by what rounding took, at least by so much each time.
+#: How often noise is raised to make up for rounding, at least by so much each time.
 _ROUNDINGS, _ULP = 20, 2.0**-50
 _STATUS = "bases by set from a local search; noise certified for them"
 
@@ -132,9 +132,9 @@ def _messages(found: TableChoice, number: int, family: Family, numbers: Numbers,
     groups = family.problem.classes[number]
     if len(groups) == 1:
         return {groups[0]: cost * numbers.lengths[groups[0]]}
-    part, told = cost / float(found.precision[number]), found.messages.get(number, [])
+    part, phis = cost / float(found.precision[number]), found.messages.get(number, [])
     return {
-        group: part * np.mean([phi for phi, own in zip(told, groups, strict=True) if own == group], axis=0)
+        group: part * np.mean([phi for phi, own in zip(phis, groups, strict=True) if own == group], axis=0)
         for group in groups
     }
 

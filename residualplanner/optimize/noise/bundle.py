@@ -19,9 +19,8 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import SolverError
-from residualplanner.optimize.noise.loss_function import ConvexLossFunction
+from residualplanner.optimize.noise.loss_function import ConvexLossFunction, Plane, Tangents, no_tangents, plane_of
 from residualplanner.optimize.noise.table_bound import normalized
-from residualplanner.optimize.noise.tangents import Plane, Tangents, no_tangents, plane_of
 
 #: A gap at which the search ends.
 _CLOSE = 1e-8

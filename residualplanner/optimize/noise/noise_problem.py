@@ -18,9 +18,8 @@ from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.optimize.bases.basis_choice import stopped_words
 from residualplanner.optimize.by_set.problem import BySetProblem
-from residualplanner.optimize.noise.cell_rows import CellRows, least_maximum_cell
 from residualplanner.optimize.noise.choice import NoiseChoice, Selection
-from residualplanner.optimize.noise.minimax_noise import MinimaxProblem, least_maximum_row
+from residualplanner.optimize.noise.minimax_noise import CellRows, MinimaxProblem, least_maximum_cell, least_maximum_row
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.privacy import Neighbors
 from residualplanner.strategy import (
