@@ -119,9 +119,9 @@ class AttributeGrams:
         fractions = 1 / self.width[self.group]
         return sparse.csr_array((fractions, self.group, np.arange(self.size + 1)), shape=(self.size, len(self.width)))
 
-    def coarse(self, groups: int = COARSE_VALUES) -> "AttributeGrams":
-        """The same with neighboring groups merged, at most so many of them."""
-        count = len(self.width)
+    def coarse(self, groups: int | None = None) -> "AttributeGrams":
+        """The same with neighboring groups merged, at most so many of them, or `COARSE_VALUES`."""
+        groups, count = groups or COARSE_VALUES, len(self.width)
         if count <= groups:
             return self
         merged = np.arange(count) * groups // count
