@@ -1,10 +1,14 @@
-"""What a plan is to make small: sums and maxima of variances, targets for margins of error, any convex loss."""
+"""What a plan is to make small: sums and maxima of variances, targets for margins of error, any convex loss.
 
-from residualplanner.losses.convex import ConvexLoss
-from residualplanner.losses.loss import RESERVE, DescribedLoss, Loss, Selection
+Reads: what a user or a file states as a loss; a problem of noise.  Gives: Loss, which finds its best noise and its
+lower bound, and describes itself in words and in files.
+Source: spec section 3, eqs. (14) to (18) and (33).
+"""
+
+from residualplanner.losses.loss import RESERVE, DescribedLoss, Loss
 from residualplanner.losses.reading import LossLike, loss_from_archive, read_loss, svd_bound
 from residualplanner.losses.targets import Targets
-from residualplanner.losses.variances import MaxVariance, SumOfVariances
+from residualplanner.losses.variances import ConvexLoss, MaxVariance, SumOfVariances
 
 __all__ = [
     "RESERVE",
@@ -13,7 +17,6 @@ __all__ = [
     "Loss",
     "LossLike",
     "MaxVariance",
-    "Selection",
     "SumOfVariances",
     "Targets",
     "loss_from_archive",

@@ -1,11 +1,9 @@
-"""What every loss can do: find its best noise, say how queries matter to it, and tell itself in words and in files.
+"""What every loss can do: find its best noise, weigh queries, and describe itself in words and files.
 
-Reads: a problem of noise.  Gives: Loss, Selection.
+Reads: a problem of noise.  Gives: Loss.
 Source: spec section 3.
 """
 
-import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -13,65 +11,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray
-from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.optimize import NoiseChoice, NoiseProblem, stopped_words
+from residualplanner._checks import FloatArray, frozen
+from residualplanner.errors import WorkloadError
+from residualplanner.losses.weights import GIVEN, Weights, given_weights, importance_of, rule_of
+from residualplanner.optimize import BySetProblem, NoiseProblem, Selection
 from residualplanner.privacy import Neighbors
-from residualplanner.strategy import Accuracy, Strategy
+from residualplanner.strategy import Accuracy
 from residualplanner.workload import Workload
 
 #: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.
 RESERVE = 1 + 1e-11
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Selection:
-    """What to measure, with how much noise, and what that reaches.
-
-    Attributes:
-        strategy: what is measured.
-        noise_variance (m,): sigma squared of every set, in counts squared.
-        loss: the loss of this noise.
-        gap: how far it may be above the best, as a fraction.
-        status: how it was found, in a few words.
-
-    """
-
-    strategy: Strategy
-    noise_variance: FloatArray
-    loss: float
-    gap: float
-    status: str
-
-    @classmethod
-    def of(cls, problem: NoiseProblem, choice: NoiseChoice) -> "Selection":
-        """A choice for a problem of one basis an attribute."""
-        status = choice.status + stopped_words(problem.workload.domain.names, problem.bases)
-        return cls(problem.strategy, choice.noise_variance, choice.loss, choice.gap, status)
-
-    def at(self, pcost: float) -> "Selection":
-        """The same at another privacy cost, from that at cost 1; for a loss in proportion to the noise.
-
-        Raises:
-            BudgetError: the noise is not positive and finite, or the loss at cost 1 is too large for a float.
-        """
-        with np.errstate(over="ignore", under="ignore"):
-            noise_variance, loss = self.noise_variance / pcost, self.loss / pcost
-        if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
-            raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
-        if self.loss == math.inf:
-            raise BudgetError("the loss is too large for a float; divide all weights by the same number")
-        return Selection(self.strategy.scaled(pcost), noise_variance, loss, self.gap, self.status)
-
-
-class Loss(ABC):
+class Loss:
     """What a plan is to make small.
 
-    Losses are in proportion to the noise, unless they say otherwise: then the best noise at privacy cost 1, scaled, is
-    that at every cost.
+    Unless a loss says otherwise, it is a function of weighted variances that is in proportion to the noise.
 
     Attributes:
-        is_proportional: whether the best noise at one cost is, scaled, that at every cost.
+        kind, name: what files and messages call it.
+        is_proportional: whether the best noise at one privacy cost is, scaled, that at every cost.
         is_of_maximum: whether bases are chosen for the largest cell variance, not for the sum of average variances.
         has_targets: whether it is margins of error to be met, `Targets`.
         allows_bases_by_set: whether bases that vary by set are searched for.
@@ -81,6 +40,8 @@ class Loss(ABC):
 
     __slots__ = ()
 
+    kind: ClassVar[str]
+    name: ClassVar[str]
     is_proportional: ClassVar[bool] = True
     is_of_maximum: ClassVar[bool] = False
     has_targets: ClassVar[bool] = False
@@ -89,9 +50,14 @@ class Loss(ABC):
     default_limit: ClassVar[float | None] = None
 
     @property
-    @abstractmethod
+    def weights(self) -> Weights | None:
+        """What multiplies the variance of each query, by a rule or one by one; None for equal weights."""
+        return None
+
+    @property
     def words(self) -> str:
-        """The loss in a few words, as messages name it."""
+        """The loss in a few words, as messages name it: its name, and the rule of its weights."""
+        return self.name + ("" if self.weights is None else f", weights {rule_of(self.weights)}")
 
     def of(self, workload: Workload) -> "Loss":
         """The same, with what was given for each query as an array, one number for each query of the workload.
@@ -99,17 +65,17 @@ class Loss(ABC):
         Raises:
             WorkloadError: weights or targets do not fit the workload.
         """
-        del workload
-        return self
+        if self.weights is None or isinstance(self.weights, str):
+            return self
+        return replace(self, weights=frozen(given_weights(workload, self.weights)))  # type: ignore[type-var]
 
     def importance(self, workload: Workload) -> FloatArray:
-        """How much each query's average cell variance counts, (q,).
+        """How much each query's average cell variance counts, (q,): its weight times the workload's own.
 
         Raises:
-            WorkloadError: weights do not fit the workload, or are not finite, negative or all 0; the loss is not told.
+            WorkloadError: weights do not fit the workload, or are not finite, negative or all 0; the loss is not known.
         """
-        del workload
-        raise self._untold()
+        return importance_of(workload, "equal" if self.weights is None else self.weights)
 
     def basis_importance(self, importance: FloatArray) -> FloatArray:
         """How much each query's average cell variance counts when bases are chosen, from `importance` (q,), (q,)."""
@@ -118,7 +84,7 @@ class Loss(ABC):
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The best noise at privacy cost 1; its loss is the largest variance or the sum of variances itself."""
         del problem
-        raise self._untold()
+        raise self._unknown()
 
     def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
         """The noise with the least loss at this privacy cost."""
@@ -139,8 +105,8 @@ class Loss(ABC):
         """The privacy cost at which the loss is ``at_most``, from the largest or summed variance at cost 1."""
         return unit_loss / at_most
 
-    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> "Loss":
-        """The same, for bases that may vary by set.
+    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetProblem | None:
+        """What there is to choose if bases may vary by set; None if none would.
 
         Raises:
             WorkloadError: they are not searched for with this loss or these neighbors, or the search is too large.
@@ -176,21 +142,24 @@ class Loss(ABC):
 
         Args:
             known (p,): the numbers of those that the loss was for.
-            variances (q,): what the largest cell variance of the others is to be; NaN where that is left open.
+            variances (q,): what the largest cell variance of the others is to be; NaN where that is open.
 
         Raises:
             WorkloadError: the loss is known for single queries only, or not at all.
         """
         del known, variances
-        raise self._untold()
+        if not self.is_proportional or rule_of(self.weights) == GIVEN:
+            raise self._unknown()
+        return self
 
-    @abstractmethod
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
         """The loss as JSON values and arrays with a number for each query; `loss_from_archive` reads them back."""
+        arrays = {"weights": self.weights} if isinstance(self.weights, np.ndarray) else {}
+        return {"kind": self.kind, "weights": rule_of(self.weights)}, arrays
 
-    def _untold(self) -> WorkloadError:
+    def _unknown(self) -> WorkloadError:
         return WorkloadError(
-            f"the plan does not tell its loss ({self.words}) in full; give loss=... for all queries together"
+            f"the plan does not hold its loss ({self.words}) in full; give loss=... for all queries together"
         )
 
 
@@ -208,6 +177,11 @@ class DescribedLoss(Loss):
 
     words: str
     is_proportional: ClassVar[bool] = False
+
+    def importance(self, workload: Workload) -> FloatArray:
+        """Not known: this raises WorkloadError."""
+        del workload
+        raise self._unknown()
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
         """The words."""

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from residualplanner._checks import value_text
 from residualplanner._words import suggestion
 from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
-from residualplanner.losses.convex import ConvexLoss
 from residualplanner.losses.loss import DescribedLoss, Loss
 from residualplanner.losses.targets import Targets
-from residualplanner.losses.variances import MaxVariance, SumOfVariances
+from residualplanner.losses.variances import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.losses.weights import GIVEN, RULES
 from residualplanner.workload import Workload, require_workload
 
-#: What may be meant by a word that is none, and how it is written.
+#: What a word that is not a loss may stand for, and how it is written.
 _NAMES = {"sum": "'sum'", "max": "'max'"} | {
     name: f"{name}(...)" for name in ("SumOfVariances", "MaxVariance", "Targets", "ConvexLoss")
 }
@@ -31,7 +30,7 @@ def read_loss(loss: LossLike) -> Loss:
     """The loss as an object.
 
     Raises:
-        WorkloadError: it is none of those that `select` accepts.
+        WorkloadError: it is not one that `select` accepts.
 
     Example:
         >>> read_loss("max")
@@ -54,14 +53,14 @@ def loss_from_archive(header: object, arrays: Mapping[str, NDArray[Any]], querie
     """Undo `Loss.to_archive` for so many queries, checking everything.
 
     Raises:
-        FileFormatError: a value or array is missing, superfluous, of another form, or cannot be.
+        FileFormatError: a value or array is missing, superfluous, of another form or invalid.
 
     Example:
         >>> loss_from_archive({"kind": "sum", "weights": "sqrt"}, {}, 3)
         SumOfVariances(weights='sqrt')
     """
-    told = header if isinstance(header, dict) else {}
-    kind, weights = told.get("kind"), told.get("weights")
+    fields = header if isinstance(header, dict) else {}
+    kind, weights = fields.get("kind"), fields.get("weights")
     needed = {"weights"} if weights == GIVEN else {"margins"} if kind == "targets" else set()
     if set(arrays) != needed:
         raise FileFormatError("a plan's loss must have the weights or targets that it names, and no other arrays")
@@ -70,17 +69,19 @@ def loss_from_archive(header: object, arrays: Mapping[str, NDArray[Any]], querie
             raise FileFormatError(f"a plan's {name} must be a number, at least 0, for each query, and not all 0")
         if not np.isfinite(array).all():
             raise FileFormatError(f"a plan's {name} must be finite")
-    if kind == "sum" and set(told) == {"kind", "weights"} and weights in (*RULES, GIVEN):
+    if kind == "sum" and set(fields) == {"kind", "weights"} and weights in (*RULES, GIVEN):
         return SumOfVariances(arrays.get("weights", weights))
-    if kind == "max" and set(told) == {"kind", "weights"} and weights in (*RULES, GIVEN, None):
+    if kind == "max" and set(fields) == {"kind", "weights"} and weights in (*RULES, GIVEN, None):
         return MaxVariance(arrays.get("weights", weights))
-    if kind == "targets" and set(told) == {"kind", "level", "reserve"}:
+    if kind == "targets" and set(fields) == {"kind", "level", "reserve"}:
         try:
-            return Targets(np.where(arrays["margins"] > 0, arrays["margins"], np.nan), told["level"], told["reserve"])
+            return Targets(
+                np.where(arrays["margins"] > 0, arrays["margins"], np.nan), fields["level"], fields["reserve"]
+            )
         except BudgetError as error:
-            raise FileFormatError(f"a plan's targets cannot be: {error}") from error
-    words = told.get("words")
-    if kind == "described" and set(told) == {"kind", "words"} and isinstance(words, str) and len(words) <= 1000:
+            raise FileFormatError(f"invalid targets in a plan: {error}") from error
+    words = fields.get("words")
+    if kind == "described" and set(fields) == {"kind", "words"} and isinstance(words, str) and len(words) <= 1000:
         return DescribedLoss(words)
     raise FileFormatError(
         f"a plan's loss must be one of the kinds sum, max, targets and described, got {header!r:.200}"
@@ -92,7 +93,7 @@ def svd_bound(workload: Workload, *, loss: LossLike = "sum") -> float:
 
     For the sum of all cell variances it is ``(sum of the singular values of W)**2 / N``, where W has a row for each
     cell of each query, times the root of its weight, and a column for each of the N cells of the domain.  The loss at
-    privacy cost c is at least the bound over c.  Marginals reach it; what else is asked together may stay above it.
+    privacy cost c is at least the bound over c.  Marginals reach it; other workloads may stay above it.
 
     For the largest cell variance it is the largest such bound of all sums in which cells have weights that add up to 1.
 
@@ -109,7 +110,7 @@ def svd_bound(workload: Workload, *, loss: LossLike = "sum") -> float:
 
     Guarantees: up to rounding, a lower bound; of "max" so even where the search for weights stopped early.
     Cost: for marginals, and for queries that have all but marginals in common, as much as `select`.  Else eigenvalues
-        of matrices whose rows are, for each set of attributes that are asked together in other kinds than identity,
+        of matrices whose rows are, for each set of attributes that a query has in other kinds than identity,
         the product of their sizes less one; for "max" of some tens of them.
     Source: spec eq. (33).
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen, require_positive
 from residualplanner._margins import margin_factor, require_level
 from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.losses.loss import Loss, Selection
-from residualplanner.optimize import NoiseProblem, least_largest_ratio
+from residualplanner.losses.loss import Loss
+from residualplanner.optimize import NoiseProblem, Selection, least_largest_ratio
 from residualplanner.workload import QueryLike, Workload, query_numbers
 
 #: The importance, relative to the least of a query with a target, of the others when bases are chosen.
@@ -73,7 +73,7 @@ class Targets(Loss):
 
     @property
     def words(self) -> str:
-        """The largest margin relative to its target, and the level."""
+        """That it is the largest margin relative to its target, and the level."""
         return f"largest margin of error ({self.level:.15g}) relative to its target"
 
     def of(self, workload: Workload) -> "Targets":
@@ -108,15 +108,15 @@ class Targets(Loss):
         return importance
 
     def basis_importance(self, importance: FloatArray) -> FloatArray:
-        """That of the targets, and a little for queries without one, which get bases too, (q,)."""
+        """The importance from the targets, and a little for queries without one, which get bases too, (q,)."""
         return np.where(importance > 0, importance, float(importance[importance > 0].min()) * _ASIDE)
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The least maximum of cell variances relative to those at the targets.  Source: spec eqs. (14) to (17)."""
-        return Selection.of(problem, least_largest_ratio(problem, reserve=self.reserve))
+        return problem.selection(least_largest_ratio(problem, reserve=self.reserve))
 
     def stated(self, variance: float) -> float:
-        """Margins of error are roots of variances."""
+        """The largest ratio: margins of error are roots of variances."""
         return math.sqrt(variance)
 
     def pcost_for(self, unit_loss: float, at_most: float) -> float:
@@ -136,22 +136,13 @@ class Targets(Loss):
         return header, {"margins": np.nan_to_num(self.margins)}
 
     def are_met(self, workload: Workload, max_variance: FloatArray) -> NDArray[np.bool_]:
-        """Whether each query's largest cell variance (q,) keeps its margin within the target, (q,); True without one.
-
-        Raises:
-            As `of`.
-        """
+        """Whether each query's largest variance (q,) keeps its margin within the target; True without one, (q,)."""
         return ~(self.ratios(workload, max_variance) > 1)
 
     def ratios(self, workload: Workload, max_variance: FloatArray) -> FloatArray:
-        """The margin of error of each query's largest cell variance (q,) relative to its target, (q,); NaN without one.
-
-        Raises:
-            As `of`.
-        """
-        with np.errstate(over="ignore"):  # a target so far below what there is that no float says how far
-            ratios: FloatArray = margin_factor(self.level) * np.sqrt(max_variance) / self.in_order(workload)
-        return ratios
+        """The margin of each query's largest cell variance (q,) relative to its target, (q,); NaN without one."""
+        with np.errstate(over="ignore"):  # a target so far below the margin that no float says how far
+            return np.asarray(margin_factor(self.level) * np.sqrt(max_variance) / self.in_order(workload))
 
     def _array(self, workload: Workload) -> FloatArray:
         given = self.margins

@@ -1,28 +1,30 @@
-"""Sums and maxima of variances, weighted: the two losses that are in proportion to the noise.
+"""Losses that are functions of the variances: weighted sums and maxima, and any convex function.
 
-Reads: weights, a problem of noise.  Gives: SumOfVariances, MaxVariance.
-Source: spec eqs. (14) to (17) and (33).
+Reads: weights, or a function on CVXPY expressions; a problem of noise.  Gives: SumOfVariances, MaxVariance, ConvexLoss.
+Source: spec eqs. (14) to (18) and (33).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from residualplanner._checks import FloatArray, frozen
+from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
-from residualplanner.losses.loss import Loss, Selection
-from residualplanner.losses.weights import GIVEN, Weights, given_weights, importance_of
+from residualplanner.losses.loss import DescribedLoss, Loss
+from residualplanner.losses.weights import Weights
 from residualplanner.optimize import (
     BySetProblem,
     NoiseProblem,
+    Selection,
     by_set_problem,
     choose_by_set,
+    convex_noise,
     greatest_bound,
     least_maximum,
     least_sum,
+    minimize_convex_loss,
+    minimize_privacy_cost,
     sum_bound,
 )
 from residualplanner.privacy import Neighbors
@@ -33,55 +35,8 @@ from residualplanner.workload import Workload
 _WORTH = 1e-4
 
 
-class WeightedVariances(Loss):
-    """What sums and maxima have in common: weights, by a rule or for each query.
-
-    Attributes:
-        weights: "cells", "equal", "sqrt", a mapping from query to weight, or a weight per query; None for equal ones.
-        kind: "sum" or "max", as files name it.
-        name: as messages name it.
-    """
-
-    __slots__ = ()
-
-    weights: Weights | None
-    kind: ClassVar[str]
-    name: ClassVar[str]
-
-    @property
-    def words(self) -> str:
-        """The name, and the rule of the weights."""
-        return self.name + ("" if self.weights is None else f", weights {self._rule}")
-
-    def of(self, workload: Workload) -> Loss:
-        """The same with weights by rule, or an array of them."""
-        if self.weights is None or isinstance(self.weights, str):
-            return self
-        return replace(self, weights=frozen(given_weights(workload, self.weights)))  # type: ignore[type-var]
-
-    def importance(self, workload: Workload) -> FloatArray:
-        """The weights times the workload's own, (q,)."""
-        return importance_of(workload, "equal" if self.weights is None else self.weights)
-
-    def with_more(self, known: NDArray[np.int64], variances: FloatArray) -> Loss:
-        """The same, if its weights follow a rule."""
-        del known, variances
-        if self._rule == GIVEN:
-            raise self._untold()
-        return self
-
-    def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
-        """The rule, or the weights."""
-        arrays = {"weights": self.weights} if isinstance(self.weights, np.ndarray) else {}
-        return {"kind": self.kind, "weights": self._rule}, arrays
-
-    @property
-    def _rule(self) -> str | None:
-        return self.weights if self.weights is None or isinstance(self.weights, str) else GIVEN
-
-
 @dataclass(frozen=True, eq=False, slots=True)
-class SumOfVariances(WeightedVariances):
+class SumOfVariances(Loss):
     """The weighted sum over queries of the variance of an average cell.
 
     Attributes:
@@ -102,17 +57,25 @@ class SumOfVariances(WeightedVariances):
     allows_bases_by_set: ClassVar[bool] = True
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
-        """The least sum.  Source: spec eq. (14)."""
-        return Selection.of(problem, least_sum(problem))
+        """The least sum, with bases that vary by set where these are searched for and better.
 
-    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> Loss:
-        """The same, for bases that may vary by set; this itself where none would."""
+        Source: spec eqs. (14), (40) and (41).
+        """
+        plain = problem.selection(least_sum(problem))
+        if problem.by_set is None:
+            return plain
+        found = choose_by_set(problem.by_set, problem.bases, problem.neighbors)
+        if found.loss < plain.loss * (1 - _WORTH):
+            return found
+        return replace(plain, status=f"{plain.status}; no better bases by set were found")
+
+    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetProblem | None:
+        """What there is to choose if bases may vary by set; None if none would."""
         if neighbors.has_public_total:
             raise WorkloadError(
                 'bases="optimal_by_set" is for neighbors="add-remove"; where records are replaced, use bases="optimal"'
             )
-        problem = by_set_problem(workload, importance)
-        return self if problem is None else _SumBySet(self.weights, problem=problem)
+        return by_set_problem(workload, importance)
 
     def svd_bound(self, workload: Workload) -> float:
         """The bound for the sum.  Source: spec eq. (33)."""
@@ -124,26 +87,7 @@ class SumOfVariances(WeightedVariances):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _SumBySet(SumOfVariances):
-    """A sum for which better bases are searched for that vary by set."""
-
-    problem: BySetProblem = field(kw_only=True)
-
-    def unit_noise(self, problem: NoiseProblem) -> Selection:
-        """The least sum with one basis an attribute, or with bases by set where these are better.
-
-        Source: spec eqs. (40) and (41).
-        """
-        plain = SumOfVariances.unit_noise(self, problem)
-        found = choose_by_set(self.problem, problem.bases, problem.neighbors)
-        if found.noise.loss < plain.loss * (1 - _WORTH):
-            noise = found.noise
-            return Selection(found.strategy, noise.noise_variance, noise.loss, noise.gap, noise.status)
-        return replace(plain, status=f"{plain.status}; no better bases by set were found")
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class MaxVariance(WeightedVariances):
+class MaxVariance(Loss):
     """The largest (weighted) cell variance of the workload.
 
     Attributes:
@@ -164,7 +108,7 @@ class MaxVariance(WeightedVariances):
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The least maximum.  Source: spec eqs. (15) to (17) and (23)."""
-        return Selection.of(problem, least_maximum(problem))
+        return problem.selection(least_maximum(problem))
 
     def svd_bound(self, workload: Workload) -> float:
         """The largest bound over all sums in which cells have weights that add up to 1.  Source: spec eq. (33)."""
@@ -173,3 +117,40 @@ class MaxVariance(WeightedVariances):
     def value(self, workload: Workload, accuracy: Accuracy) -> float:
         """The largest weighted variance."""
         return float((self.importance(workload) * accuracy.max_variances).max())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ConvexLoss(Loss):
+    """Any convex function of the variances of the queries' average cells.
+
+    Bases are chosen for the sum of these variances with the workload's own weights.
+
+    Attributes:
+        function: from a CVXPY vector, one variance per query in the workload's order, to a convex CVXPY expression.
+        solver: the solver CVXPY uses, such as "CLARABEL" or "ECOS".
+
+    Source: spec eq. (18).
+    """
+
+    function: Callable[[Any], Any]
+    solver: str = "CLARABEL"
+    is_proportional: ClassVar[bool] = False
+
+    @property
+    def words(self) -> str:
+        """That it is a convex loss, and the solver."""
+        return f"convex loss, solver {self.solver}"
+
+    def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
+        """The noise with the least loss at this privacy cost.  Source: spec eq. (18)."""
+        search = partial(minimize_convex_loss, loss=self.function, pcost=pcost, solver=self.solver)
+        return problem.selection(convex_noise(problem, search))
+
+    def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> Selection:
+        """The noise with the least privacy cost whose loss is at most this.  Source: spec eq. (18)."""
+        search = partial(minimize_privacy_cost, loss=self.function, at_most=at_most, solver=self.solver)
+        return replace(problem.selection(convex_noise(problem, search)), loss=at_most)
+
+    def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
+        """The words: no file holds a function."""
+        return DescribedLoss(self.words).to_archive()

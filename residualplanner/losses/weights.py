@@ -69,6 +69,11 @@ def given_weights(workload: Workload, weights: Weights) -> FloatArray:
     return given
 
 
+def rule_of(weights: Weights | None) -> str | None:
+    """The rule, `GIVEN` where there is none, or None for equal weights: as words and files have it."""
+    return weights if weights is None or isinstance(weights, str) else GIVEN
+
+
 def _in_order(workload: Workload, weights: Mapping[Any, float]) -> list[float]:
     def key(query: QueryLike) -> object:
         return written_query(workload.domain, query).in_domain_order

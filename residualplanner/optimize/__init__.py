@@ -1,19 +1,27 @@
-"""The searches behind a plan: array in, choice out."""
+"""The searches behind a plan: the best noise, the best bases, bases by set, and the singular value bound.
 
-from residualplanner.optimize.bases.basis_choice import stopped_words
+Reads: a workload, the importance of its queries, neighbors.  Gives: Basis for each attribute; NoiseChoice, Selection.
+Source: spec sections 3 to 5, eqs. (14) to (18), (29) to (33), (36), (37) and (39) to (42).
+"""
+
 from residualplanner.optimize.bases.basis_options import BY_SET, Bases, bases_for
 from residualplanner.optimize.bound.svd_bound import sum_bound
 from residualplanner.optimize.bound.svd_maximum import greatest_bound
 from residualplanner.optimize.by_set.choice import choose_by_set
 from residualplanner.optimize.by_set.problem import BySetProblem, by_set_problem
-from residualplanner.optimize.noise.choice import NoiseChoice
+from residualplanner.optimize.noise.choice import NoiseChoice, Selection
 from residualplanner.optimize.noise.convex import minimize_convex_loss
-from residualplanner.optimize.noise.convex_noise import convex_noise
 from residualplanner.optimize.noise.least_cost import minimize_privacy_cost
 from residualplanner.optimize.noise.minimax import minimize_maximum_variance
+from residualplanner.optimize.noise.noise_problem import (
+    NoiseProblem,
+    convex_noise,
+    least_largest_ratio,
+    least_maximum,
+    least_sum,
+)
 from residualplanner.optimize.noise.table_bound import Table
 from residualplanner.optimize.noise.table_costs import TableChoice, minimize_over_tables
-from residualplanner.optimize.noise.unit_noise import NoiseProblem, least_largest_ratio, least_maximum, least_sum
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 
 __all__ = [
@@ -22,6 +30,7 @@ __all__ = [
     "BySetProblem",
     "NoiseChoice",
     "NoiseProblem",
+    "Selection",
     "Table",
     "TableChoice",
     "bases_for",
@@ -37,6 +46,5 @@ __all__ = [
     "minimize_over_tables",
     "minimize_privacy_cost",
     "minimize_weighted_variance",
-    "stopped_words",
     "sum_bound",
 ]

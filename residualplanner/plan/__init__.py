@@ -1,4 +1,9 @@
-"""The whole decision, made without data: what to measure, with how much noise, and how accurate every table will be."""
+"""The whole decision, made without data: what to measure, with how much noise, and how accurate every table will be.
+
+Reads: a workload, a budget or a limit, a loss; files.  Gives: Plan, its error table, and answers to what other budgets,
+losses and queries would cost.  Never sees a record.
+Source: spec sections 2 and 3; paper section 6.
+"""
 
 from residualplanner.plan.error_table import TOTAL
 from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash

@@ -1,6 +1,6 @@
-"""The error table of a plan: one row per query, built column by column.
+"""How accurate a plan is: the error table of all its queries, and the table of one query.
 
-pandas' and PyArrow's home in this layer; both are imported when the table is asked for.
+Reads: the accuracy of a plan.  Gives: a DataFrame; TableAccuracy.  pandas and PyArrow are imported when one is made.
 """
 
 import math
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._checks import FloatArray
 from residualplanner._margins import margin_factor
 from residualplanner._words import JOIN
+from residualplanner.errors import WorkloadError
 from residualplanner.losses import Targets
-from residualplanner.workload import Workload, row_numbers
+from residualplanner.strategy import Accuracy, TableAccuracy, mean_max_bound
+from residualplanner.workload import QueryLike, Workload, row_numbers, written_query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,43 +22,57 @@ if TYPE_CHECKING:
 TOTAL = "(total)"
 
 
-def error_table(
-    workload: Workload,
-    *,
-    shares: FloatArray,
-    average_variance: FloatArray,
-    max_variance: FloatArray,
-    mean_std_err: FloatArray,
-    max_abs_error: FloatArray,
-    level: float,
-    targets: Targets | None = None,
-) -> "pd.DataFrame":
+def error_table(workload: Workload, accuracy: Accuracy, *, level: float, targets: Targets | None) -> "pd.DataFrame":
     """One row per query, as `Plan.errors` describes."""
     import pandas as pd
 
-    factor = margin_factor(level)
-    std_err = np.sqrt(average_variance)
+    factor, cells = margin_factor(level), workload.cells
+    std_err = np.sqrt(accuracy.average_variances)
     table = pd.DataFrame(
         {
             "query": _query_names(workload),
             "kinds": _kind_names(workload),
             "order": workload.orders,
-            "cells": _whole(workload.cells),
+            "cells": cells.astype(np.int64) if cells.max() < 2**53 else cells,
             "weight": workload.weights,
-            "privacy_share": shares,
+            "privacy_share": accuracy.privacy_shares,
             "std_err": std_err,
-            "max_std_err": np.sqrt(max_variance),
+            "max_std_err": np.sqrt(accuracy.max_variances),
             "moe": factor * std_err,
             "conf_level": np.full(len(workload), level),
-            "expected_abs_error": math.sqrt(2 / math.pi) * mean_std_err,
-            "expected_max_abs_error": max_abs_error,
+            "expected_abs_error": math.sqrt(2 / math.pi) * accuracy.mean_std_errs,
+            "expected_max_abs_error": accuracy.max_abs_errors,
         }
     )
     if targets is not None:
         table["target"] = targets.in_order(workload)
-        is_met = pd.Series(targets.are_met(workload, max_variance), dtype="boolean")
+        is_met = pd.Series(targets.are_met(workload, accuracy.max_variances), dtype="boolean")
         table["meets_target"] = is_met.mask(table["target"].isna())
     return table
+
+
+def query_table(accuracy: Accuracy, query: QueryLike) -> TableAccuracy:
+    """Variances and covariances within the table of a query, with its axes as it is written.
+
+    Raises:
+        WorkloadError: the plan does not answer the query.
+    """
+    domain, closure = accuracy.workload.domain, accuracy.workload.closure
+    written = written_query(domain, query)
+    positions = written.in_domain_order.positions
+    if closure.positions_of(np.array([positions], dtype=np.int32))[0] < 0:
+        names = tuple(domain.names[position] for position in written.positions)
+        raise WorkloadError(
+            f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
+        )
+    return accuracy.table(written)
+
+
+def mean_largest_error(table: TableAccuracy) -> float:
+    """A bound on the mean of the largest absolute error of a table's cells, see `Plan.expected_max_abs_error`."""
+    variances, counts = np.unique(table.differing_variances(), return_counts=True)
+    cells_for_each = math.prod(map(float, table.shape)) / counts.sum()
+    return mean_max_bound(np.sqrt(variances), counts * cells_for_each)
 
 
 def _query_names(workload: Workload) -> Any:
@@ -78,7 +93,7 @@ def _query_names(workload: Workload) -> Any:
 
 
 def _kind_names(workload: Workload) -> Any:
-    """The kinds asked in every query, joined in the order of its attributes; a category per distinct combination."""
+    """The kinds of every query, joined in the order of its attributes; a category per distinct combination."""
     import pandas as pd
 
     names = [kind.name for kind in workload.kinds]
@@ -90,8 +105,3 @@ def _kind_names(workload: Workload) -> Any:
         words = [JOIN.join(names[code] for code in row) for row in distinct]
         codes.append(np.array([labels.setdefault(word, len(labels)) for word in words], dtype=np.int64)[numbers])
     return pd.Categorical.from_codes(np.concatenate(codes), categories=pd.Index(list(labels)))
-
-
-def _whole(cells: FloatArray) -> Any:
-    """Numbers of cells as integers where they fit, else as floats."""
-    return cells.astype(np.int64) if cells.max() < 2**53 else cells

@@ -64,13 +64,15 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     """
     if set(header) != _FIELDS:
         raise FileFormatError(f"a plan must have the fields {sorted(_FIELDS)}, got {sorted(map(str, header))[:20]}")
-    told = {prefix: _named(arrays, prefix) for prefix in (QUERIES, BASES, LOSS)}
-    if set(arrays) != {_NOISE}.union(*told.values()):
+    found = {
+        prefix: {key: arrays[key] for key in arrays if key.startswith(prefix)} for prefix in (QUERIES, BASES, LOSS)
+    }
+    if set(arrays) != {_NOISE}.union(*found.values()):
         raise FileFormatError(
             "a plan must have its noise, its bases, its loss and the queries of each order, and no other arrays"
         )
-    workload = workload_from_arrays(header, told[QUERIES], set_limit=arrays[_NOISE].size)
-    numbers = {name.removeprefix(LOSS): array for name, array in told[LOSS].items()}
+    workload = workload_from_arrays(header, found[QUERIES], set_limit=arrays[_NOISE].size)
+    numbers = {name.removeprefix(LOSS): array for name, array in found[LOSS].items()}
     try:
         plan = Plan(
             workload=workload,
@@ -84,27 +86,23 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
             strategy=strategy_from_arrays(workload, header["bases"], arrays),
         )
     except WorkloadError as error:
-        raise FileFormatError(f"the plan's workload, bases or targets cannot be: {error}") from error
+        raise FileFormatError(f"invalid workload, bases or targets in a plan: {error}") from error
     if plan.pcost != header["pcost"]:
         raise BudgetError(f"the plan states pcost {header['pcost']!r}, but its noise costs {plan.pcost!r}; plan again")
     return plan
-
-
-def _named(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    return {name: array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _neighbors(notion: Any, records_per_person: Any) -> Neighbors:
     try:
         return Neighbors(notion if isinstance(notion, str) else "", records_per_person)  # type: ignore[arg-type]
     except BudgetError as error:
-        raise FileFormatError(f"a plan's neighbors cannot be: {error}") from error
+        raise FileFormatError(f"invalid neighbors in a plan: {error}") from error
 
 
 def _text(header: Mapping[str, Any], name: str) -> str:
     value = header[name]
     if not isinstance(value, str) or len(value) > 1000:
-        raise FileFormatError(f"a plan's {name} must be a short text")
+        raise FileFormatError(f"a plan's {name} must be a short string")
     return value
 
 

@@ -4,11 +4,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, frozen
 from residualplanner.domain import Domain
-from residualplanner.errors import DomainError, WorkloadError
+from residualplanner.errors import BudgetError, DomainError, WorkloadError
 from residualplanner.workload import Closure, QueryLike, written_query
+
+
+def checked_noise(values: ArrayLike, sets: int) -> FloatArray:
+    """The noise variances of so many sets, (m,), read-only.
+
+    Raises:
+        BudgetError: there are more or fewer, or one is not positive and finite.
+    """
+    noise = frozen(np.array(values, dtype=np.float64))
+    if noise.shape != (sets,):
+        raise BudgetError(f"one noise variance for each of {sets} sets, got shape {noise.shape}")
+    if not (np.isfinite(noise) & (noise > 0)).all():
+        raise BudgetError("noise variances must be positive and finite; the budget or the loss is out of range")
+    return noise
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,31 +15,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._archive import write_archive
 from residualplanner._atomic import PathLike
-from residualplanner._checks import FloatArray, frozen, require_numbers
+from residualplanner._checks import FloatArray, require_numbers
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError, memory_for
 from residualplanner.losses import Loss, LossLike, Targets, read_loss
-from residualplanner.plan.error_table import error_table
-from residualplanner.plan.noise_variances import NoiseVariances
+from residualplanner.plan.error_table import error_table, mean_largest_error, query_table
+from residualplanner.plan.noise_variances import NoiseVariances, checked_noise
 from residualplanner.plan.questions.resource_estimate import ResourceEstimate, resource_estimate
 from residualplanner.plan.strategy_arrays import strategy_to_arrays
 from residualplanner.plan.workload_arrays import workload_to_arrays
 from residualplanner.privacy import Budget, Neighbors
-from residualplanner.strategy import (
-    Accuracy,
-    Strategy,
-    TableAccuracy,
-    cost_upper_bound,
-    mean_max_bound,
-    require_fitting,
-    require_public_total,
-)
-from residualplanner.workload import Closure, QueryLike, Workload, written_query
+from residualplanner.strategy import Accuracy, Strategy, cost_upper_bound, require_fitting, require_public_total
+from residualplanner.workload import Closure, QueryLike, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 #: Of the files of plans; and what the names of all arrays of losses begin with.
 FORMAT_VERSION, LOSS = 6, "loss/"
@@ -57,8 +48,7 @@ class Plan:
         budget: what may be spent.
         loss: what was made small; weights and targets as arrays with a number for each query.
         loss_value: the loss that this plan reaches.
-        gap: the loss (or, for a given loss, the cost) is proved to be within this fraction of the best for these
-            bases.
+        gap: the loss (for a given loss, the cost) is proved to be within this fraction of the best for these bases.
         status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
         strategy: what is measured: the basis of every attribute, in every set where it varies.
         neighbors: which data sets count as neighbors.
@@ -88,16 +78,10 @@ class Plan:
         require_fitting(self.workload, self.strategy)
         if self.strategy.varying.any() and self.neighbors.has_public_total:
             raise WorkloadError(
-                'bases that vary by set are for neighbors="add-remove"; where records are replaced, plan with '
-                'bases="optimal"'
+                'bases that vary by set are for neighbors="add-remove"; where records are replaced, use bases="optimal"'
             )
         object.__setattr__(self, "loss", self.loss.of(self.workload))
-        noise = frozen(np.array(self.noise_variances, dtype=np.float64))
-        object.__setattr__(self, "noise_variances", noise)
-        if noise.shape != (len(self.closure),):
-            raise BudgetError(f"one noise variance for each of {len(self.closure)} sets, got shape {noise.shape}")
-        if not (np.isfinite(noise) & (noise > 0)).all():
-            raise BudgetError("noise variances must be positive and finite; the budget or the loss is out of range")
+        object.__setattr__(self, "noise_variances", checked_noise(self.noise_variances, len(self.closure)))
         if not (math.isfinite(self.pcost) and Fraction(self.pcost) <= self.budget.pcost_exact):
             raise BudgetError(f"the noise costs pcost {self.pcost!r}, more than the budget of {self.budget.pcost!r}")
 
@@ -124,27 +108,19 @@ class Plan:
 
     @property
     def bases(self) -> dict[str, Basis]:
-        """The residual basis of each attribute, by name: what is measured of it.
-
-        Of an attribute whose bases vary: in the set of it alone; `strategy` has those of other sets.
-        """
+        """The residual basis of each attribute, by name; if it varies, in the set of that attribute alone."""
         return dict(zip(self.domain.names, self.strategy.of_attributes, strict=True))
 
     @property
     def basis_summary(self) -> dict[str, int]:
-        """How many attributes have a basis of each family, such as ``{"subtraction": 9, "optimal": 5}``.
-
-        The family "optimal_by_set" stands for bases that are found together, others in other sets.
-        """
+        """How many attributes have a basis of each family, such as ``{"subtraction": 9, "optimal": 5}``."""
         return dict(Counter(basis.family for basis in self.strategy.of_attributes))
 
     @cached_property
     def pcost(self) -> float:
         """The privacy cost of this noise for these neighbors, rounded up; rho-zCDP holds with rho = pcost / 2.
 
-        Where bases vary by set it is a bound of the cost.
-
-        Source: spec eqs. (8) and (37); spec eq. (41).
+        Where bases vary by set it is a bound of the cost.  Source: spec eqs. (8), (37) and (41).
         """
         return cost_upper_bound(self.strategy, self.noise_variances, self.neighbors)
 
@@ -157,16 +133,12 @@ class Plan:
     @cached_property
     def rmse(self) -> float:
         """The root of the average variance over all cells of all queries, in counts."""
-        share = self.workload.cells / self.workload.cells.sum()
-        return math.sqrt(float(share @ self.average_variances))
+        return math.sqrt(float((self.workload.cells / self.workload.cells.sum()) @ self.average_variances))
 
     @property
     @_within_memory
     def max_variances(self) -> FloatArray:
-        """The largest cell variance of every query of the workload, in its order, (q,), in counts squared.
-
-        Source: spec eqs. (23) and (26).
-        """
+        """The largest cell variance of every query, (q,), in counts squared.  Source: spec eqs. (23) and (26)."""
         return self._accuracy.max_variances
 
     @property
@@ -185,7 +157,7 @@ class Plan:
         return self.targets is None or bool(self.targets.are_met(self.workload, self.max_variances).all())
 
     def above_svd_bound(self, loss: LossLike = "sum") -> float:
-        """How far a loss of this plan is above what any mechanism of the same cost must have, relative to that bound.
+        """How far a loss of this plan is above the bound for all mechanisms of the same cost, relative to the bound.
 
         Args:
             loss: "sum", "max", `SumOfVariances` or `MaxVariance`.
@@ -194,8 +166,7 @@ class Plan:
             WorkloadError: it is another loss, or the bound is too large a computation; see `svd_bound`.
             BudgetError: records are replaced; the bound is for adding or removing records.
 
-        Cost: that of `svd_bound`.
-        Source: spec eq. (33).
+        Cost: that of `svd_bound`.  Source: spec eq. (33).
         """
         if self.neighbors.has_public_total:
             raise BudgetError("the bound is for adding or removing records; plan with neighbors='add-remove' for it")
@@ -207,66 +178,60 @@ class Plan:
     def variance(self, query: QueryLike) -> NDArray[np.float64]:
         """The variance of every cell of a query's table, (q_1, .., q_k), in counts squared; axes as it is written.
 
-        Any query on a subset of a workload query's attributes can be asked, in any kind that the bases span.
+        The query may be any on a subset of a workload query's attributes, in kinds that the bases span.
 
         Raises:
             WorkloadError: the plan does not answer the query, or the array would be too large.
 
         Source: spec eqs. (11) and (26); paper Theorems 4.4 and 7.2.
         """
-        return self._table(query).variances()
+        return query_table(self._accuracy, query).variances()
 
     @_within_memory
     def covariance(self, query: QueryLike) -> NDArray[np.float64]:
-        """The covariance of the cells of a query's table in C order, (cells, cells), in counts squared.
-
-        The order of the cells follows that in which the query's attributes are written.
+        """The covariance of a query's cells in C order, axes as it is written, (cells, cells), in counts squared.
 
         Raises:
             WorkloadError: the plan does not answer the query, or the matrix is too large.
 
         Source: spec eqs. (12) and (26); paper Theorems 4.4 and 7.2.
         """
-        return self._table(query).covariance()
+        return query_table(self._accuracy, query).covariance()
 
     @_within_memory
     def combination_variance(self, query: QueryLike, weights: ArrayLike) -> float:
         """The variance of a weighted sum of the cells of a query's table, in counts squared.
 
         Args:
-            query: any query that the plan answers.
+            query: any that the plan answers.
             weights (q_1, .., q_k): the weight of each cell, with its axes as the query is written.
 
         Raises:
             WorkloadError: the plan does not answer the query, or the weights do not have its table's shape.
 
-        Cost: O(cells) for identity queries with the subtraction basis, else one product of the weights with the
-            matrices of each attribute; the covariance is not formed.
+        Cost: O(cells) for identity queries with the subtraction basis, else a product with a matrix of each attribute.
         Source: spec eqs. (12) and (26).
         """
-        table, array = self._table(query), require_numbers("weights must be numbers, one for each cell", weights)
+        table = query_table(self._accuracy, query)
+        array = require_numbers("weights must be numbers, one for each cell", weights)
         if array.shape != table.shape or not np.isfinite(array).all():
             raise WorkloadError(f"weights must be finite, one for each cell: shape {table.shape}, got {array.shape}")
         return table.combination_variance(array)
 
     @_within_memory
     def expected_max_abs_error(self, query: QueryLike) -> float:
-        """At most how far off the worst cell of a query's table is, in the mean, in counts: a bound.
+        """A bound on the mean of the largest absolute error of the cells of a query's table, in counts.
 
-        It follows from the exact variances, whatever the covariances: it is the mean where the cells are independent,
-        and by Sidak's inequality no less than the mean where they are not.  The mean is never below the root of 2/pi
-        times the standard error of the cell with the largest variance.  It holds for continuous noise, and up to a part
-        in 1e12 for the discrete noise that `measure` draws.
+        It is that mean for independent cells of these variances, and by Sidak's inequality no less than it for others.
+        The mean is never below the root of 2/pi times the standard error of the cell with the largest variance.  The
+        bound is for continuous noise, and up to a part in 1e12 for the discrete noise that `measure` draws.
 
         Raises:
             WorkloadError: the plan does not answer the query, or its table has too many cells that differ.
 
         Source: Sidak, J. Am. Stat. Assoc. 62 (1967), 626-633; spec eqs. (26) and (46).
         """
-        table = self._table(query)
-        variances, counts = np.unique(table.differing_variances(), return_counts=True)
-        alike = math.prod(map(float, table.shape)) / counts.sum()
-        return mean_max_bound(np.sqrt(variances), counts * alike)
+        return mean_largest_error(query_table(self._accuracy, query))
 
     @_within_memory
     def errors(self, level: float = 0.95) -> "pd.DataFrame":
@@ -277,28 +242,17 @@ class Plan:
 
         Returns:
             Columns ``query``, ``kinds``, ``order``, ``cells``, ``weight``, ``privacy_share`` (each residual's cost is
-            split over the queries that use it, in proportion to what they take of its variance), ``std_err`` (the root
-            of the average cell variance), ``max_std_err`` (of the cell with the largest variance), ``moe`` (the margin
-            of error of a cell whose standard error is ``std_err``), ``conf_level``, ``expected_abs_error`` (the mean
-            over cells; where the workload has more than 2**22 cells that differ, that of the average variance, which
-            is no less) and ``expected_max_abs_error`` (a bound on the mean of the largest error, as
-            `expected_max_abs_error`; where there are that many cells, of as many with the largest variance), all in
-            counts.  A plan with `targets` has two more: ``target``, NaN for none, and ``meets_target``, which is about
-            the cell with the largest variance at the targets' own level.
+            split over the queries that use it, in proportion to its part of their variances), ``std_err`` (the root of
+            the average cell variance), ``max_std_err`` (of the cell with the largest variance), ``moe`` (for
+            ``std_err``), ``conf_level``, ``expected_abs_error`` (the mean over cells; for a workload of more than 2**22
+            cells that differ that of the average variance, which is no less) and ``expected_max_abs_error`` (as the
+            method; for that many cells that of as many with the largest variance), all in counts.  With `targets` also
+            ``target``, NaN for none, and ``meets_target``: of the cell with the largest variance, at their level.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
         """
-        return error_table(
-            self.workload,
-            shares=self._accuracy.privacy_shares,
-            average_variance=self.average_variances,
-            max_variance=self.max_variances,
-            mean_std_err=self._accuracy.mean_std_errs,
-            max_abs_error=self._accuracy.max_abs_errors,
-            level=level,
-            targets=self.targets,
-        )
+        return error_table(self.workload, self._accuracy, level=level, targets=self.targets)
 
     def resource_estimate(self, *, records: int | None = None) -> ResourceEstimate:
         """What the plan takes to measure and write, and took to make, in time, memory and on disk, from sizes alone.
@@ -325,17 +279,6 @@ class Plan:
     def _accuracy(self) -> Accuracy:
         return Accuracy(self.workload, self.strategy, self.noise_variances)
 
-    def _table(self, query: QueryLike) -> TableAccuracy:
-        """Variances and covariances within the table of a query."""
-        written = written_query(self.domain, query)
-        positions = written.in_domain_order.positions
-        if self.closure.positions_of(np.array([positions], dtype=np.int32))[0] < 0:
-            names = tuple(self.domain.names[position] for position in written.positions)
-            raise WorkloadError(
-                f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
-            )
-        return self._accuracy.table(written)
-
 
 def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The plan as a JSON header and arrays."""
@@ -353,5 +296,5 @@ def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "records_per_person": plan.neighbors.records_per_person,
         "bases": families,
     }
-    told = {f"{LOSS}{name}": array for name, array in numbers.items()}
-    return header, {"noise_variance": plan.noise_variances} | matrices | told | blocks
+    numbers = {f"{LOSS}{name}": array for name, array in numbers.items()}
+    return header, {"noise_variance": plan.noise_variances} | matrices | numbers | blocks

@@ -8,8 +8,8 @@ import math
 from residualplanner._checks import require_positive, value_text
 from residualplanner._words import suggestion
 from residualplanner.errors import BudgetError, memory_for
-from residualplanner.losses import RESERVE, Loss, LossLike, Selection, read_loss
-from residualplanner.optimize import BY_SET, Bases, NoiseProblem, bases_for
+from residualplanner.losses import RESERVE, Loss, LossLike, read_loss
+from residualplanner.optimize import BY_SET, Bases, NoiseProblem, Selection, bases_for
 from residualplanner.plan.plan import Plan
 from residualplanner.privacy import Budget, Neighbors, Notion, pcost
 from residualplanner.strategy import cost_upper_bound, require_public_total
@@ -48,7 +48,7 @@ def select(
         loss: "sum" (of all cell variances), "max" (the largest cell variance), `SumOfVariances`, `MaxVariance`,
             `Targets` (margins of error that tables are to have: the largest one relative to its target), or a function
             from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
-        bases: what is measured of attributes that are asked in other kinds than identity: "optimal" (spec section 5),
+        bases: what is measured of attributes with other kinds than identity: "optimal" (spec section 5),
             "orthogonal" (the paper's section 7), "optimal_by_set" (an attribute may have other bases in other sets of
             attributes; for sums, and where records are added or removed), or a mapping from attribute name to a matrix
             S of shape (n-1, n) whose rows are independent of one another and of a row of ones, such as ``plan.bases``
@@ -68,8 +68,8 @@ def select(
             reaches ``at_most``; the budget is too small or large for floating point; ``neighbors`` is another notion;
             records are replaced, and an attribute drops some or there is nothing but their number to protect.
         WorkloadError: weights do not fit, or leave noise that no query limits; the closure is too large; ``bases`` is
-            another word, or a matrix does not fit its attribute or span the queries asked of it; the search for bases
-            by set is too large, or they are asked for with another loss or where records are replaced.
+            another word, or a matrix does not fit its attribute or span its queries; the search for bases
+            by set is too large, or is for another loss or where records are replaced.
         DomainError: ``bases`` names an attribute that is not in the domain.
         SolverError: the convex solver gave no usable answer.
 
@@ -89,10 +89,10 @@ def select(
     limit = _read_limit(budget, at_most, goal)
     _require_something_to_protect(workload, notion)
     importance = goal.importance(workload)
-    search = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == BY_SET else goal
+    by_set = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == BY_SET else None
     measured = bases_for(workload, goal.basis_importance(importance), bases, for_maximum=goal.is_of_maximum)
-    problem = NoiseProblem.of(workload, measured, importance, notion, gap)
-    found = search.cheapest_noise(problem, limit) if budget is None else search.best_noise(problem, limit)
+    problem = NoiseProblem(workload, measured, importance, notion, gap, by_set)
+    found = goal.cheapest_noise(problem, limit) if budget is None else goal.best_noise(problem, limit)
     return Plan(
         workload=workload,
         strategy=found.strategy,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from residualplanner.bases import Basis, integer_basis, subtraction_basis
 from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.plan.workload_arrays import array_of
 from residualplanner.strategy import Strategy
 from residualplanner.workload import Workload
 
@@ -40,7 +41,7 @@ def strategy_to_arrays(strategy: Strategy) -> tuple[list[str], dict[str, NDArray
     """
     numbers = np.concatenate([strategy.of_attribute, strategy.of_factor])
     used = list(dict.fromkeys(numbers.tolist()))
-    families, arrays, index = matrices_to_arrays([strategy.bases[number] for number in used])
+    families, arrays, index = _matrices_to_arrays([strategy.bases[number] for number in used])
     stored = np.zeros(len(strategy.bases), dtype=np.int32)
     stored[used] = index
     arrays[_ATTRIBUTES] = stored[strategy.of_attribute]
@@ -61,8 +62,8 @@ def strategy_from_arrays(workload: Workload, families: object, arrays: Mapping[s
     """
     number = np.empty(0, dtype=np.int32)
     none: dict[str, NDArray[Any]] = {_VARYING: number, _FACTORS: number, _MESSAGES: np.empty(0)}
-    told = _OF_VARYING if arrays.get(_VARYING, none[_VARYING]).size else ()
-    stored = matrices_from_arrays(families, arrays, others={_ATTRIBUTES, *told})
+    others = _OF_VARYING if arrays.get(_VARYING, none[_VARYING]).size else ()
+    stored = _matrices_from_arrays(families, arrays, {_ATTRIBUTES, *others})
     arrays = none | dict(arrays)
     sizes, varying = np.array(workload.domain.sizes, dtype=np.int64), np.zeros(len(workload.domain), dtype=np.bool_)
     positions, messages = arrays[_VARYING], arrays[_MESSAGES]
@@ -72,11 +73,10 @@ def strategy_from_arrays(workload: Workload, families: object, arrays: Mapping[s
         or not ((np.diff(positions, prepend=-1, append=len(sizes)) > 0).all())
     ):
         raise FileFormatError(f"{_VARYING} must be int32, ascending, of attributes")
-    if messages.dtype != np.dtype("<f8") or messages.ndim != 1:
-        raise FileFormatError(f"{_MESSAGES} must be float64 of one axis, got {messages.dtype} {messages.shape}")
+    array_of(arrays, _MESSAGES, np.dtype("<f8"), (messages.size,))
     varying[positions] = True
     factors = int(varying[workload.closure.attribute_of_factor].sum()) if len(positions) else 0
-    index = index_from_arrays(arrays, {_ATTRIBUTES: len(sizes), _FACTORS: factors}, len(stored))
+    index = _index_from_arrays(arrays, {_ATTRIBUTES: len(sizes), _FACTORS: factors}, len(stored))
     of_attribute, of_factor = index[: len(sizes)], index[len(sizes) :]
     if (of_factor < 0).any():
         raise FileFormatError(f"{_FACTORS} must name a basis that is stored for every factor")
@@ -86,36 +86,20 @@ def strategy_from_arrays(workload: Workload, families: object, arrays: Mapping[s
     return Strategy(workload.closure, bases, of_attribute, varying, of_factor, messages)
 
 
-def matrices_to_arrays(bases: Sequence[Basis]) -> tuple[list[str], dict[str, NDArray[Any]], NDArray[np.int32]]:
-    """The family and the matrix of each distinct basis, in order of first use, and which of them each is.
-
-    Args:
-        bases: with repetition; -1 stands for one that its size alone defines, the subtraction basis.
-    """
+def _matrices_to_arrays(bases: Sequence[Basis]) -> tuple[list[str], dict[str, NDArray[Any]], NDArray[np.int32]]:
+    """The family and the matrix of each distinct basis, and which of them each is: -1 for the subtraction basis."""
     found: dict[tuple[str, tuple[int, bytes]], int] = {}
     arrays: dict[str, NDArray[Any]] = {}
     index = np.full(len(bases), -1, dtype=np.int32)
-    for place, basis in enumerate(bases):
+    for i, basis in enumerate(bases):
         for matrix in basis.multipliers:
-            index[place] = found.setdefault((basis.family, basis.key), len(found))
-            arrays[f"{BASES}matrix_{index[place]}"] = matrix
+            index[i] = found.setdefault((basis.family, basis.key), len(found))
+            arrays[f"{BASES}matrix_{index[i]}"] = matrix
     return [family for family, _ in found], arrays, index
 
 
-def matrices_from_arrays(
-    families: object, arrays: Mapping[str, NDArray[Any]], *, others: set[str]
-) -> tuple[Basis, ...]:
-    """The distinct bases whose families and matrices `matrices_to_arrays` gave.
-
-    Args:
-        families: of the bases.
-        arrays: their matrices, and others, whose names may begin differently.
-        others: the names of the arrays that are to stand beside the matrices.
-
-    Raises:
-        FileFormatError: arrays or families are missing, superfluous, of the wrong type or shape, or twice, or a matrix
-            is no basis.
-    """
+def _matrices_from_arrays(families: object, arrays: Mapping[str, NDArray[Any]], others: set[str]) -> tuple[Basis, ...]:
+    """The distinct bases, whose matrices must be the arrays of bases besides those named in ``others``."""
     if not isinstance(families, list) or not all(isinstance(each, str) and _is_word(each) for each in families):
         raise FileFormatError("a plan must list the families of its bases")
     names = [f"{BASES}matrix_{number}" for number in range(len(families))]
@@ -125,28 +109,15 @@ def matrices_from_arrays(
             "basis every factor has, and messages"
         )
     stored = tuple(_basis(name, family, arrays[name]) for name, family in zip(names, families, strict=True))
-    if len(matrices_to_arrays(stored)[0]) != len(families):
+    if len(_matrices_to_arrays(stored)[0]) != len(families):
         raise FileFormatError("a plan must have each basis once")
     return stored
 
 
-def index_from_arrays(arrays: Mapping[str, NDArray[Any]], counts: Mapping[str, int], bases: int) -> NDArray[np.int64]:
-    """Which basis each of some attributes and factors has, as `matrices_to_arrays` gave it, one array after another.
-
-    Args:
-        arrays: among them those named in ``counts``.
-        counts: how many numbers each of them must have.
-        bases: how many bases there are.
-
-    Raises:
-        FileFormatError: one is of the wrong type or shape, or they do not name all bases in order of first use.
-    """
-    for name, count in counts.items():
-        if arrays[name].dtype != np.dtype("<i4") or arrays[name].shape != (count,):
-            raise FileFormatError(
-                f"{name} must be int32 of shape {(count,)}, got {arrays[name].dtype} {arrays[name].shape}"
-            )
-    index = np.concatenate([arrays[name] for name in counts]).astype(np.int64)
+def _index_from_arrays(arrays: Mapping[str, NDArray[Any]], counts: Mapping[str, int], bases: int) -> NDArray[np.int64]:
+    """Which of so many bases each attribute and factor has, from the arrays named in ``counts``, with their lengths."""
+    parts = [array_of(arrays, name, np.dtype("<i4"), (count,)) for name, count in counts.items()]
+    index = np.concatenate(parts).astype(np.int64)
     if list(dict.fromkeys(index[index != -1].tolist())) != list(range(bases)):
         raise FileFormatError("the bases of a plan must be numbered in the order in which they are used")
     return index
@@ -158,7 +129,7 @@ def _basis(name: str, family: str, matrix: NDArray[Any]) -> Basis:
     try:
         return integer_basis(matrix, family)
     except WorkloadError as error:
-        raise FileFormatError(f"{name} cannot be: {error}") from error
+        raise FileFormatError(f"invalid {name}: {error}") from error
 
 
 def _is_word(family: str) -> bool:

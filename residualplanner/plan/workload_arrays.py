@@ -61,7 +61,7 @@ def workload_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, NDArray
     try:
         workload = Workload.from_blocks(domain, blocks, kinds, set_limit=set_limit)
     except WorkloadError as error:
-        raise FileFormatError(f"the plan's workload cannot be: {error}") from error
+        raise FileFormatError(f"invalid workload in a plan: {error}") from error
     try:
         # As many sets as there are noise variances, and no more work than these took to write: a file of a few thousand
         # bytes may name a query of 24 attributes, which has 16 million subsets.
@@ -73,31 +73,33 @@ def workload_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, NDArray
     return workload
 
 
-def _kind(told: object) -> Kind:
+def _kind(value: object) -> Kind:
     """A kind of query, of which all is written out: what a few bytes stand for could take long to make."""
-    levels, values = (told.get("levels"), told.get("values")) if isinstance(told, Mapping) else (None, None)
+    levels, values = (value.get("levels"), value.get("values")) if isinstance(value, Mapping) else (None, None)
     if isinstance(levels, list) and (values is None or any(isinstance(level, int) for level in levels)):
         raise FileFormatError("a hierarchy in a plan must have its values, and groups in place of widths of bands")
-    return kind_from_json(told)
+    return kind_from_json(value)
 
 
-def _block(domain: Domain, kinds: int, arrays: Mapping[str, NDArray[Any]], order: int, *, stored: bool) -> QueryBlock:
+def _block(
+    domain: Domain, kind_count: int, arrays: Mapping[str, NDArray[Any]], order: int, *, stored: bool
+) -> QueryBlock:
     if not stored:
         empty = np.empty((0, order))
         return QueryBlock(empty.astype(np.int32), empty.astype(np.int16), np.empty(0))
     count = len(arrays[f"{QUERIES}weights_{order}"]) if arrays[f"{QUERIES}weights_{order}"].ndim else 0
     attributes = array_of(arrays, f"{QUERIES}attributes_{order}", np.dtype("<i4"), (count, order))
-    asked = array_of(arrays, f"{QUERIES}kinds_{order}", np.dtype("<i2"), (count, order))
+    kinds = array_of(arrays, f"{QUERIES}kinds_{order}", np.dtype("<i2"), (count, order))
     weights = array_of(arrays, f"{QUERIES}weights_{order}", np.dtype("<f8"), (count,))
-    if not ((attributes >= 0) & (attributes < len(domain))).all() or not ((asked >= 0) & (asked < kinds)).all():
+    if not ((attributes >= 0) & (attributes < len(domain))).all() or not ((kinds >= 0) & (kinds < kind_count)).all():
         raise FileFormatError(f"queries of order {order} name attributes or kinds that are not there")
     if not (attributes[:, 1:] > attributes[:, :-1]).all() or not _ascending(
-        np.concatenate([attributes, asked], axis=1)
+        np.concatenate([attributes, kinds], axis=1)
     ):
         raise FileFormatError(f"queries of order {order} are not in order, or repeat")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise FileFormatError(f"weights of order {order} must be finite and at least 0")
-    return QueryBlock(attributes, asked, weights, _axes(arrays, order, count))
+    return QueryBlock(attributes, kinds, weights, _axes(arrays, order, count))
 
 
 def _axes_name(order: int) -> str:

@@ -16,9 +16,8 @@ from residualplanner.errors import WorkloadError
 from residualplanner.losses.weights import importance_of
 from residualplanner.optimize.by_set.basis import GroupBasis, Numbers
 from residualplanner.optimize.by_set.cost_slopes import Maxima
-from residualplanner.optimize.by_set.problem import by_set_problem
+from residualplanner.optimize.by_set.problem import SearchSize, by_set_problem
 from residualplanner.optimize.by_set.search import Family, Member, search
-from residualplanner.optimize.by_set.size import SearchSize
 from workloads_by_set import IDENTITY, ODD, PREFIX, RANGE, SAME_BASES, THREE, TINY
 
 

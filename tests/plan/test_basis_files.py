@@ -112,9 +112,13 @@ def test_a_basis_of_smaller_entries_is_another_plan_and_refused(tmp_path):
     [
         ("bases/matrix_0", lambda B: B.astype(np.float64), "must be int64, got float64"),
         ("bases/matrix_0", lambda B: B.astype(np.int32), "must be int64, got int32"),
-        ("bases/matrix_0", lambda B: B[0], "cannot be: a basis must be integers of shape"),
-        ("bases/matrix_0", lambda B: B[:0], "cannot be: a basis must be integers of shape"),
-        ("bases/matrix_0", lambda B: np.eye(3, dtype=np.int64), "cannot be: a basis must be integers of shape"),
+        ("bases/matrix_0", lambda B: B[0], "invalid bases/matrix_0: a basis must be integers of shape"),
+        ("bases/matrix_0", lambda B: B[:0], "invalid bases/matrix_0: a basis must be integers of shape"),
+        (
+            "bases/matrix_0",
+            lambda B: np.eye(3, dtype=np.int64),
+            "invalid bases/matrix_0: a basis must be integers of shape",
+        ),
         ("bases/matrix_0", lambda B: B * 0, "independent"),
         ("bases/matrix_0", lambda B: B[[0, 0]], "independent"),
         ("bases/matrix_0", lambda B: B[:1], "from which identity does not follow"),

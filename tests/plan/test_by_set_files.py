@@ -164,7 +164,7 @@ def test_a_kind_that_does_not_follow_is_refused_in_a_file(tmp_path):
     ("name", "change", "message"),
     [
         ("bases/matrix_0", lambda B: B.astype(np.float64), "must be int64, got float64"),
-        ("bases/matrix_0", lambda B: B[0], "cannot be: a basis must be integers of shape"),
+        ("bases/matrix_0", lambda B: B[0], "invalid bases/matrix_0: a basis must be integers of shape"),
         ("bases/matrix_0", lambda B: B * 0, "independent"),
         ("bases/matrix_0", lambda B: B[:1], "equally many answers in all sets"),
         (
@@ -189,9 +189,9 @@ def test_a_kind_that_does_not_follow_is_refused_in_a_file(tmp_path):
         ),
         ("bases/messages", lambda told: told[:-1], "must have [0-9]+ messages, finite"),
         ("bases/messages", lambda told: np.append(told, 0.0), "must have [0-9]+ messages, finite"),
-        ("bases/messages", lambda told: told.astype(np.float32), "must be float64 of one axis"),
-        ("bases/messages", lambda told: told.astype(np.int64), "must be float64 of one axis"),
-        ("bases/messages", lambda told: told[:, None], "must be float64 of one axis"),
+        ("bases/messages", lambda told: told.astype(np.float32), "must be float64 of shape"),
+        ("bases/messages", lambda told: told.astype(np.int64), "must be float64 of shape"),
+        ("bases/messages", lambda told: told[:, None], "must be float64 of shape"),
         ("bases/messages", lambda told: np.where(told == told[3], np.nan, told), "must have [0-9]+ messages, finite"),
         ("bases/messages", lambda told: np.where(told == told[3], np.inf, told), "must have [0-9]+ messages, finite"),
         ("bases/messages", lambda told: told + 1e307, "states pcost|more than the budget"),

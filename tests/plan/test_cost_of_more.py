@@ -146,7 +146,7 @@ def test_neighbors_are_those_of_the_plan():
 
 def test_a_loss_with_weights_one_by_one_is_given_again():
     plan = select(SINGLES, budget=zcdp(1), loss=SumOfVariances([1, 2, 3]))
-    with pytest.raises(WorkloadError, match=r"does not tell its loss \(.*weights given\) in full; give"):
+    with pytest.raises(WorkloadError, match=r"does not hold its loss \(.*weights given\) in full; give"):
         cost_of_more(plan, PAIRS)
     weights = SumOfVariances([1, 2, 3, 4, 5])
     again = select(SINGLES + Workload(ABC, PAIRS), budget=zcdp(1), loss=weights)
@@ -173,7 +173,7 @@ def test_what_cannot_be_added_is_refused(queries, options, error, message):
 
 def test_a_plan_for_a_function_is_refused():
     plan = select(SINGLES, budget=zcdp(1), loss=cvxpy.max)
-    with pytest.raises(WorkloadError, match="does not tell its loss"):
+    with pytest.raises(WorkloadError, match="does not hold its loss"):
         cost_of_more(plan, PAIRS)
 
 

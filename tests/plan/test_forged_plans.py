@@ -432,8 +432,8 @@ def test_a_file_of_another_kind_is_named(tmp_path):
     ("kinds", "message"),
     [
         ([{"kind": "identity"}] * 2, "must list each of its kinds of query once"),
-        ([kind_to_json(Custom([[1, 1], [0, 1]]))], "the plan's workload cannot be: the matrix for"),
-        ([kind_to_json(Hierarchy([2]).on(Attribute("a", 9)))], "the plan's workload cannot be: the hierarchy on"),
+        ([kind_to_json(Custom([[1, 1], [0, 1]]))], "invalid workload in a plan: the matrix for"),
+        ([kind_to_json(Hierarchy([2]).on(Attribute("a", 9)))], "invalid workload in a plan: the hierarchy on"),
         ([{"kind": "custom", "size": 3, "rows": [], "labels": None}], "a kind 'custom' must have rows"),
     ],
 )

@@ -11,7 +11,7 @@ from random_plans import base_mechanism, kind_of, plans, query_rows
 from residualplanner.bases import integer_basis
 from residualplanner.domain import Domain
 from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances
-from residualplanner.optimize.noise import cell_rows
+from residualplanner.optimize.noise import minimax_noise
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import pcost
 from residualplanner.strategy.cells import hull_rows
@@ -79,7 +79,7 @@ cases = plans(most_cells=24, kind=kind_of).filter(mattering)
 @given(case=cases, seed=seeds)
 def test_no_noise_of_the_same_cost_has_a_smaller_largest_cell(all_rows, case, seed):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cell_rows, "_ALL", all_rows)
+        patch.setattr(minimax_noise, "_ALL_CELLS", all_rows)
         weights = np.random.default_rng(seed).uniform(0.2, 5, len(case.workload))
         plan = select(case.workload, budget=pcost(1), loss=MaxVariance(weights), bases=case.bases, gap=1e-5)
     p, rows = costs(plan), np.vstack(row_variance_factors(plan, weights))
@@ -159,7 +159,7 @@ def test_attributes_are_exchangeable_only_where_size_and_basis_and_kind_agree(mo
     bases = {name: BASES["prefix" if letter == "p" else "mixed"] for name, letter in zip(names, layout, strict=True)}
     workload = marginals(Domain(dict.fromkeys(names, 3)), up_to=2, kinds={name: SUMS for name in names[1:]})
     together = select(workload, budget=pcost(1), loss=loss, bases=bases, neighbors=notion, gap=1e-6)
-    target = "residualplanner.optimize.noise.unit_noise.workload_orbits"
+    target = "residualplanner.optimize.noise.noise_problem.workload_orbits"
     monkeypatch.setattr(target, lambda asked, *_: Orbits.trivial(asked))
     apart = select(workload, budget=pcost(1), loss=loss, bases=bases, neighbors=notion, gap=1e-6)
     assert together.loss_value == pytest.approx(apart.loss_value, rel=3e-6)
@@ -174,7 +174,7 @@ def test_attributes_are_exchangeable_only_where_size_and_basis_and_kind_agree(mo
 
 @pytest.mark.parametrize("entries", [0, 10**9])
 def test_rows_made_as_needed_reach_the_optimum_over_all_rows(monkeypatch, entries):
-    monkeypatch.setattr(cell_rows, "_ALL", entries)
+    monkeypatch.setattr(minimax_noise, "_ALL_CELLS", entries)
     rng = np.random.default_rng(5)
     names = [f"x{i}" for i in range(6)]
     kinds = {name: kind_of(np.vstack([np.ones(4), rng.integers(0, 2, (7, 4))])) for name in names}
@@ -186,18 +186,18 @@ def test_rows_made_as_needed_reach_the_optimum_over_all_rows(monkeypatch, entrie
     assert plan.loss_value == pytest.approx(plan.max_variance, rel=1e-9)
     largest = max(float(plan.variance(query).max()) for query in workload)
     assert plan.max_variance == pytest.approx(largest, rel=1e-10)
-    monkeypatch.setattr(cell_rows, "_ALL", 10**9 - entries)
+    monkeypatch.setattr(minimax_noise, "_ALL_CELLS", 10**9 - entries)
     other = select(workload, budget=pcost(1), loss="max", bases=bases, gap=1e-5)
     assert plan.loss_value == pytest.approx(other.loss_value, rel=2e-5)
 
 
 def test_a_search_that_is_stopped_says_so_and_its_gap_is_honest(monkeypatch):
-    monkeypatch.setattr(cell_rows, "_ALL", 0)
-    monkeypatch.setattr(cell_rows, "_ROUNDS", 1)
+    monkeypatch.setattr(minimax_noise, "_ALL_CELLS", 0)
+    monkeypatch.setattr(minimax_noise, "_CELL_ROUNDS", 1)
     workload = marginals(Domain({"a": 3, "b": 3}), up_to=2, kinds={"a": SUMS, "b": PAIRS})
     bases = {"a": BASES["mixed"], "b": BASES["mixed"]}
     rough = select(workload, budget=pcost(1), loss="max", bases=bases, gap=1e-9)
-    monkeypatch.setattr(cell_rows, "_ROUNDS", 100)
+    monkeypatch.setattr(minimax_noise, "_CELL_ROUNDS", 100)
     fine = select(workload, budget=pcost(1), loss="max", bases=bases, gap=1e-6)
     assert "stopped with" in rough.status
     assert rough.gap > 1e-9

@@ -43,7 +43,7 @@ def least_of_singles(asked):
         ((Prefix(), Range(), Identity()), (6, 5, 4), (1.0, 1.0, 1.0)),
         ((Hierarchy([2]), Prefix()), (6, 6), (2.0, 1.0)),
     ],
-    ids=["one", "alike", "weights", "three kinds", "hierarchy"],
+    ids=["one", "equal", "weights", "three kinds", "hierarchy"],
 )
 def test_queries_of_single_attributes_reach_the_least_maximum(kinds, sizes, weights):
     names = "abc"[: len(kinds)]

@@ -83,7 +83,7 @@ def test_of_a_function_its_words_come_back_and_no_plan_can_be_made_with_them(tmp
     select(marginals(DOMAIN, order=1), budget=pcost(1), loss=cvxpy.max).save(tmp_path / "plan")
     loss = load_plan(tmp_path / "plan").loss
     assert loss.words == "convex loss, solver CLARABEL"
-    with pytest.raises(WorkloadError, match=r"does not tell its loss \(convex loss, solver CLARABEL\) in full"):
+    with pytest.raises(WorkloadError, match=r"does not hold its loss \(convex loss, solver CLARABEL\) in full"):
         select(marginals(DOMAIN, order=1), budget=pcost(1), loss=loss)
 
 

@@ -382,5 +382,5 @@ def test_a_plan_for_replaced_records_cannot_pass_as_one_that_hides_their_number(
 def test_neighbors_that_cannot_be_are_refused(tmp_path, field, value):
     plan = saved(Neighbors())
     header, arrays = plan_to_archive(plan)
-    with pytest.raises(FileFormatError, match="a plan's neighbors cannot be"):
+    with pytest.raises(FileFormatError, match="invalid neighbors in a plan"):
         load_plan(forge(tmp_path / "forged", plan, {**header, field: value}, arrays))

@@ -90,9 +90,9 @@ def test_a_plan_estimates_for_its_workload_and_loss():
 
 
 def test_attributes_in_the_same_queries_are_one_choice_of_a_basis():
-    alike = Workload(Domain({"a": 300, "b": 300}), [{"a": Prefix()}, {"b": Prefix()}])
+    equal = Workload(Domain({"a": 300, "b": 300}), [{"a": Prefix()}, {"b": Prefix()}])
     other = Workload(Domain({"a": 300, "b": 300}), [{"a": Prefix()}, {"b": Range()}])
-    assert resource_estimate(other).planning_seconds > 1.9 * resource_estimate(alike).planning_seconds
+    assert resource_estimate(other).planning_seconds > 1.9 * resource_estimate(equal).planning_seconds
 
 
 def test_how_long_a_function_takes_is_not_known():

@@ -173,7 +173,7 @@ def test_what_is_too_large_is_refused_with_the_way_out():
     domain = rp.Domain({"age": 90, "income": 90, "sex": 2})
     both = rp.marginals(domain, order=2, kinds={"age": Prefix(), "income": Prefix(), "sex": Identity()})
     wide = rp.Workload(domain, [{"age": Prefix(), "income": Prefix()}, {"age": Range()}])
-    with pytest.raises(WorkloadError, match=r"8,100 rows for what is asked of 'age', 'income' together; .*up to 6,000"):
+    with pytest.raises(WorkloadError, match=r"8,100 rows for the queries of 'age', 'income' together; .*up to 6,000"):
         svd_bound(both)
     many = rp.Domain({name: 90 for name in NAMES[:6]})
     with pytest.raises(WorkloadError, match=r"of 34,\d\d\d,\d\d\d,\d\d\d rows"):

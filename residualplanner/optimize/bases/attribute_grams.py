@@ -44,12 +44,12 @@ _SCALED_ROWS, _CONSTANT = 2**20, 1e-12
 
 
 class Tangent(NamedTuple):
-    """What is to be made small for one attribute: ``p tr(V_t G G^T) + u^T V_s u + 2 linear^T u + constant``.
+    """The objective of one attribute: ``p tr(V_t G G^T) + u^T V_s u + 2 linear^T u + constant``.
 
     Attributes:
         present (g, g): V_t.
         absent (g, g): V_s.
-        linear (g,), constant: what the constant parts of rows add to it.
+        linear (g,), constant: from the constant parts of rows.
     """
 
     present: NDArray[np.float64]
@@ -73,10 +73,7 @@ class Tangent(NamedTuple):
         return optimal_residuals(present, absent, linear=linear, constant=constant, directions=directions, **how)
 
     def loss(self, S: NDArray[np.float64]) -> float:
-        """What it comes to for a residual matrix (g-1, g).
-
-        Source: spec eq. (31).
-        """
+        """Its value for a residual matrix (g-1, g).  Source: spec eq. (31)."""
         u, form = inverse_forms(S)
         return float((S * S).sum(axis=0).max() * (self.present * form).sum()) + self.at(u)
 
@@ -114,8 +111,7 @@ class AttributeGrams:
     def restricted(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
         """An augmented symmetric matrix (1 + n, 1 + n) averaged over the groups, (1 + g, 1 + g)."""
         spread = sparse.csr_array(sparse.block_diag([np.ones((1, 1)), self.spread]))
-        averaged: NDArray[np.float64] = spread.T @ (spread.T @ form).T
-        return averaged
+        return np.asarray(spread.T @ (spread.T @ form).T)
 
     @property
     def spread(self) -> sparse.csr_array:
@@ -128,14 +124,14 @@ class AttributeGrams:
         groups, count = groups or COARSE_VALUES, len(self.width)
         if count <= groups:
             return self
-        joined = np.arange(count) * groups // count
-        width = np.bincount(joined, weights=self.width).astype(np.float64)
+        merged = np.arange(count) * groups // count
+        width = np.bincount(merged, weights=self.width).astype(np.float64)
         averaging = np.zeros((count, groups))
-        averaging[np.arange(count), joined] = self.width / width[joined]
+        averaging[np.arange(count), merged] = self.width / width[merged]
         whole = np.pad(averaging, ((1, 0), (1, 0)))
         whole[0, 0] = 1.0
         grams, reach = whole.T @ self.grams @ whole, averaging.T @ self.reach @ averaging
-        return AttributeGrams(self.size, self.kinds, joined[self.group], width, grams, reach)
+        return AttributeGrams(self.size, self.kinds, merged[self.group], width, grams, reach)
 
     def refined(self, found: ResidualBasis, whole: "AttributeGrams") -> ResidualBasis:
         """A solution for these groups as a start for the groups of ``whole``: u and multipliers are interpolated."""
@@ -148,14 +144,12 @@ class AttributeGrams:
 
     def weighted(self, weights: FloatArray) -> NDArray[np.float64]:
         """The sum of the augmented Gram matrices times ``weights`` (kinds,), (1 + g, 1 + g)."""
-        form: NDArray[np.float64] = np.tensordot(weights, self.grams, axes=1)
-        return form
+        return np.asarray(np.tensordot(weights, self.grams, axes=1))
 
     @property
     def scales(self) -> FloatArray:
         """The size of each kind, apart from constant parts, (kinds,)."""
-        traces: FloatArray = np.trace(self.grams[:, 1:, 1:], axis1=1, axis2=2)
-        return traces
+        return np.asarray(np.trace(self.grams[:, 1:, 1:], axis1=1, axis2=2))
 
     def factors(self, found: ResidualBasis) -> tuple[FloatArray, FloatArray]:
         """The variance factors t and s of each kind, (kinds,) both, with p = 1."""
@@ -187,15 +181,15 @@ def attribute_grams(workload: Workload) -> dict[int, AttributeGrams]:
 
 
 def _forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AttributeGrams:
-    asked = [workload.kinds[code] for code in kinds]
-    same = np.unique(np.column_stack([kind.equal_columns(size) for kind in asked]), axis=0, return_inverse=True)[1]
+    own = [workload.kinds[code] for code in kinds]
+    same = np.unique(np.column_stack([kind.equal_columns(size) for kind in own]), axis=0, return_inverse=True)[1]
     _, first, number = np.unique(same, return_index=True, return_inverse=True)
     order = np.argsort(first)
     group = np.argsort(order)[number.ravel()]
     first = first[order]
     corner = np.concatenate([[0], 1 + first])
-    grams = np.array([kind.augmented_gram(size)[np.ix_(corner, corner)] / kind.rows(size) for kind in asked])
-    reach: NDArray[np.float64] = np.sum([_reach(kind, size)[np.ix_(first, first)] for kind in asked], axis=0)
+    grams = np.array([kind.augmented_gram(size)[np.ix_(corner, corner)] / kind.rows(size) for kind in own])
+    reach: NDArray[np.float64] = np.sum([_reach(kind, size)[np.ix_(first, first)] for kind in own], axis=0)
     width = np.bincount(group).astype(np.float64)
     return AttributeGrams(size, kinds, group, width, np.ascontiguousarray(grams), reach)
 
@@ -223,7 +217,7 @@ def in_full(
         coarse: the Gram matrices with values merged.
         forms: the same without.
         found: the basis for ``coarse``.
-        tangent: what is to be made small, for ``forms``.
+        tangent: the objective, for ``forms``.
         option: "orthogonal" keeps u at ``1/n`` for every value; else u is free.
 
     Source: spec eq. (31).
@@ -290,13 +284,12 @@ def whole_basis(
 
 
 def rows_present(workload: Workload, forms: AttributeGrams, S: NDArray[np.float64]) -> FloatArray:
-    """What every row of every kind takes of noise of cost 1 where the attribute is present, its length divided out."""
+    """The present factor of every row of every kind for noise of cost 1, divided by the row's squared length."""
     spread, (_, form) = forms.spread, inverse_forms(S)
     whole, even = spread @ (spread @ form).T, np.eye(forms.size)
     kinds = [workload.kinds[code].centered(forms.size).rows for code in forms.kinds]
     parts = [kind.row_forms(whole) / np.maximum(kind.row_forms(even), 1e-300) for kind in kinds]
-    scaled: FloatArray = np.concatenate(parts) * float((S * S).sum(axis=0).max())
-    return scaled
+    return np.concatenate(parts) * float((S * S).sum(axis=0).max())
 
 
 def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:

@@ -5,8 +5,7 @@ Source: spec section 5, eqs. (29) to (31); docs/bases.md.
 
 The optimal loss is the square of ``F = sum_A sqrt(p_A v_A)``.  With p = 1 for every attribute it is concave in the
 variance factors of each attribute, so its tangent lies above it: minimizing the tangent, which is a convex problem of
-one attribute, never raises the loss.  Attributes with the same kinds, beside the same others, have one
-problem in common.
+one attribute, never raises the loss.  Attributes with the same kinds, beside the same others, are one problem.
 """
 
 import math
@@ -14,6 +13,7 @@ import reprlib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -44,8 +44,8 @@ _PROGRESS = 1e-6
 _TIGHT = 1e-6
 #: How much more noise any one row may get because a basis is rounded; rows that have next to none count for nothing.
 _ROW_LOSS, _NOTHING = 1e-2, 1e-9
-#: A basis that is not proved to be within this fraction of the best is said to have been stopped; up to so many values
-#: as many steps are taken for the proof.
+#: A basis that is not proved to be within this fraction of the best counts as stopped; and the least
+#: number of steps of the proof, for attributes that are not merged.
 _CERTIFIED, _LAST_STEPS = 1e-4, 200
 _ROUNDS = 60
 #: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
@@ -69,7 +69,10 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
     grams = attribute_grams(workload)
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
     with nullcontext() if many else one_thread():
-        search = _Search.begin(workload, importance, {attribute: forms.coarse() for attribute, forms in grams.items()})
+        coarse = {attribute: forms.coarse() for attribute, forms in grams.items()}
+        classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
+        found = [orthogonal_start(coarse[members[0]]) for members in classes]
+        search = _Search(workload, importance, coarse, classes, found)
         for _ in range(_ROUNDS if option == "optimal" and grams else 0):
             moved = search.round()
             if not moved.value < search.value * (1 - _PROGRESS):
@@ -79,7 +82,7 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
         return search.refined(grams, option).bases(option)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class _Search:
     """Where the search stands.
 
@@ -88,9 +91,6 @@ class _Search:
         grams: the Gram matrices of each attribute that does not have the subtraction basis.
         classes: the attributes that have one basis in common.
         found: the basis of each class.
-        numbers: of all attributes, with these bases.
-        value: F, the root of the optimal loss at privacy cost 1.
-        present, absent (d, kinds): the slopes of F in the variance factors of each attribute and kind.
     """
 
     workload: Workload
@@ -98,31 +98,17 @@ class _Search:
     grams: dict[int, AttributeGrams]
     classes: list[list[int]]
     found: list[ResidualBasis]
-    numbers: ResidualNumbers
-    value: float
-    present: FloatArray
-    absent: FloatArray
 
-    @classmethod
-    def begin(cls, workload: Workload, importance: FloatArray, grams: dict[int, AttributeGrams]) -> "_Search":
-        """The best bases orthogonal to the total, where every kind counts as if it were alone."""
-        classes = _classes({attribute: (id(forms), b"") for attribute, forms in grams.items()})
-        found = [orthogonal_start(grams[members[0]]) for members in classes]
-        return cls.at(workload, importance, grams, classes, found)
+    @cached_property
+    def evaluated(self) -> tuple[float, FloatArray, FloatArray]:
+        """F and its slopes, as `_slopes`."""
+        numbers = _numbers(self.workload, self.grams, self.classes, self.found)
+        return _slopes(self.workload, numbers, self.importance)
 
-    @classmethod
-    def at(
-        cls,
-        workload: Workload,
-        importance: FloatArray,
-        grams: dict[int, AttributeGrams],
-        classes: list[list[int]],
-        found: list[ResidualBasis],
-    ) -> "_Search":
-        """Evaluate F and its slopes for given bases."""
-        numbers = _numbers(workload, grams, classes, found)
-        value, present, absent = _slopes(workload, numbers, importance)
-        return cls(workload, importance, grams, classes, found, numbers, value, present, absent)
+    @property
+    def value(self) -> float:
+        """F, the root of the optimal loss at privacy cost 1."""
+        return self.evaluated[0]
 
     def round(self) -> "_Search":
         """Minimize the tangent for every class at once; for one class after another where that raises the loss."""
@@ -139,39 +125,30 @@ class _Search:
         """The same with the bases of all classes, or of one, replaced by minimizers of the tangent."""
         start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
         classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.grams})
-        found = []
+        found = [self.found[start[members[0]]] for members in classes]
         for number, members in enumerate(classes):
-            before = self.found[start[members[0]]]
-            if only is not None and number != only:
-                found.append(before)
-                continue
-            forms = self.grams[members[0]]
-            found.append(
-                self._tangent(members[0]).best(
-                    forms.directions, start=before, gap=_TIGHT, steps=steps_for(len(forms.width))
+            if only in (None, number):
+                forms, how = self.grams[members[0]], {"start": found[number], "gap": _TIGHT}
+                found[number] = self._tangent(members[0]).best(
+                    forms.directions, steps=steps_for(len(forms.width)), **how
                 )
-            )
-        return _Search.at(self.workload, self.importance, self.grams, classes, found)
+        return replace(self, classes=classes, found=found)
 
     def _weights(self, attribute: int) -> FloatArray:
         """The slopes in the attribute's t, then s, of each of its kinds, scaled to sum 1, (2 kinds,)."""
-        kinds = list(self.grams[attribute].kinds)
-        slopes = np.concatenate([self.present[attribute, kinds], self.absent[attribute, kinds]])
-        weights: FloatArray = slopes / slopes.sum()
-        return weights
+        kinds, (_, present, absent) = list(self.grams[attribute].kinds), self.evaluated
+        slopes = np.concatenate([present[attribute, kinds], absent[attribute, kinds]])
+        return slopes / float(slopes.sum())
 
     def _scaled_weights(self, attribute: int) -> FloatArray:
-        """The same times the size of what is grams, scaled to sum 1: how much each kind counts."""
-        scales = self.grams[attribute].scales
-        weights = self._weights(attribute) * np.concatenate([scales, scales])
-        scaled: FloatArray = weights / weights.sum()
-        return scaled
+        """The same times the sizes of the Gram matrices, scaled to sum 1: how much each kind counts."""
+        weights = self._weights(attribute) * np.tile(self.grams[attribute].scales, 2)
+        return weights / float(weights.sum())
 
-    def _tangent(self, attribute: int) -> Tangent:
-        """The problem whose objective is the tangent of F for one attribute."""
-        forms, weights = self.grams[attribute], self._weights(attribute)
-        half = len(forms.kinds)
-        return Tangent.of(forms.weighted(weights[:half]), forms.weighted(weights[half:]))
+    def _tangent(self, attribute: int, forms: AttributeGrams | None = None) -> Tangent:
+        """The tangent of F as a function of one attribute's basis; with the Gram matrices ``forms``, if given."""
+        forms = forms or self.grams[attribute]
+        return Tangent.of(*(forms.weighted(part) for part in np.split(self._weights(attribute), 2)))
 
     def _loses_little(self, attribute: int, found: ResidualBasis) -> Callable[[NDArray[np.float64]], bool]:
         """Whether a matrix in place of ``found`` raises the attribute's part of the loss and rows' noise a little."""
@@ -188,7 +165,8 @@ class _Search:
     def _gap_of(self, attribute: int, found: ResidualBasis, option: str) -> Callable[[NDArray[np.float64]], float]:
         """How far a matrix in place of ``found`` is from the best, proved by a bound for the present noise."""
         tangent, forms = self._tangent(attribute), self.grams[attribute]
-        how: dict[str, Any] = {"start": found, "gap": _CERTIFIED / 10, "steps": _last_steps(len(forms.width))}
+        steps = max(steps_for(len(forms.width)), _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
+        how: dict[str, Any] = {"start": found, "gap": _CERTIFIED / 10, "steps": steps}
         if option == "optimal":
             bound = tangent.best(forms.directions, **how).bound
         else:
@@ -202,9 +180,8 @@ class _Search:
         found = []
         for members, basis in zip(self.classes, self.found, strict=True):
             forms = grams[members[0]]
-            tangent = Tangent.of(*(forms.weighted(part) for part in np.split(self._weights(members[0]), 2)))
-            found.append(in_full(self.grams[members[0]], forms, basis, tangent, option))
-        here = _Search.at(self.workload, self.importance, grams, self.classes, found)
+            found.append(in_full(self.grams[members[0]], forms, basis, self._tangent(members[0], forms), option))
+        here = replace(self, grams=grams, found=found)
         if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in grams.values()):
             return here
         return min(here, here.round(), key=lambda search: search.value)
@@ -224,7 +201,7 @@ class _Search:
 
 
 def stopped_words(names: Sequence[str], bases: Sequence[Basis]) -> str:
-    """What a plan says of attributes whose bases were searched for, and are not proved to be near the best.
+    """The remark in a plan on bases that were searched for and are not proved to be near the best.
 
     Bases orthogonal to the total are not searched for: every kind counts as if it were alone.
 
@@ -241,10 +218,6 @@ def stopped_words(names: Sequence[str], bases: Sequence[Basis]) -> str:
     return f"; the search for the basis of {shown} stopped within {max(gap for _, gap in far):.1e} of the best"
 
 
-def _last_steps(values: int) -> int:
-    return max(steps_for(values), _LAST_STEPS if values <= COARSE_VALUES else 0)
-
-
 def _classes(keys: dict[int, tuple[object, ...]]) -> list[list[int]]:
     """The attributes of each distinct key."""
     classes: dict[tuple[object, ...], list[int]] = {}
@@ -258,9 +231,8 @@ def _numbers(
 ) -> ResidualNumbers:
     """The numbers of all attributes, with p = 1 for those that have a basis of their own."""
     plain = subtraction_numbers(workload.domain.sizes)
-    kinds = len(workload.kinds)
     pcost = plain.pcost.copy()
-    present, absent = (np.repeat(x, kinds, axis=1) for x in (plain.present, plain.absent))
+    present, absent = (np.repeat(x, len(workload.kinds), axis=1) for x in (plain.present, plain.absent))
     for members, basis in zip(classes, found, strict=True):
         forms = grams[members[0]]
         t, s = forms.factors(basis)

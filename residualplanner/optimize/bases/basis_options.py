@@ -1,4 +1,4 @@
-"""How a caller says which bases to measure: a word, or a matrix for some attributes.
+"""The option of which bases to measure: a word, or a matrix for some attributes.
 
 Reads: a workload, the option.  Gives: a Basis for each attribute.
 Source: spec section 5, eqs. (24) and (36).
@@ -12,12 +12,7 @@ from numpy.typing import ArrayLike
 
 from residualplanner._checks import FloatArray, value_text
 from residualplanner._words import suggestion
-from residualplanner.bases import (
-    Basis,
-    integer_basis,
-    integer_twin,
-    subtraction_basis,
-)
+from residualplanner.bases import Basis, integer_basis, integer_twin, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.optimize.bases.attribute_grams import attribute_grams
@@ -40,12 +35,12 @@ def bases_for(workload: Workload, importance: FloatArray, bases: Bases, *, for_m
     Args:
         workload: the queries.
         importance (q,): how much the variance of each query counts.
-        bases: what the caller said.
+        bases: the option.
         for_maximum: whether "optimal" bases are for the largest cell variance, not for the sum of average variances.
 
     Raises:
         DomainError: a name is not in the domain.
-        WorkloadError: ``bases`` is no such option, or a matrix does not fit its attribute.
+        WorkloadError: ``bases`` is not an option, or a matrix does not fit its attribute.
     """
     option = read_bases(workload.domain, bases)
     given = {} if isinstance(option, str) else option

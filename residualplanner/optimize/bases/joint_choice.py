@@ -80,7 +80,8 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
         with one_thread():
             search = _Search(workload, importance, grams)
             search.run()
-        for code, basis in enumerate(search.bases()):
+        for code in range(len(search.forms)):
+            basis = search.basis(code)
             for attribute in np.flatnonzero(search.basis_class == code).tolist():
                 bases[attribute] = basis
     return tuple(bases)
@@ -139,12 +140,8 @@ class _Search:
             self.factors = self._factors()
         self.found = best
 
-    def bases(self) -> list[Basis]:
-        """All bases in integers."""
-        return [self._whole(code) for code in range(len(self.forms))]
-
-    def _whole(self, code: int) -> Basis:
-        """No row's variance factors rise by much: a mean of them, which is flat at the optimum, would not tell."""
+    def basis(self, code: int) -> Basis:
+        """A basis in integers: no row's variance factors rise by much, as a mean, flat at the optimum, would allow."""
         forms, S = self.forms[code], self.found[code].S
         weighted = {axis for group in self.groups for axis in np.unique(group.axes).tolist()}
         kinds = [axis.kind for number, axis in enumerate(self.axes) if axis.basis == code and number in weighted]
@@ -159,9 +156,7 @@ class _Search:
 
     def _scaled_factors(self, forms: AttributeGrams, S: NDArray[np.float64], kind: int) -> FloatArray:
         """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
-        longest = float((S * S).sum(axis=0).max())
-        scaled: FloatArray = self._row_factors(forms, S, kind) * np.array([[1.0], [longest]])
-        return scaled
+        return np.asarray(self._row_factors(forms, S, kind) * [[1.0], [float((S * S).sum(axis=0).max())]])
 
     def _improved(self, tangents: list[Tangent]) -> list[ResidualBasis]:
         """A few steps for each basis; once for those with the same problem and the same start."""
@@ -185,9 +180,8 @@ class _Search:
         for attribute in np.flatnonzero(self.basis_class >= 0).tolist():
             for kind in np.flatnonzero(workload.uses[attribute]).tolist():
                 rows[attribute, kind] = workload.kinds[kind].rows(workload.domain.sizes[attribute])
-        taking = workload.take(chosen)
-        limit = int(rows.max())
-        while limit > 2 and _weight_count(taking, np.minimum(rows, limit)) > _WEIGHTS:
+        queries, limit = workload.take(chosen), int(rows.max())
+        while limit > 2 and _weight_count(queries, np.minimum(rows, limit)) > _WEIGHTS:
             limit = int(limit / 1.2)
         axes: list[_Axis] = []
         axis_of = np.full(rows.shape, -1, dtype=np.int64)

@@ -23,7 +23,7 @@ from residualplanner.workload import Workload
 
 #: The largest symmetric matrix whose eigenvalues are computed.
 LARGEST = 6_000
-#: Eigenvalues that differ by less than this share of the largest are equal; ties weaker than the second are none.
+#: Eigenvalues that differ by less than this fraction of the largest are equal; ties weaker than the second are none.
 _SAME = 1e-13
 _NO_TIE = 1e-14
 
@@ -48,23 +48,23 @@ class AttributeFactors:
 def attribute_factors(workload: Workload) -> AttributeFactors:
     """What every attribute of a workload contributes.
 
-    Where all queries ask the same of an attribute, its singular values are factors of all others: all of it is tail.
-    So is nothing of one that is asked in several kinds.
+    Where all queries have one kind of an attribute, its singular values are factors of all others: all of it is tail.
+    An attribute with several kinds has no tail.
 
     Raises:
         WorkloadError: an attribute has too many values.
 
-    Cost: an eigenvalue problem of size n for each attribute of which more than single values are asked.
+    Cost: an eigenvalue problem of size n for each attribute with other kinds than identity.
     Source: spec eq. (33).
     """
-    asked, sizes = workload.uses, workload.domain.sizes
-    corner, tail = np.ones(asked.shape), np.zeros(len(sizes))
+    sizes = workload.domain.sizes
+    corner, tail = np.ones(workload.uses.shape), np.zeros(len(sizes))
     heads: dict[tuple[int, int], FloatArray] = {}
     roots: dict[tuple[int, int], float] = {}
     known: dict[tuple[int, tuple[int, ...], bool], tuple[list[FloatArray], list[float], float]] = {}
-    always = _times_asked(workload) == len(workload)
+    always = _query_counts(workload) == len(workload)
     for attribute, size in enumerate(sizes):
-        codes = tuple(np.flatnonzero(asked[attribute]).tolist())
+        codes = tuple(np.flatnonzero(workload.uses[attribute]).tolist())
         key = (size, codes, bool(always[attribute].any()))
         if key not in known:
             kinds = [workload.kinds[code] for code in codes]
@@ -82,7 +82,7 @@ def attribute_factors(workload: Workload) -> AttributeFactors:
 def root_trace(matrix: NDArray[np.float64]) -> float:
     """The sum of the roots of the eigenvalues of a positive semidefinite matrix (n, n).
 
-    Eigenvalues that cannot be told from 0 are taken for 0, which can only lower the sum.
+    Eigenvalues that cannot be told from 0 count as 0, which can only lower the sum.
     """
     values = linalg.eigvalsh(matrix, check_finite=False)
     return float(np.sqrt(np.where(values > len(values) * 2e-16 * values[-1], values, 0.0)).sum())
@@ -103,8 +103,8 @@ def reflected(array: NDArray[np.float64]) -> NDArray[np.float64]:
     return turned
 
 
-def _times_asked(workload: Workload) -> NDArray[np.int64]:
-    """How many queries ask each kind of each attribute, (d, kinds)."""
+def _query_counts(workload: Workload) -> NDArray[np.int64]:
+    """How many queries have each kind of each attribute, (d, kinds)."""
     times = np.zeros(workload.uses.shape, dtype=np.int64)
     for block in workload.blocks:
         np.add.at(times, (block.attributes, block.kinds), 1)

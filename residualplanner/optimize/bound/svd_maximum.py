@@ -6,11 +6,12 @@ Source: spec eqs. (16), (17) and (33); section 10, warning 1.
 With weights of sum 1 on the cells, the largest variance is at least the weighted sum, and that at least its bound.  The
 root of the bound is concave in the weights; its slope in a weight is half of what the cell's variance would be in the
 mechanism that the bound describes, over the root.  Weights are found by a multiplicative update, as for given bases.
-By convexity cells that are alike share a weight: those that differ in the values of attributes of which only single
-values are asked, and those of queries that such attributes of one size exchange.
+By convexity cells that can be exchanged have one weight: those that differ in the values of attributes queried as
+identity only, and those of queries that such attributes of one size exchange.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,9 +20,9 @@ from scipy import linalg, sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
-from residualplanner.optimize.bound.svd_blocks import Pattern, block_table, coordinates, distinct_rows, runs_of
-from residualplanner.optimize.bound.svd_cells import QueryRows
-from residualplanner.queries import Identity
+from residualplanner.optimize.bound.svd_bound import CHUNK, Pattern, block_table, coordinates, distinct_rows
+from residualplanner.optimize.bound.svd_factors import reflected
+from residualplanner.queries import Identity, Kind
 from residualplanner.workload import Workload, workload_orbits
 
 #: The largest matrix whose eigenvalues are computed over and over, and how many weights there are at most.
@@ -32,6 +33,8 @@ _GAP = 1e-4
 _STEPS = 500
 _GROWTH = 1.1
 _LARGEST_BOOST = 1e3
+#: How many pairs of entries of rows are worked on at a time.
+_PAIRS = 2**22
 
 
 def greatest_bound(workload: Workload, importance: FloatArray) -> float:
@@ -47,20 +50,67 @@ def greatest_bound(workload: Workload, importance: FloatArray) -> float:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class _Rows:
+    """Exchangeable queries: their cells' weights are one array, with an axis for each attribute with rows of its own.
+
+    Attributes:
+        kinds: of query, for the attribute of each axis.
+        sizes: how many values it has.
+        count: how many cells there are for each weight, counting those that differ in other attributes' values.
+    """
+
+    kinds: tuple[Kind, ...]
+    sizes: tuple[int, ...]
+    count: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array of weights."""
+        return tuple(kind.rows(size) for kind, size in zip(self.kinds, self.sizes, strict=True))
+
+    def gram(self, weights: FloatArray) -> NDArray[np.float64]:
+        """The weighted Gram matrix of the rows in residual coordinates, over the product of the sizes, (n, n)."""
+        if len(self.sizes) == 1:
+            gram = self.kinds[0].weighted_gram(weights, self.sizes[0])
+            return reflected(reflected(gram).T) / self.sizes[0]
+        found = weights
+        for kind, size in zip(self.kinds, self.sizes, strict=True):
+            flat = found.reshape(len(found), -1)
+            pieces = [flat[rows].T @ squares for rows, squares in _squares(kind, size)]
+            found = np.sum(pieces, axis=0).reshape(*found.shape[1:], -1)  # the axis goes last, as pairs of coordinates
+        pairs = found.reshape(np.repeat(self.sizes, 2))
+        order = [*range(0, pairs.ndim, 2), *range(1, pairs.ndim, 2)]
+        return pairs.transpose(order).reshape(math.prod(self.sizes), -1)
+
+    def row_forms(self, form: NDArray[np.float64]) -> FloatArray:
+        """``w^T form w`` over the product of the sizes for every row w in residual coordinates, shaped as weights."""
+        if len(self.sizes) == 1:
+            return self.kinds[0].row_forms(reflected(reflected(form).T)) / self.sizes[0]
+        half = len(self.sizes)
+        pairs = form.reshape(self.sizes * 2).transpose([axis for i in range(half) for axis in (i, half + i)])
+        found: FloatArray = pairs.reshape([size * size for size in self.sizes])
+        for kind, size in zip(self.kinds, self.sizes, strict=True):
+            flat = found.reshape(size * size, -1)
+            pieces = [(squares @ flat).T for _, squares in _squares(kind, size)]
+            found = np.concatenate(pieces, axis=1).reshape(*found.shape[1:], -1)
+        return found
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class _Block:
     """One block of the Gram matrix.
 
     Attributes:
         groups: the numbers of the groups in it.
         entries: the coefficient of each.
-        places: the coordinates of each group's rows.
+        indices: the coordinates of each group's rows.
         size: how many coordinates there are.
         count: how often the block is there.
     """
 
     groups: list[int]
     entries: list[float]
-    places: list[NDArray[np.int64]]
+    indices: list[NDArray[np.int64]]
     size: int
     count: float
 
@@ -83,14 +133,14 @@ class _Search:
     """The search for weights.
 
     Attributes:
-        groups: of queries that are alike.
+        groups: of exchangeable queries.
         flat: the numbers of the groups without axes, which have a single weight.
         table (b, flat): the coefficients of blocks with a single coordinate.
         count (b,): how often each of them is there.
         blocks: all others.
     """
 
-    groups: list[QueryRows]
+    groups: list[_Rows]
     flat: NDArray[np.int64]
     table: sparse.csr_array
     count: FloatArray
@@ -99,13 +149,13 @@ class _Search:
     @classmethod
     def of(cls, workload: Workload, importance: FloatArray) -> "_Search":
         """Group the queries, and find the blocks."""
-        single = _asked_single_values(workload)
+        single = np.logical_not(workload.uses[:, [kind != Identity() for kind in workload.kinds]].any(axis=1))
         sizes = np.array(workload.domain.sizes, dtype=np.float64)
         orbits = workload_orbits(workload, np.where(single, sizes, -1 - np.arange(len(sizes))), importance)
         patterns = _patterns(workload, orbits.representative, single)
         groups = _groups(workload, patterns, orbits.query_size)
         corner = np.where(single, 1 / sizes**2, 1.0)[:, None] * np.ones(len(workload.kinds))
-        group_of = (orbits.query[queries, None] for queries, _ in runs_of(workload))
+        group_of = (orbits.query[queries, None] for queries, _ in workload.runs(CHUNK))
         table = block_table(workload, importance, corner, single & (sizes > 1), group_of, len(groups))
         count = workload.closure.products(np.where(single, (sizes - 1) / sizes, 0.0))
         has_axes = np.array([bool(group.kinds) for group in groups])
@@ -116,8 +166,8 @@ class _Search:
         for columns, entries, scale in distinct_rows(table[in_block], count[in_block]):
             inside = [patterns[column] for column in columns]
             lengths = {attribute: workload.domain.sizes[attribute] for pattern in inside for attribute, _ in pattern}
-            size, places = coordinates(inside, lengths, workload.domain.names, LARGEST)
-            blocks.append(_Block(columns.tolist(), entries.tolist(), places, size, scale))
+            size, indices = coordinates(inside, lengths, workload.domain.names, LARGEST)
+            blocks.append(_Block(columns.tolist(), entries.tolist(), indices, size, scale))
         return cls(groups, flat, table[simple][:, flat], count[simple], blocks)
 
     def run(self) -> float:
@@ -151,15 +201,15 @@ class _Search:
         forms: dict[int, NDArray[np.float64]] = {}
         for block in self.blocks:
             matrix = np.zeros((block.size, block.size))
-            for number, entry, place in zip(block.groups, block.entries, block.places, strict=True):
+            for number, entry, index in zip(block.groups, block.entries, block.indices, strict=True):
                 if number not in grams:
                     grams[number] = self.groups[number].gram(weights[number])
-                matrix[np.ix_(place, place)] += entry * grams[number]
+                matrix[np.ix_(index, index)] += entry * grams[number]
             values, vectors = linalg.eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
             value += block.count * float(np.sqrt(np.maximum(values, 0.0)).sum())
             half = vectors / np.maximum(values, values[-1] * 1e-15) ** 0.25
-            for number, entry, place in zip(block.groups, block.entries, block.places, strict=True):
-                part = half[place]
+            for number, entry, index in zip(block.groups, block.entries, block.indices, strict=True):
+                part = half[index]
                 forms[number] = forms.get(number, 0.0) + block.count * entry * (part @ part.T)
         for number, form in forms.items():
             slopes[number] += self.groups[number].row_forms(form)
@@ -176,12 +226,6 @@ class _Search:
         return [weight / total for weight in moved]
 
 
-def _asked_single_values(workload: Workload) -> NDArray[np.bool_]:
-    """Of which attributes nothing is asked but single values, (d,)."""
-    others = [code for code, kind in enumerate(workload.kinds) if kind != Identity()]
-    return np.logical_not(workload.uses[:, others].any(axis=1))
-
-
 def _patterns(workload: Workload, numbers: NDArray[np.int64], single: NDArray[np.bool_]) -> list[Pattern]:
     """For the queries with these numbers the attributes with rows of their own, and their kinds."""
     patterns: list[Pattern] = []
@@ -195,17 +239,27 @@ def _patterns(workload: Workload, numbers: NDArray[np.int64], single: NDArray[np
     return patterns
 
 
-def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64]) -> list[QueryRows]:
+def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64]) -> list[_Rows]:
     groups = []
     for pattern, count in zip(patterns, counts.tolist(), strict=True):
         kinds = tuple(workload.kinds[code] for _, code in pattern)
-        groups.append(
-            QueryRows(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count))
-        )
+        groups.append(_Rows(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count)))
     weights = sum(math.prod(group.shape) for group in groups)
     if weights > WEIGHTS:
         raise WorkloadError(
-            f"the bound on the largest variance needs a weight for each of {weights:,} cells that are not alike; it is "
-            f"computed up to {WEIGHTS:,}: use coarser values, leave queries out, or take the bound on the sum"
+            f"the bound on the largest variance needs a weight for each of {weights:,} cells that cannot be exchanged; "
+            f"it is computed up to {WEIGHTS:,}: use coarser values, leave queries out, or take the bound on the sum"
         )
     return groups
+
+
+def _squares(kind: Kind, size: int) -> Iterator[tuple[slice, FloatArray]]:
+    """For runs of rows of a kind: which they are, and the products of all pairs of entries of each, (q, n * n).
+
+    Entries are those in residual coordinates, over the root of n.
+    """
+    rows = reflected(kind.matrix(size)) / np.sqrt(size)
+    step = max(1, _PAIRS // size**2)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        yield slice(start, start + step), (part[:, :, None] * part[:, None, :]).reshape(len(part), -1)

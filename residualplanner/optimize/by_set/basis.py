@@ -1,4 +1,4 @@
-"""One basis of a group of factors: what cost and loss take from it, and the chain rule.
+"""One basis of a group of factors: its factors in cost and loss, and the chain rule.
 
 Reads: OwnAxis, a matrix or its coordinates.  Gives: GroupBasis, Numbers.
 Source: spec eqs. (24), (40) and (41).
@@ -77,7 +77,7 @@ class GroupBasis:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Numbers:
-    """What cost and loss take from the bases.
+    """The factors of all bases in cost and loss.
 
     Attributes:
         offsets: b (r,) of each group.

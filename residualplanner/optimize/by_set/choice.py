@@ -1,6 +1,6 @@
 """Bases by set in integers for a sum of variances, with the best noise for them and a proof of that.
 
-Reads: a workload, the importance of its queries, a basis for each attribute.  Gives: ChoiceBySet.
+Reads: a workload, the importance of its queries, a basis for each attribute.  Gives: Selection.
 Source: spec eqs. (40), (41) and (36).
 """
 
@@ -17,33 +17,20 @@ from residualplanner.optimize.bases.attribute_grams import ROUNDING_LOSS
 from residualplanner.optimize.by_set.basis import GroupBasis, Numbers
 from residualplanner.optimize.by_set.problem import BySetProblem
 from residualplanner.optimize.by_set.search import Family, Member, search
-from residualplanner.optimize.noise.choice import NoiseChoice
+from residualplanner.optimize.noise.choice import NoiseChoice, Selection
 from residualplanner.optimize.noise.table_costs import TableChoice
 from residualplanner.privacy import Neighbors
 from residualplanner.strategy import Strategy, cost_upper_bound, varying_strategy
 
 #: Messages are multiples of this at privacy cost 1, before they are scaled: none is so small that fractions get long.
 _QUANTUM = 2.0**-44
-#: How often noise is raised by what rounding took, at least by so much each time.
+#: How often noise is raised to make up for rounding, at least by so much each time.
 _ROUNDINGS, _ULP = 20, 2.0**-50
 _STATUS = "bases by set from a local search; noise certified for them"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ChoiceBySet:
-    """Bases by set, and the best noise for them at privacy cost 1.
-
-    Attributes:
-        strategy: the bases, with messages that prove the cost.
-        noise: the noise variances of all sets, with the bound for these bases.
-    """
-
-    strategy: Strategy
-    noise: NoiseChoice
-
-
-def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Neighbors) -> ChoiceBySet:
-    """The best bases by set that are found for a sum of average variances, and the best noise for them.
+def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Neighbors) -> Selection:
+    """The best bases by set that are found for a sum of average variances, and the best noise of cost 1 for them.
 
     Args:
         problem: what there is to choose.
@@ -95,7 +82,7 @@ def _with_bases(family: Family, member: Member, bases: list[GroupBasis]) -> Memb
     return replace(member, bases=tuple(bases), precision=member.precision * factors)
 
 
-def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> ChoiceBySet:
+def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> Selection:
     """The best noise for these bases, in units of the integer matrices."""
     problem, numbers = family.problem, Numbers.of(whole.member.bases)
     variances = family.variances(numbers).weights
@@ -105,15 +92,14 @@ def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> ChoiceBy
     precision = found.precision[problem.cost_class] * part
     exponents = np.array([2 * sum(whole.exponents[g] for g in groups) for groups in problem.classes])
     noise = np.ldexp(1 / precision, exponents[problem.cost_class])
-    by_set = _bases_by_set(family, whole, numbers, found, precision * problem.factor)
-    choice = ChoiceBySet(by_set, NoiseChoice(noise, float((variances / precision).sum()), found.bound, _STATUS))
-    by_set, costing = _of_cost_one(choice, neighbors)
-    loss = choice.noise.loss * float(costing[0] / noise[0])
-    bound = min(found.bound * neighbors.cost_factor, loss)
-    return ChoiceBySet(by_set, NoiseChoice(costing, loss, bound, _STATUS))
+    strategy = _strategy(family, whole, numbers, found, precision * problem.factor)
+    strategy, costing = _of_cost_one(strategy, noise, neighbors)
+    loss = float((variances / precision).sum()) * float(costing[0] / noise[0])
+    choice = NoiseChoice(costing, loss, min(found.bound * neighbors.cost_factor, loss), _STATUS)
+    return Selection(strategy, costing, loss, choice.gap, _STATUS)
 
 
-def _bases_by_set(family: Family, whole: _Whole, numbers: Numbers, found: TableChoice, cost: FloatArray) -> Strategy:
+def _strategy(family: Family, whole: _Whole, numbers: Numbers, found: TableChoice, cost: FloatArray) -> Strategy:
     """Bases and messages of all factors; ``cost`` (m,) is each set's precision times the factor of its others."""
     problem = family.problem
     workload, closure = problem.workload, problem.workload.closure
@@ -146,21 +132,21 @@ def _messages(found: TableChoice, number: int, family: Family, numbers: Numbers,
     groups = family.problem.classes[number]
     if len(groups) == 1:
         return {groups[0]: cost * numbers.lengths[groups[0]]}
-    part, told = cost / float(found.precision[number]), found.messages.get(number, [])
+    part, phis = cost / float(found.precision[number]), found.messages.get(number, [])
     return {
-        group: part * np.mean([phi for phi, own in zip(told, groups, strict=True) if own == group], axis=0)
+        group: part * np.mean([phi for phi, own in zip(phis, groups, strict=True) if own == group], axis=0)
         for group in groups
     }
 
 
-def _of_cost_one(choice: ChoiceBySet, neighbors: Neighbors) -> tuple[Strategy, FloatArray]:
-    """Bases and noise (m,) that cost 1 at most, exactly, and hardly less."""
-    factor = 1 / cost_upper_bound(choice.strategy, choice.noise.noise_variance, neighbors)
+def _of_cost_one(strategy: Strategy, noise: FloatArray, neighbors: Neighbors) -> tuple[Strategy, FloatArray]:
+    """The strategy and noise (m,) scaled to cost 1 at most, exactly, and hardly less."""
+    factor = 1 / cost_upper_bound(strategy, noise, neighbors)
     with np.errstate(over="ignore", under="ignore"):
-        bases, noise = choice.strategy.scaled(factor), choice.noise.noise_variance / factor
+        strategy, noise = strategy.scaled(factor), noise / factor
         for _ in range(_ROUNDINGS):
-            excess = cost_upper_bound(bases, noise, neighbors) - 1
+            excess = cost_upper_bound(strategy, noise, neighbors) - 1
             if excess <= 0:
                 break
             noise = noise * (1 + max(2 * excess, _ULP))
-    return bases, noise
+    return strategy, noise

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
+from residualplanner.optimize.noise.table_bound import product_table, sum_table
 
 Table = NDArray[np.float64]
 #: Logarithms of weights are at least this, so that a cell that did not count can count again.
@@ -19,7 +20,7 @@ _LEAST_LOG = -60.0
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Maxima:
-    """How the maxima in the cost are margin.
+    """How the maxima in the cost are computed.
 
     Attributes:
         sharpness: the maximum of x is ``log sum_r w_r exp(sharpness x_r) / sharpness``, or the maximum itself if None.
@@ -40,7 +41,7 @@ class CostSlopes:
         by_precision (classes,): by the logarithm of each class's precision.
         by_lengths: by the squared column lengths (g,) of each group.
         by_messages: by the messages of each class of two own attributes or more, an array (g,) for each of them.
-        tables, axes: by the entries of the tables and columns of which maxima are margin.
+        tables, axes: by the entries of the tables and columns whose maxima are in the cost.
     """
 
     by_precision: FloatArray
@@ -79,7 +80,7 @@ def cost_and_slopes(
         precision (classes,): the sum over a class of 1 / sigma squared times the factor of the other attributes.
         lengths: the squared column lengths (g,) of each group.
         messages: for each class of two own attributes or more an array (g,) for each of them.
-        maxima: how they are margin.
+        maxima: how they are computed.
     """
     slopes = CostSlopes(np.zeros(len(classes)), [np.zeros(len(q)) for q in lengths], {}, {}, {})
     single: dict[int, FloatArray] = {}
@@ -127,22 +128,6 @@ def _table(
         slopes.by_lengths[group] += np.divide(margin, column, out=np.zeros_like(margin), where=column > 0)
     slopes.by_precision[number] = own.sum()
     return value
-
-
-def product_table(factor: float, columns: list[FloatArray]) -> Table:
-    """The product of one entry from each column, times a factor: a table with an axis for each."""
-    table = columns[0] * factor
-    for column in columns[1:]:
-        table = table[..., None] * column
-    return table
-
-
-def sum_table(columns: list[FloatArray]) -> Table:
-    """The sum of one entry from each column: a table with an axis for each."""
-    table = columns[0]
-    for column in columns[1:]:
-        table = table[..., None] + column
-    return table
 
 
 def margins(table: Table) -> list[FloatArray]:

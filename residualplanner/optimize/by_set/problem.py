@@ -1,4 +1,4 @@
-"""What there is to choose where attributes have bases by set: groups of factors, and what cost and loss are made of.
+"""What there is to choose where attributes have bases by set: groups of factors, and the terms of cost and loss.
 
 Reads: a workload, the importance of its queries.  Gives: BySetProblem.
 Source: spec eqs. (39) to (41).
@@ -6,7 +6,7 @@ Source: spec eqs. (39) to (41).
 Attributes that are only counted by single values have the subtraction basis everywhere: they change factors only.  The
 others, the *own* attributes, have one basis in each group of factors.  Tables have an axis for each own attribute.
 
-Attributes that can be exchanged without changing the workload share their groups, and one stands for all.  The best
+Attributes that can be exchanged without changing the workload have the same groups, and one stands for all.  The best
 noise is the same for sets that are exchanged, so that cost and loss are sums over classes of sets: messages of a class
 are sums of those of its sets, and an axis has the sum of what all its attributes cost.
 """
@@ -20,10 +20,71 @@ from functools import cached_property
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
+from residualplanner.errors import WorkloadError
 from residualplanner.optimize.bases.attribute_grams import attribute_grams, kind_classes
-from residualplanner.optimize.by_set.size import SearchSize, pair_count
 from residualplanner.optimize.by_set.terms import LossTerms, OwnAxis, TermBuilder
 from residualplanner.workload import Workload, workload_orbits
+
+#: The most pairs of a query and a subset of its attributes, and the most seconds a search should take.
+PAIR_LIMIT, SECONDS_LIMIT = 2**17, 100.0
+#: How often loss, cost and slopes are computed, and seconds for each time, on one core of one machine: for each cell of
+#: a table with a maximum; for each basis, with the cube of its directions; for each basis and table; for each pair.
+#: ``benchmarks/by_set.py`` compares the estimate with measured times.
+_TIMES, _CELL, _CUBE, _PART, _PAIR = 1800, 1e-7, 7e-10, 8e-5, 2e-7
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSize:
+    """How large a search is, from counts alone, so that one that is too large is refused at once.
+
+    Attributes:
+        pairs: of a query and a subset of its attributes.
+        cells: of the tables that have maxima, counting as one what no query tells apart.
+        directions: how many queries depend on, for the attribute of each basis.
+        parts: how many tables there are, for the cost and for the loss.
+    """
+
+    pairs: int
+    cells: int
+    directions: tuple[int, ...]
+    parts: int
+
+    @property
+    def seconds(self) -> float:
+        """How long the search takes, about.
+
+        Example:
+            >>> SearchSize(pairs=8, cells=600, directions=(29, 29, 19, 19), parts=3).seconds < 2
+            True
+        """
+        cubes = sum(float(r) ** 3 for r in self.directions)
+        parts = self.parts + len(self.directions)
+        return _TIMES * (self.cells * _CELL + cubes * _CUBE + parts * _PART + self.pairs * _PAIR)
+
+    def require_quick(self) -> None:
+        """Raise WorkloadError if it takes too long."""
+        if self.seconds > SECONDS_LIMIT:
+            tables = f", {self.cells:,} cells in {self.parts:,} tables" if self.parts else ""
+            raise WorkloadError(
+                f"too large a search for bases by set, about {self.seconds:,.0f} seconds: {len(self.directions):,} "
+                f"bases of up to {max(self.directions) + 1:,} values{tables}, "
+                f'{self.pairs:,} pairs of a query and a part of it; plan with bases="optimal"'
+            )
+
+
+def pair_count(workload: Workload) -> int:
+    """How many pairs of a query and a subset of its attributes there are.
+
+    Raises:
+        WorkloadError: more than `PAIR_LIMIT`.
+    """
+    pairs = sum(len(block) << order for order, block in enumerate(workload.blocks))
+    if pairs > PAIR_LIMIT:
+        raise WorkloadError(
+            f"too large a search for bases by set: {pairs:,} pairs of a query and a part of it, the limit is "
+            f'{PAIR_LIMIT:,}; plan with bases="optimal"'
+        )
+    return pairs
 
 
 @dataclass(frozen=True, eq=False)

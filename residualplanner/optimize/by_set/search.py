@@ -74,15 +74,10 @@ class Family:
         return Member(tuple(bases), np.exp(point[start:end]), self._messages(point[end:]))
 
     def _messages(self, values: FloatArray) -> dict[int, list[FloatArray]]:
-        messages: dict[int, list[FloatArray]] = {}
-        start = 0
-        for number, groups in self.problem.joint:
-            messages[number] = []
-            for group in groups:
-                end = start + self.problem.axis(group).values
-                messages[number].append(values[start:end])
-                start = end
-        return messages
+        joint = self.problem.joint
+        ends = np.cumsum([self.problem.axis(group).values for _, groups in joint for group in groups])
+        parts = iter(np.split(values, ends[:-1].astype(np.int64)))
+        return {number: [next(parts) for _ in groups] for number, groups in joint}
 
     def variances(self, numbers: Numbers) -> SetVariances:
         """The weights of the noise of all sets."""

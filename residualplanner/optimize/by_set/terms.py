@@ -136,7 +136,8 @@ class TermBuilder:
                 kinds, importance = dict(zip(attributes, codes, strict=True)), float(self.importance[next(numbers)])
                 if not importance:
                     continue
-                for inside in self._subsets(attributes):
+                measured = tuple(i for i in attributes if not self.workload.closure.trivial[i])
+                for inside in dict.fromkeys([(), *parts_of(measured), measured]):
                     sets.append(self.number[inside])
                     weights.append(importance * self._weight(kinds, inside))
                     present.append([self._factor(inside, i, kinds[i]) for i in inside if i in self.axes])
@@ -151,11 +152,6 @@ class TermBuilder:
             tuple(self.rests),
             tuple(self.forms),
         )
-
-    def _subsets(self, attributes: list[int]) -> Iterator[Members]:
-        measured = [i for i in attributes if not self.workload.closure.trivial[i]]
-        orders = range(len(measured) + 1)
-        return itertools.chain.from_iterable(itertools.combinations(measured, order) for order in orders)
 
     def _weight(self, kinds: dict[int, int], inside: Members) -> float:
         weight = 1.0

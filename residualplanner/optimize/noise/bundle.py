@@ -4,22 +4,23 @@ Reads: numbers and a loss that can be evaluated.  Gives: Refined.
 Source: spec eq. (18).
 
 A bundle method: planes that touch the loss near the best noise so far stand for the loss, the noise that is best for
-them is tried, and touches at new points follow.  At a kink, as where two variances are both the largest, the average
+them is tried, and new planes follow.  At a kink, as where two variances are both the largest, the average
 of several planes is the proof that none of them is.  The averages come from a solver, too, but any average is a proof.
 """
 
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from residualplanner._checks import FloatArray
-from residualplanner.optimize.noise.loss_function import ConvexLossFunction
-from residualplanner.optimize.noise.tangents import Plane, Tangents, no_tangents, plane_of
+from residualplanner.errors import SolverError
+from residualplanner.optimize.noise.loss_function import ConvexLossFunction, Plane, Tangents, no_tangents, plane_of
+from residualplanner.optimize.noise.table_bound import normalized
 
 #: A gap at which the search ends.
 _CLOSE = 1e-8
@@ -35,7 +36,7 @@ _RAY = (1.0, 0.5, 0.9, 1.1, 2.0)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Task:
-    """What is to be planned.
+    """The noise to choose, for a privacy cost or a loss.
 
     Attributes:
         rows (c, m): the costs of base mechanisms at unit noise, a row for each way in which neighbors may differ.
@@ -91,7 +92,7 @@ class Refined:
         return max((plane.least_cost(at_most) for plane in self.planes), default=0.0)
 
     def is_close(self, pcost: float) -> bool:
-        """Whether the noise is as good as need be."""
+        """Whether the noise is proved to be good enough."""
         return self.value - self.bound(pcost) <= _CLOSE * abs(self.value)
 
 
@@ -101,7 +102,7 @@ def refine(
     """Better noise of this privacy cost, and a proof.
 
     Args:
-        task: what is to be planned.
+        task: the noise to choose.
         noise_variance (m,): the noise to begin with, of this cost.
         likely_slope (q,): the slopes of the loss at the optimum, as a solver has them; any others do, but take longer.
         likely_cost (m,): the costs averaged over the ways to differ, as a solver has them.
@@ -109,19 +110,15 @@ def refine(
     """
     variance = task.M @ noise_variance
     tangents = no_tangents(variance.size).joined(task.loss, np.outer(_RAY, variance))
-    start = Refined(noise_variance, task.value(noise_variance), (), tangents)
-    if not len(tangents.intercept) or not math.isfinite(start.value):
-        return start
+    best = Refined(noise_variance, task.value(noise_variance), (), tangents)
+    if not len(tangents.intercept) or not math.isfinite(best.value):
+        return best
     first = plane_of(task.M, float(tangents.intercept[0]), tangents.slope[0], likely_cost)
-    best = Refined(start.noise_variance, start.value, (first,) if first else (), tangents)
+    best = replace(best, planes=(first,) if first else ())
     if not best.is_close(pcost):
         points = np.array([*_sides(task.loss, variance, likely_slope)]).reshape(-1, variance.size)
-        best = _descended(
-            task, Refined(best.noise_variance, best.value, best.planes, tangents.joined(task.loss, points)), pcost
-        )
-    if best.tangents.are_wrong:
-        return Refined(best.noise_variance, best.value, (), best.tangents)
-    return best
+        best = _descended(task, replace(best, tangents=tangents.joined(task.loss, points)), pcost)
+    return replace(best, planes=()) if best.tangents.are_wrong else best
 
 
 def _descended(task: Task, best: Refined, pcost: float) -> Refined:
@@ -170,9 +167,11 @@ def _lowest(task: Task, best: Refined, pcost: float) -> tuple[Plane | None, Floa
     unit, highest = cvxpy.Variable(noise.size), cvxpy.Variable()
     planes = height + rise @ unit <= highest
     costs = (task.rows / noise / pcost) @ cvxpy.inv_pos(unit) <= 1
-    if not _is_solved(cvxpy.Problem(cvxpy.Minimize(highest), [planes, costs]), task.solver):
+    try:
+        solve(cvxpy.Problem(cvxpy.Minimize(highest), [planes, costs]), task.solver)
+    except SolverError:
         return None, None, tangents
-    weights, ways = _shares_of(planes.dual_value), _shares_of(costs.dual_value)
+    weights, ways = _weights_of(planes.dual_value), _weights_of(costs.dual_value)
     if weights is None or ways is None or unit.value is None:
         return None, None, tangents
     plane = plane_of(
@@ -182,24 +181,32 @@ def _lowest(task: Task, best: Refined, pcost: float) -> tuple[Plane | None, Floa
     return plane, trial, tangents.of(weights > _COUNTS)
 
 
-def _shares_of(dual_value: Any) -> FloatArray | None:
+def _weights_of(dual_value: Any) -> FloatArray | None:
     """A solver's dual values as weights that add up to 1."""
     weights = np.maximum(np.atleast_1d(np.asarray(dual_value, dtype=np.float64)), 0.0)
-    total = float(weights.sum())
-    return weights / total if 0 < total < math.inf else None
+    return normalized(weights) if 0 < weights.sum() < math.inf else None
 
 
-def _is_solved(problem: Any, solver: str) -> bool:
-    """Whether the solver gave any answer: bounds and noise are judged here."""
+def solve(problem: Any, solver: str) -> str:
+    """Solve a problem of CVXPY, and return the solver's status; noise and bounds are judged by whoever uses them.
+
+    Raises:
+        SolverError: the solver failed, or gave no usable answer.
+    """
     import cvxpy
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             problem.solve(solver=solver)
-        except (cvxpy.error.SolverError, ArithmeticError, ValueError):
-            return False
-    return str(problem.status) in ("optimal", "optimal_inaccurate")
+        except (cvxpy.error.SolverError, ArithmeticError, ValueError) as error:
+            raise SolverError(
+                f"{solver} failed: {error}; try another of {cvxpy.installed_solvers()}", status="error"
+            ) from error
+    status = str(problem.status)
+    if status not in ("optimal", "optimal_inaccurate"):
+        raise SolverError(f"{solver} gave no usable answer (status {status!r}); try another solver", status=status)
+    return status
 
 
 def _sides(loss: ConvexLossFunction, variance: FloatArray, likely_slope: FloatArray) -> Iterator[FloatArray]:

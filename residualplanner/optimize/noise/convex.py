@@ -8,7 +8,6 @@ bound is an average of planes that touch the loss, of which none can be above it
 """
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +17,12 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray, frozen, frozen_float_array, require_positive
 from residualplanner.errors import MissingExtraError, SolverError
-from residualplanner.optimize.noise.bundle import Refined, Task, refine
+from residualplanner.optimize.noise.bundle import Refined, Task, refine, solve
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.loss_function import ConvexFunction, loss_expression, read_loss_function
+from residualplanner.optimize.noise.table_bound import normalized
 
-_USABLE = ("optimal", "optimal_inaccurate")
-#: The gap within which an answer is taken for which the solver failed.
+#: The gap within which noise is accepted though the solver failed.
 _PROVED = 1e-4
 #: Variances are measured in units of this part of the largest one, or more; solvers fail on far smaller units.
 _LEAST_SIZE = 1e-6
@@ -70,7 +69,7 @@ def minimize_convex_loss(
     cost = require_positive("pcost", pcost)
     task = convex_task(pcost_coefficient, variance_coefficient, loss, solver)
     solved, status = solved_for(task, loss, cost)
-    return NoiseChoice(frozen(solved.noise_variance), solved.value, _proved(solved.bound(cost), solved.value), status)
+    return NoiseChoice(frozen(solved.noise_variance), solved.value, min(solved.bound(cost), solved.value), status)
 
 
 def convex_task(
@@ -86,20 +85,18 @@ def convex_task(
 
 
 def solved_for(task: Task, function: ConvexFunction, pcost: float) -> tuple[Refined, str]:
-    """The best noise of this cost: a solver's, made better and judged; and what the solver said.
+    """The best noise of this cost: a solver's, improved and judged; and the solver's status.
 
     Raises:
-        MissingExtraError: the solver is ECOS, and it is not installed.
-        SolverError: the solver is not installed or gave no usable answer.
+        MissingExtraError, SolverError: as `minimize_convex_loss`.
     """
     _require_installed(task.solver)
     model = _model(task, function, pcost)
     try:
-        status = _solve(model, task.solver)
+        status = solve(model.problem, task.solver)
     except SolverError as error:
         return _without_the_solver(task, pcost, error)
-    ways = np.maximum(np.nan_to_num(_numbers(model.limit.dual_value, len(task.rows))), 0.0)
-    ways = ways / ways.sum() if 0 < ways.sum() < np.inf else np.full(len(task.rows), 1 / len(task.rows))
+    ways = normalized(np.nan_to_num(_numbers(model.limit.dual_value, len(task.rows))))
     slope = _numbers(model.link.dual_value, model.slope_unit.size) * model.slope_unit
     solved = refine(task, task.spending(_noise(model), pcost), slope, ways @ task.rows, pcost=pcost)
     if not math.isfinite(solved.value):
@@ -139,8 +136,7 @@ def proportional_noise(task: Task, pcost: float) -> FloatArray:
     """Noise of about this cost that gives all queries variances of like sizes."""
     p = task.rows.max(axis=0)
     v = task.M.T @ (1 / np.maximum(task.M @ np.ones(p.size), np.finfo(np.float64).tiny))
-    noise_variance: FloatArray = np.sqrt(p / v) * float(np.sqrt(p * v).sum()) / pcost
-    return noise_variance
+    return np.asarray(np.sqrt(p / v) * float(np.sqrt(p * v).sum()) / pcost)
 
 
 def _model(task: Task, function: ConvexFunction, pcost: float) -> _Model:
@@ -176,24 +172,6 @@ def _require_installed(solver: str) -> None:
     raise SolverError(message, status="error")
 
 
-def _solve(model: _Model, solver: str) -> str:
-    """Solve, and return the solver's status if its answer can be used."""
-    import cvxpy
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            model.problem.solve(solver=solver)
-        except (cvxpy.error.SolverError, ArithmeticError, ValueError) as error:
-            raise SolverError(
-                f"{solver} failed: {error}; try another of {cvxpy.installed_solvers()}", status="error"
-            ) from error
-    status = str(model.problem.status)
-    if status not in _USABLE:
-        raise SolverError(f"{solver} gave no usable answer (status {status!r}); try another solver", status=status)
-    return status
-
-
 def _noise(model: _Model) -> FloatArray:
     if model.unit.value is None:
         raise SolverError("the solver stopped without an answer; try another solver", status="no value")
@@ -205,12 +183,4 @@ def _noise(model: _Model) -> FloatArray:
 
 def _numbers(value: Any, size: int) -> FloatArray:
     """A solver's dual values, (size,); NaN where it gives none."""
-    if value is None:
-        return np.full(size, np.nan)
-    numbers: FloatArray = np.asarray(value, dtype=np.float64).reshape(-1)
-    return numbers
-
-
-def _proved(bound: float, value: float) -> float:
-    """A bound that is not above the value reached."""
-    return min(bound, value)
+    return np.full(size, np.nan) if value is None else np.asarray(value, dtype=np.float64).reshape(-1)

@@ -8,7 +8,6 @@ cost; the planes below the loss cost at most it.  The two meet after a few budge
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,16 +87,16 @@ def minimize_privacy_cost(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Search:
-    """What budgets have shown so far.
+    """What is known after some budgets.
 
     Attributes:
         noise_variance (m,): the cheapest noise that reaches the limit.
         cost: its privacy cost.
         bound: no noise of a smaller cost reaches the limit.
-        missed: the largest budget whose best noise did not, by the solver's word; it guides the search only.
+        missed: the largest budget whose best noise did not, as the solver has it; it guides the search only.
         budget: the last budget.
         is_slow: whether the last budget left more than half of the distance between the cost and the largest miss.
-        status: what the solver said.
+        status: of the solver.
     """
 
     noise_variance: FloatArray | None = None
@@ -121,12 +120,12 @@ class _Search:
 
     @property
     def is_over(self) -> bool:
-        """Whether the cost cannot be made smaller by more than rounding, or so the solver says."""
+        """Whether the cost is the least, but for rounding, as far as the solver is right."""
         return _distance(self.cost, self.bound, self.missed) <= _CLOSE
 
     @property
     def next_budget(self) -> float:
-        """The cost that was enough; half of the way to what was not, where that brings little."""
+        """The cost that was enough; halfway to what was not enough, where that brings little."""
         if self.noise_variance is None:
             return max(_MORE * self.budget, self.bound)
         known = max(self.bound, self.missed)
@@ -165,13 +164,15 @@ def _largest_within(task: Task, noise_variance: FloatArray, at_most: float) -> F
     """The largest multiple of this noise whose loss is within the limit; None if there is none.
 
     Raises:
-        BudgetError: all multiples are.
+        BudgetError: every multiple is.
     """
 
     def fits(power: float) -> bool:
         return task.value(noise_variance * 2.0**power) <= at_most
 
-    low = next((power for power in _powers() if fits(power)), None)
+    # No change first, then ever less noise, then ever more.
+    powers = [0.0, *np.arange(-1.0, -_LARGEST, -1.0).tolist(), *np.arange(1.0, _LARGEST, 1.0).tolist()]
+    low = next((power for power in powers if fits(power)), None)
     if low is None:
         return None
     high = next((power for power in np.arange(low + 1, _LARGEST + 1) if not fits(power)), None)
@@ -183,10 +184,3 @@ def _largest_within(task: Task, noise_variance: FloatArray, at_most: float) -> F
     within: FloatArray = noise_variance * 2.0**low
     less: FloatArray = within * (1 - _RESERVE)
     return less if task.value(less) <= at_most else within
-
-
-def _powers() -> Iterator[float]:
-    """Powers of 2 by which noise is made larger or smaller: none first, then ever smaller, then ever larger."""
-    yield 0.0
-    yield from np.arange(-1.0, -_LARGEST, -1.0).tolist()
-    yield from np.arange(1.0, _LARGEST, 1.0).tolist()

@@ -1,16 +1,21 @@
-"""A user's convex loss as a function of numbers: its value, and a slope by which it stays above its tangent.
+"""A user's convex loss as a function of numbers, and planes that touch it from below.
 
-Reads: a function on CVXPY expressions.  Gives: ConvexLossFunction.
-Source: spec eq. (18).
+Reads: a function on CVXPY expressions.  Gives: ConvexLossFunction, Tangents, Plane.
+Source: spec eqs. (16) and (18).
+
+Each plane touches the loss at one point with a subgradient of the loss there, so by convexity the loss is nowhere below
+it; nor is it below an average of such planes.  For a plane the best noise is known in closed form.
 """
 
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
@@ -19,6 +24,10 @@ from residualplanner.errors import WorkloadError
 ConvexFunction = Callable[[Any], Any]
 
 _EXAMPLE = "such as lambda variances: cvxpy.norm(variances, 4)"
+#: How far evaluating the loss and its slopes may be off by rounding, relative to the terms; planes are lowered by it.
+_ROUNDING = 2.0**-43
+#: A plane that is above the loss by more than this anywhere is none: the gradient or the convexity was wrong.
+_CONTRADICTION = 1e-9
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,8 +64,7 @@ class ConvexLossFunction:
         if gradient is None:
             return np.full(variance.size, np.nan)
         dense = gradient.toarray() if hasattr(gradient, "toarray") else np.asarray(gradient)
-        slopes: FloatArray = np.asarray(dense, dtype=np.float64).reshape(-1)
-        return slopes
+        return np.asarray(dense, dtype=np.float64).reshape(-1)
 
     def _set(self, variance: FloatArray) -> None:
         # ``value`` would check the numbers anew each time, and refuses some that a trial point may have.
@@ -105,7 +113,7 @@ def loss_expression(loss: ConvexFunction, variance: Any) -> Any:
     """The loss of this CVXPY vector as a convex scalar CVXPY expression.
 
     Raises:
-        WorkloadError: it cannot be applied to a CVXPY vector, or is not a convex scalar by CVXPY's rules.
+        As `read_loss_function`.
     """
     import cvxpy
 
@@ -130,7 +138,7 @@ def loss_expression(loss: ConvexFunction, variance: Any) -> Any:
 
 
 def _applied(loss: ConvexFunction, variance: Any) -> Any:
-    """What the loss gives; whatever it raises is told with what to write instead."""
+    """The value of the loss; whatever it raises is reported with what to write instead."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -154,3 +162,88 @@ def _require_closed(expression: Any, variance: Any) -> None:
         raise WorkloadError("the loss has a CVXPY parameter without a value; give it one, or write a number")
     if not all(np.isfinite(value.toarray() if hasattr(value, "toarray") else value).all() for value in numbers):
         raise WorkloadError("the loss holds a number that is not finite; write finite numbers")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tangents:
+    """Planes ``intercept + slope @ variance`` below a loss, and the points at which it was seen.
+
+    Attributes:
+        intercept (k,): the planes' heights at variance 0, less what rounding may have added.
+        slope (k, q): the planes' slopes, one per query.
+        points (n, q): variances at which the loss was evaluated.
+        values (n,): the loss there.
+        are_wrong: whether a plane was seen above the loss, which is then not convex, or whose slopes CVXPY gets wrong.
+    """
+
+    intercept: FloatArray
+    slope: FloatArray
+    points: FloatArray
+    values: FloatArray
+    are_wrong: bool = False
+
+    def joined(self, loss: ConvexLossFunction, points: FloatArray) -> "Tangents":
+        """These and the tangents at more points (n, q), where the loss and its slopes are finite."""
+        values = np.array([loss.value(point) for point in points])
+        slope = np.array([loss.subgradient(point) for point in points]).reshape(points.shape)
+        with np.errstate(all="ignore"):
+            reach, rise = (np.abs(slope) * points).sum(axis=1), (slope * points).sum(axis=1)
+            intercept = values - rise - _ROUNDING * (np.abs(values) + reach)
+        is_plane = np.isfinite(slope).all(axis=1) & np.isfinite(intercept)
+        seen = ~np.isnan(values)
+        joined = Tangents(
+            np.concatenate([self.intercept, intercept[is_plane]]),
+            np.vstack([self.slope, slope[is_plane]]),
+            np.vstack([self.points, points[seen]]),
+            np.concatenate([self.values, values[seen]]),
+        )
+        return replace(joined, are_wrong=self.are_wrong or joined._are_above())
+
+    def of(self, counts: NDArray[np.bool_]) -> "Tangents":
+        """Some of the planes, and all of the points."""
+        return replace(self, intercept=self.intercept[counts], slope=self.slope[counts])
+
+    def _are_above(self) -> bool:
+        """Whether a plane is above the loss at a point, beyond rounding."""
+        with np.errstate(all="ignore"):
+            heights = self.points @ self.slope.T + self.intercept
+            size = self.points @ np.abs(self.slope).T + np.abs(self.intercept) + np.abs(self.values)[:, None]
+            return bool((heights > self.values[:, None] + _CONTRADICTION * size).any())
+
+
+def no_tangents(queries: int) -> Tangents:
+    """No planes, for so many queries."""
+    return Tangents(np.zeros(0), np.zeros((0, queries)), np.zeros((0, queries)), np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Plane:
+    """One plane below the loss, in the noise of the base mechanisms.
+
+    Attributes:
+        intercept: its height where there is no noise.
+        rise: ``(sum_A sqrt(p_A (M^T slope)_A))**2``: times 1/c, how far above the intercept it is at best for cost c.
+    """
+
+    intercept: float
+    rise: float
+
+    def least_loss(self, pcost: float) -> float:
+        """No noise of this privacy cost has a smaller loss.  Source: spec eq. (18)."""
+        return self.intercept + self.rise / pcost
+
+    def least_cost(self, at_most: float) -> float:
+        """No noise of a smaller privacy cost has a loss of at most this; inf if none has.  Source: spec eq. (18)."""
+        room = at_most - self.intercept + _ROUNDING * abs(at_most)
+        if room > 0:
+            return self.rise / room
+        return np.inf if room < 0 or self.rise > 0 else 0.0
+
+
+def plane_of(M: sparse.csr_array, intercept: float, slope: FloatArray, cost: FloatArray) -> Plane | None:
+    """A plane of slopes (q,), for costs (m,) at unit noise; None where it falls without end as some noise grows."""
+    weights = M.T @ slope
+    if not (weights >= 0).all():
+        return None
+    rise = float(np.sqrt(cost * weights).sum()) ** 2
+    return Plane(intercept, rise) if np.isfinite(rise) else None

@@ -30,9 +30,9 @@ from residualplanner.optimize.noise.interior import interior_weights
 _GROWTH = 1.3
 _LARGEST_BOOST = 1e3
 _LEAST_WEIGHT = 1e-280
-#: A sum of weighted variances that is smaller than this is taken for it: its noise is finite.
+#: Sums of weighted variances are at least this, so that all noise is finite.
 _LEAST = 1e-300
-#: After this many steps Newton steps are tried: rows that share all their noise trade weights slowly.
+#: After this many steps Newton steps are tried: rows that depend on the same noise trade weights slowly.
 _PATIENCE = 100
 #: Up to this many base mechanisms Newton steps are cheap.
 _NEWTON_LIMIT = 2000
@@ -179,8 +179,7 @@ class _Problem:
 def _reweighted(weights: FloatArray, ratio: FloatArray, exponent: FloatArray | float) -> FloatArray:
     with np.errstate(over="ignore"):
         raised = np.clip(weights * ratio**exponent, _LEAST_WEIGHT, 1 / _LEAST_WEIGHT)
-    moved: FloatArray = raised / raised.sum()
-    return moved
+    return raised / float(raised.sum())
 
 
 def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_Problem, float]:
@@ -206,5 +205,4 @@ def _start(start: ArrayLike | None, count: int) -> FloatArray:
     weights = frozen_float_array("start", start, ndim=1)
     if weights.shape != (count,) or not (weights > 0).all():
         raise ValueError(f"start must hold {count} positive weights")
-    normalized: FloatArray = weights / weights.sum()
-    return normalized
+    return weights / float(weights.sum())

@@ -1,7 +1,12 @@
 """Minimax problems over the noise of a closure at privacy cost 1, for either notion of neighbors.
 
-Reads: rows of which the largest is to be small, unit costs.  Gives: NoiseChoice.
-Source: spec eqs. (15) to (17) and (37).
+Reads: rows of which the largest is to be small, unit costs; factors of answers.  Gives: NoiseChoice.
+Source: spec eqs. (15) to (17), (23) and (37).
+
+Where the cells of a query have different variances, rows are made as they are needed.  A problem with some of the cells
+bounds the whole one from below.  Its noise bounds it from above by the largest of all cells, which is found query by
+query among the combinations of hull answers, without a matrix of them.  The cells above the level are added, and the
+problem is solved again from the weights it ended with.
 """
 
 import math
@@ -10,15 +15,36 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from residualplanner._checks import FloatArray, frozen
+from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.minimax import minimize_maximum_variance
-from residualplanner.strategy import CornerCosts, UnitCosts, with_token_cost
-from residualplanner.workload import Orbits
+from residualplanner.strategy import (
+    AnswerFactors,
+    CornerCosts,
+    Strategy,
+    UnitCosts,
+    VaryingTables,
+    answer_factors,
+    largest_cells,
+    with_token_cost,
+)
+from residualplanner.workload import Orbits, Workload, subset_products
 
 #: How many rounds of adding ways to differ, and how many are added at a time.
 _ROUNDS = 60
 _ADDED = 16
+#: Up to this many entries, all combinations of hull answers are rows from the start.
+_ALL_CELLS = 2**20
+_CELL_ROUNDS = 100
+#: The gap to which the problem of average cells is solved, for the first rows.
+_FIRST_GAP = 0.1
+#: How many entries of a matrix of rows may be read in one search, and the fewest steps it gets even so.
+_WORK = 2**31
+_FEWEST_STEPS = 500
+#: A cell this little above the level is there by rounding.
+_ROUNDING = 1e-12
+#: The least weight, relative to the mean, that a row begins with.
+_LEAST_WEIGHT = 1e-9
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -77,7 +103,7 @@ def _least_over_corners(problem: MinimaxProblem, costs: CornerCosts, gap: float)
 def _solved(problem: MinimaxProblem, rows: FloatArray, gap: float) -> NoiseChoice:
     """Solve for costs ``rows`` (c, m).
 
-    The bound is one for free noise being free: the root sum loses at most the shares of the token costs.
+    The bound is one for free noise being free: the root sum loses at most the parts of the token costs.
     """
     costs, variance = problem.orbits.sum_sets(with_token_cost(rows)), problem.variance
     choice = minimize_maximum_variance(costs, variance, pcost=1.0, gap=gap, start=problem.start, steps=problem.steps)
@@ -85,3 +111,137 @@ def _solved(problem: MinimaxProblem, rows: FloatArray, gap: float) -> NoiseChoic
     token = np.sqrt(costs[:, free].max(axis=0) * variance[:, free].max(axis=0).toarray()).sum()
     bound = max(math.sqrt(choice.bound) - float(token), 0.0) ** 2
     return replace(choice, noise_variance=frozen(choice.noise_variance[problem.orbits.member]), bound=bound)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CellRows:
+    """The cells of queries as rows of a minimax problem.
+
+    Attributes:
+        queries: the queries.
+        tables: of the strategy.
+        answers: the variance factors of those to try.
+        importance (q,): what multiplies the variances of each query.
+        count (q,): how many cells each query has to try; 0 where its importance is 0.
+    """
+
+    queries: Workload
+    tables: VaryingTables
+    answers: AnswerFactors
+    importance: FloatArray
+    count: FloatArray
+
+    @classmethod
+    def of(cls, queries: Workload, strategy: Strategy, importance: FloatArray) -> "CellRows":
+        """The rows of all combinations of hull answers; no attribute may vary."""
+        answers = answer_factors(queries, strategy, on_hull=True)
+        counts = [answers.counts(block).astype(np.float64).prod(axis=1) for block in queries.blocks]
+        return cls(queries, VaryingTables(strategy), answers, importance, np.concatenate(counts) * (importance > 0))
+
+    @property
+    def entries(self) -> float:
+        """How many entries a matrix of all rows would have."""
+        return float((self.count * 2.0**self.queries.orders).sum())
+
+    def every(self) -> tuple[IntArray, IntArray]:
+        """All rows: the number of the query and the index of its cell, (r,) each."""
+        count = self.count.astype(np.int64)
+        query = np.repeat(np.arange(len(count)), count)
+        return query, np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
+
+    def matrix(self, problem: MinimaxProblem, query: IntArray, cell: IntArray) -> sparse.csr_array:
+        """The rows (r, classes) of some cells: ``query`` (r,) ascending, and the index ``cell`` (r,) in it."""
+        ends = np.searchsorted(query, np.cumsum([0, *map(len, self.queries.blocks)]))
+        columns, entries, lengths, start = [], [], [], 0
+        closure = self.tables.strategy.closure
+        for order, block in enumerate(self.queries.blocks):
+            part = slice(ends[order], ends[order + 1])
+            chosen = block.part(query[part] - start)
+            answer = _digits(cell[part], self.answers.counts(chosen))
+            present, absent = self.answers.at(chosen, answer)
+            coefficients = subset_products(absent, present) * self.importance[query[part], None]
+            columns.append(problem.orbits.member[closure.subset_positions(chosen.attributes)].ravel())
+            entries.append(coefficients.ravel())
+            lengths.append(np.full(len(coefficients), 1 << order))
+            start += len(block)
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+        shape = (len(query), problem.variance.shape[1])
+        matrix = sparse.csr_array((np.concatenate(entries), np.concatenate(columns).astype(np.int32), starts), shape)
+        matrix.sum_duplicates()
+        return matrix
+
+    def largest(self, noise_variance: FloatArray) -> tuple[FloatArray, IntArray]:
+        """The largest cell variance of every query times its importance, and that cell, (q,) each."""
+        value, cell = largest_cells(self.queries, self.answers, noise_variance, self.tables)
+        return value * self.importance, cell
+
+
+def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> NoiseChoice:
+    """The noise of every set (m,), at cost 1, whose largest cell is least.
+
+    Args:
+        average: the problem with a row for the average cell of each query.
+        cells: the cells of these queries.
+        gap: when to stop, relative to the bound.
+    """
+    if cells.entries <= _ALL_CELLS:
+        query, cell = cells.every()
+        start = average.start[query] / cells.count[query]
+        return least_maximum_row(replace(average, variance=cells.matrix(average, query, cell), start=start), gap)
+    choice, best = least_maximum_row(average, _FIRST_GAP), None
+    query = np.flatnonzero(cells.count)
+    cell, start = cells.largest(choice.noise_variance)[1][query], average.start[query]
+    inner = _FIRST_GAP
+    for _ in range(_CELL_ROUNDS):
+        choice = least_maximum_row(_relaxed(average, cells.matrix(average, query, cell), start), inner)
+        value, worst = cells.largest(choice.noise_variance)
+        bound = choice.bound if best is None else max(best.bound, choice.bound)
+        whole = replace(choice, loss=float(value.max()))
+        best = replace(min(whole, best or whole, key=lambda found: found.loss), bound=bound)
+        if best.gap <= gap:
+            return replace(best, status=f"certified{average.costs.remark}")
+        above = np.flatnonzero(value > choice.loss * (1 + _ROUNDING))
+        is_slow = choice.gap > inner
+        if is_slow or (not len(above) and inner <= gap / 4):
+            break
+        query, cell, start = _joined((query, cell), _ended(choice)[: len(query)], (above, worst[above]))
+        inner = max(gap / 4, min(inner, (whole.loss / choice.loss - 1)) / 4)
+    assert best is not None
+    return replace(best, status=f"stopped with {len(query):,} cells{average.costs.remark}")
+
+
+def _relaxed(average: MinimaxProblem, matrix: sparse.csr_array, start: FloatArray) -> MinimaxProblem:
+    """The problem of some cells, and if they leave some noise without a limit, of the average cells as well.
+
+    No average is above its largest cell, so that the bound is still one.
+    """
+    if not (matrix.sum(axis=0) > 0).all():
+        matrix = sparse.csr_array(sparse.vstack([matrix, average.variance]))
+        start = np.concatenate([start, average.start * (start.mean() / average.start.mean())])
+    steps = min(average.steps, max(_FEWEST_STEPS, int(_WORK / matrix.nnz)))
+    return replace(average, variance=matrix, start=start, steps=steps)
+
+
+def _ended(choice: NoiseChoice) -> FloatArray:
+    """The weights of the rows where the search ended, none so small that the next one could not raise it."""
+    assert choice.weights is not None
+    return np.maximum(choice.weights, _LEAST_WEIGHT / len(choice.weights))
+
+
+def _joined(
+    rows: tuple[IntArray, IntArray], weights: FloatArray, added: tuple[IntArray, IntArray]
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Rows and more rows in order of their queries, and weights to begin from: a new one has half of its query's."""
+    of_query = np.bincount(rows[0], weights=weights, minlength=int(added[0].max(initial=0)) + 1)
+    query, cell = (np.concatenate(pair) for pair in zip(rows, added, strict=True))
+    start = np.concatenate([weights, of_query[added[0]] / 2])
+    order = np.argsort(query, kind="stable")
+    return query[order], cell[order], start[order]
+
+
+def _digits(cell: IntArray, counts: IntArray) -> IntArray:
+    """The answer on each attribute, (r, k), of cells with these indices in C order among ``counts`` (r, k)."""
+    digits, rest = np.empty(counts.shape, dtype=np.int64), cell
+    for axis in reversed(range(counts.shape[1])):
+        rest, digits[:, axis] = np.divmod(rest, counts[:, axis])
+    return digits

@@ -25,9 +25,15 @@ class Table(NamedTuple):
     axes: tuple[int, ...]
     columns: tuple[FloatArray, ...]
 
-    def cells(self, factor: float = 1.0) -> NDArray[np.float64]:
-        """The product, with an axis for each column."""
-        return reduce(lambda table, column: table[..., None] * column, self.columns, np.array(factor))
+
+def product_table(factor: float, columns: Sequence[FloatArray]) -> NDArray[np.float64]:
+    """The product of one entry from each column, times a factor: a table with an axis for each."""
+    return reduce(lambda table, column: table[..., None] * column, columns, np.array(factor))
+
+
+def sum_table(columns: Sequence[FloatArray]) -> NDArray[np.float64]:
+    """The sum of one entry from each column: a table with an axis for each."""
+    return reduce(lambda table, column: table[..., None] + column, columns, np.array(0.0))
 
 
 def least_loss(
@@ -55,7 +61,7 @@ def least_loss(
         >>> least_loss(np.array([1.0, 4.0]), tables, {}, {0: np.array([0.0, 1.0])})  # (sqrt(1 * 4) + sqrt(4 * 1))**2
         16.0
     """
-    margins = {axis: _shares(weights) for axis, weights in axes.items()}
+    margins = {axis: normalized(weights) for axis, weights in axes.items()}
     root = 0.0
     for number, table in enumerate(tables):
         targets = [margins[axis] for axis in table.axes]
@@ -87,19 +93,16 @@ def weights_with_margins(
     """
     weights = np.maximum(weights, 0.0)
     for axis, target in enumerate(margins):
-        reached = np.bincount(cells[:, axis], weights, len(target))
+        sums = np.bincount(cells[:, axis], weights, len(target))
         with np.errstate(divide="ignore", invalid="ignore"):
-            weights = weights * np.where(reached > target, target / reached, 1.0)[cells[:, axis]]
-    missing = [
-        np.maximum(target - np.bincount(cells[:, axis], weights, len(target)), 0.0)
-        for axis, target in enumerate(margins)
-    ]
-    return weights, missing
+            weights = weights * np.where(sums > target, target / sums, 1.0)[cells[:, axis]]
+    reached = [np.bincount(cells[:, axis], weights, len(target)) for axis, target in enumerate(margins)]
+    return weights, [np.maximum(target - sums, 0.0) for target, sums in zip(margins, reached, strict=True)]
 
 
 def _mean_cost(table: Table, cells: IntArray, weights: FloatArray, targets: list[FloatArray]) -> float:
     """The mean of a table's cost with weights near ``weights`` that have these margins."""
-    weights, missing = weights_with_margins(cells, _shares(weights), targets)
+    weights, missing = weights_with_margins(cells, normalized(weights), targets)
     own = reduce(np.multiply, [column[cells[:, axis]] for axis, column in enumerate(table.columns)])
     left = min(float(part.sum()) for part in missing)
     mean = float(weights @ own)
@@ -109,9 +112,8 @@ def _mean_cost(table: Table, cells: IntArray, weights: FloatArray, targets: list
     return mean + left * float(np.prod(parts))
 
 
-def _shares(weights: FloatArray) -> FloatArray:
-    """The same with sum 1, without what is below 0; equal ones where nothing is left."""
+def normalized(weights: FloatArray) -> FloatArray:
+    """The weights (m,) with sum 1, those below 0 left out; equal ones where nothing is left."""
     kept = np.maximum(weights, 0.0)
     total = float(kept.sum())
-    shares: FloatArray = kept / total if 0 < total < np.inf else np.full(len(kept), 1 / max(len(kept), 1))
-    return shares
+    return kept / total if 0 < total < np.inf else np.full(len(kept), 1 / max(len(kept), 1))

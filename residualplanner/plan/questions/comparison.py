@@ -18,8 +18,8 @@ from residualplanner.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How many queries are printed.
-_ROWS = 20
+#: How many queries are printed; the columns of errors that are compared.
+_ROWS, _MEASURES = 20, ("std_err", "max_std_err", "moe")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,7 +52,7 @@ def compare(plans: Mapping[str, Plan] | Sequence[Plan], level: float = 0.95) -> 
         level: the confidence level of the margins of error, between 0 and 1.
 
     Raises:
-        WorkloadError: there are none, one is no plan, or they are not over the same domain.
+        WorkloadError: there are none, one is not a plan, or they are not over the same domain.
         BudgetError: ``level`` is not between 0 and 1.
 
     Example:
@@ -76,21 +76,21 @@ def compare(plans: Mapping[str, Plan] | Sequence[Plan], level: float = 0.95) -> 
         raise WorkloadError("plans can be compared only over the same domain; plan for one domain")
     require_level(level)
     union = reduce(Workload.__add__, [plan.workload for plan in named.values()])
-    columns, index = {}, None
+    errors = {}
     for name, plan in named.items():
         numbers = restriction(plan, union)
-        errors = plan_of_part(plan, union.take(numbers)).errors(level).set_index(numbers)
-        for measure in ("std_err", "max_std_err", "moe"):
-            columns[measure, name] = errors[measure].reindex(range(len(union)))
-        texts = errors[["query", "kinds", "cells"]].astype({"kinds": object})
-        index = texts if index is None else index.combine_first(texts)
-    queries = pd.DataFrame(dict(sorted(columns.items(), key=lambda item: _MEASURES.index(item[0][0]))))
-    assert index is not None
+        errors[name] = plan_of_part(plan, union.take(numbers)).errors(level).set_index(numbers)
+    queries = pd.DataFrame(
+        {
+            (measure, name): table[measure].reindex(range(len(union)))
+            for measure in _MEASURES
+            for name, table in errors.items()
+        }
+    )
+    texts = [table[["query", "kinds", "cells"]].astype({"kinds": object}) for table in errors.values()]
+    index = reduce(pd.DataFrame.combine_first, texts)
     queries.index = pd.MultiIndex.from_frame(index[["query", "kinds", "cells"]].astype({"cells": union.cells.dtype}))
     return Comparison(pd.DataFrame([_totals(plan) for plan in named.values()], index=list(named)), queries)
-
-
-_MEASURES = ("std_err", "max_std_err", "moe")
 
 
 def _totals(plan: Plan) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What more tables cost: the accuracy they take from the others, or the budget that leaves the others as they are.
+"""What more tables cost: accuracy of the others, or the budget that leaves the others as they are.
 
 Reads: Plan, queries.  Gives: CostOfMore.  Never sees a record.
 """
@@ -85,7 +85,7 @@ def cost_of_more(
     loss: LossLike | None = None,
     gap: float = 1e-6,
 ) -> CostOfMore:
-    """Tell what it costs to publish more queries: in accuracy at the same budget, or in budget at the same accuracy.
+    """What it costs to publish more queries: in accuracy at the same budget, or in budget at the same accuracy.
 
     At the same budget, all queries are planned for together with the plan's loss.  At the same accuracy, no query that
     was there has a cell of larger variance than its largest is now.  Without ``moe`` that is the plan at the same
@@ -97,8 +97,8 @@ def cost_of_more(
         queries: what is to be added, a list as for `Workload`, or a workload.
         moe: the margin of error that the added queries are to have, in counts.
         level: the confidence level of ``moe``, between 0 and 1.
-        loss: the plan's loss, for all queries, where the plan itself does not tell: if it was planned with weights that
-            were given one by one.
+        loss: the plan's loss, for all queries, where the plan does not have it in full: if it was planned with weights
+            that were given one by one.
         gap: how close to the optimum is close enough, as for `select`.
 
     Raises:
@@ -157,7 +157,7 @@ def _given(loss: LossLike) -> Loss:
 
 
 def _bases(plan: Plan, loss: Loss) -> Bases:
-    """How the plan's bases were asked for: given ones again, the others by the word, if it is for this loss."""
+    """The option that chose the plan's bases: given ones again, else the word, if it is for this loss."""
     given = {name: basis for name, basis in plan.bases.items() if basis.family == "given"}
     if given:
         return given
@@ -167,19 +167,14 @@ def _bases(plan: Plan, loss: Loss) -> Bases:
 
 
 def _all_bases(plan: Plan, whole: Workload, targets: Targets) -> list[Bases]:
-    """Bases chosen anew, and those of the plan where they can be kept: the cheaper ones are taken."""
-    if set(plan.basis_summary) == {"subtraction"}:
-        return [_bases(plan, targets)]
-    asked = set(np.argwhere(plan.workload.uses)[:, 0].tolist())
-    bases = plan.strategy.of_attributes
-    kept = {plan.domain.names[attribute]: bases[attribute] for attribute in asked}
-    is_spanned = all(
-        bases[attribute].spans(whole.kinds[kind])
-        for attribute, kind in np.argwhere(whole.uses).tolist()
-        if attribute in asked
-    )
-    anew = _bases(plan, targets)
-    return [anew, kept] if is_spanned else [anew]
+    """Bases chosen anew, and those of the plan where they can be kept; the cheaper ones are used."""
+    anew, bases = _bases(plan, targets), plan.strategy.of_attributes
+    planned = set(np.argwhere(plan.workload.uses)[:, 0].tolist())
+    pairs = [(attribute, kind) for attribute, kind in np.argwhere(whole.uses).tolist() if attribute in planned]
+    is_spanned = all(bases[attribute].spans(whole.kinds[kind]) for attribute, kind in pairs)
+    if set(plan.basis_summary) == {"subtraction"} or not is_spanned:
+        return [anew]
+    return [anew, {plan.domain.names[attribute]: bases[attribute] for attribute in planned}]
 
 
 def _table(before: Plan, same_budget: Plan, same_accuracy: Plan, new: IntArray) -> "pd.DataFrame":

@@ -1,17 +1,18 @@
-"""What a workload takes in time, memory and on disk, from sizes alone: said before anything is planned or spent.
+"""What a workload takes in time, memory and disk, estimated from sizes alone before anything is planned or spent.
 
 Reads: a workload, a loss, how many records there are.  Gives: ResourceEstimate.  Never sees a record.
 
-The constants are those of one machine with two cores; ``benchmarks/resource_estimates.py`` prints what is said here
-beside what is taken.
+The constants are those of one machine with two cores; ``benchmarks/resource_estimates.py`` compares the estimates with
+what it measures.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, IntArray
+from residualplanner._checks import FloatArray
 from residualplanner.errors import DataError
 from residualplanner.losses import LossLike, read_loss
 from residualplanner.optimize import by_set_problem
@@ -33,7 +34,7 @@ _DRAWING_BYTES, _LARGEST_BYTES, _MEASURING_BYTES = 11.0, 28.0, 400.0
 _CELL, _TABLE = 2.5e-7, 6e-4
 _ANSWER_BYTES, _CELL_BYTES, _SET_BYTES = 8.0, 150.0, 3300.0
 #: Bytes on disk for each cell, where cells have one standard error, or one each; and for each table; as Parquet.
-_DISK_ALIKE, _DISK_OTHER, _DISK_TABLE = 24.0, 38.0, 2200.0
+_DISK_EQUAL, _DISK_OTHER, _DISK_TABLE = 24.0, 38.0, 2200.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +125,8 @@ def resource_estimate(
     sets, cells, largest = len(closure), float(workload.cells.sum()), float(workload.cells.max())
     largest_count = float(closure.products(sizes).max())
     pairs = float((2.0**workload.orders).sum())
-    bases = _basis_seconds(workload) * (_FOR_MAXIMUM if goal.is_of_maximum else 1.0)
+    bases, basis_bytes = _basis_effort(workload)
+    bases *= _FOR_MAXIMUM if goal.is_of_maximum else 1.0
     if by_set and (problem := by_set_problem(workload, np.ones(len(workload)))) is not None:
         bases += problem.size.seconds
     counting = 0.0 if records is None else records * float(_maximal_sets(workload)) * _COUNTING
@@ -136,7 +138,7 @@ def resource_estimate(
         counts=counts,
         residual_answers=answers,
         planning_seconds=pairs * _PLANNING + bases if goal.is_proportional else math.nan,
-        planning_bytes=sets * _PLANNING_BYTES + _LEAST_BYTES + _basis_bytes(workload),
+        planning_bytes=sets * _PLANNING_BYTES + _LEAST_BYTES + basis_bytes,
         measuring_seconds=counting + counts * _DRAWING + sets * _MEASURING,
         measuring_bytes=counts * _DRAWING_BYTES + largest_count * _LARGEST_BYTES + sets * _MEASURING_BYTES,
         measurement_bytes=answers * _ANSWER_BYTES,
@@ -146,40 +148,26 @@ def resource_estimate(
     )
 
 
-def _basis_seconds(workload: Workload) -> float:
-    """How long the choice of bases takes for a sum.
-
-    Attributes of one size of which the same kinds are asked are one problem.
+def _basis_effort(workload: Workload) -> tuple[float, float]:
+    """The seconds and the bytes that the choice of bases for a sum takes; attributes of one size and kinds are one.
 
     Example:
         >>> from residualplanner.domain import Domain
         >>> from residualplanner.queries import Prefix
-        >>> round(_basis_seconds(Workload(Domain({"age": 100, "sex": 2}), [{"age": Prefix()}, ("sex",)])), 2)
-        0.25
+        >>> seconds, size = _basis_effort(Workload(Domain({"age": 100, "sex": 2}), [{"age": Prefix()}, ("sex",)]))
+        >>> round(seconds, 2), size
+        (0.25, 2100000.0)
     """
-    own = _own_bases(workload)
-    problems = {(workload.domain.sizes[place], workload.uses[place].tobytes()) for place in own.tolist()}
+    chosen = np.flatnonzero(workload.uses[:, _is_other(workload)].any(axis=1)).tolist()
+    problems = {(workload.domain.sizes[attribute], workload.uses[attribute].tobytes()) for attribute in chosen}
     thousands = np.array([size / 1000 for size, _ in problems])
-    return float(np.maximum(_BASIS * thousands**2, _BASIS_CUBED * thousands**3).sum())
+    seconds = float(np.maximum(_BASIS * thousands**2, _BASIS_CUBED * thousands**3).sum())
+    return seconds, _BASIS_BYTES * max((size for size, _ in problems), default=0) ** 2
 
 
-def _basis_bytes(workload: Workload) -> float:
-    """The memory that the choice of bases takes, one attribute after another.
-
-    Example:
-        >>> from residualplanner.domain import Domain
-        >>> from residualplanner.queries import Prefix
-        >>> _basis_bytes(Workload(Domain({"age": 1000, "sex": 2}), [{"age": Prefix()}, ("sex",)]))
-        210000000.0
-    """
-    sizes = [workload.domain.sizes[place] for place in _own_bases(workload).tolist()]
-    return _BASIS_BYTES * max(sizes, default=0) ** 2
-
-
-def _own_bases(workload: Workload) -> IntArray:
-    """The attributes of which more is asked than single values, ascending."""
-    is_other = np.array([kind != Identity() for kind in workload.kinds])
-    return np.flatnonzero(workload.uses[:, is_other].any(axis=1))
+def _is_other(workload: Workload) -> NDArray[np.bool_]:
+    """Which of the workload's kinds are not identity, (kinds,)."""
+    return np.array([kind != Identity() for kind in workload.kinds])
 
 
 def seconds_text(seconds: float) -> str:
@@ -212,9 +200,9 @@ def bytes_text(size: float) -> str:
 
 def _disk(workload: Workload) -> float:
     """The bytes of all tables: those with other kinds than identity have a standard error for each cell."""
-    is_other = np.array([kind != Identity() for kind in workload.kinds])
+    is_other = _is_other(workload)
     others: FloatArray = np.concatenate([is_other[block.kinds].any(axis=1) for block in workload.blocks])
-    per_cell = np.where(others, _DISK_OTHER, _DISK_ALIKE)
+    per_cell = np.where(others, _DISK_OTHER, _DISK_EQUAL)
     return float(workload.cells @ per_cell) + len(workload) * _DISK_TABLE
 
 

@@ -66,12 +66,10 @@ def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> P
         >>> round(scaled_plan(plan, 4).rmse / plan.rmse, 6)
         0.5
     """
-    loss_value = plan.loss_value / plan.loss.stated(factor)
-    noise_variances = plan.noise_variances / factor
     loose = replace(
         plan,
-        noise_variances=noise_variances,
-        loss_value=loss_value,
+        noise_variances=plan.noise_variances / factor,
+        loss_value=plan.loss_value / plan.loss.stated(factor),
         strategy=plan.strategy.scaled(factor),
         budget=pcost(Fraction(plan.pcost * factor) * 2),
     )

@@ -5,6 +5,7 @@ Reads: a workload, budgets, losses.  Gives: a DataFrame.  Never sees a record.
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -74,20 +75,15 @@ def sweep(
     if not budgets or not all(isinstance(budget, Budget) for budget in budgets):
         raise BudgetError('budgets must be a list such as [zcdp("0.1"), zcdp("1")]')
     factor = margin_factor(level)
+    planned = partial(
+        select, workload, bases=bases, gap=gap, neighbors=neighbors, records_per_person=records_per_person
+    )
     rows = []
     for name, loss in _named(losses).items():
         plan = None
         for budget in budgets:
             if plan is None or not plan.loss.is_proportional:
-                plan = select(
-                    workload,
-                    budget=budget,
-                    loss=loss,
-                    bases=bases,
-                    gap=gap,
-                    neighbors=neighbors,
-                    records_per_person=records_per_person,
-                )
+                plan = planned(budget=budget, loss=loss)
             else:
                 plan = scaled_plan(plan, spendable(budget) / spendable(plan.budget), budget=budget)
             rows.append({"loss": name, "budget": plan.budget.statement} | _row(plan, factor))

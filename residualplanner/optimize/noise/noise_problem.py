@@ -1,9 +1,12 @@
-"""The best noise at privacy cost 1 for losses that are proportional to it, so that one answer serves every budget.
+"""The best noise of every set for a loss, for either notion of neighbors.
 
 Reads: a workload, bases, the importance of the queries, neighbors.  Gives: NoiseProblem; NoiseChoice.
-Source: spec eqs. (14) to (17) and (37).
+Source: spec eqs. (14) to (18), (27) and (37).
+
+Sums and maxima are in proportion to the noise: that of privacy cost 1 serves, scaled, every budget.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,9 +16,10 @@ from scipy import sparse
 from residualplanner._checks import FloatArray, IntArray, frozen, require_positive
 from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.optimize.noise.cell_rows import CellRows, least_maximum_cell
-from residualplanner.optimize.noise.choice import NoiseChoice
-from residualplanner.optimize.noise.minimax_noise import MinimaxProblem, least_maximum_row
+from residualplanner.optimize.bases.basis_choice import stopped_words
+from residualplanner.optimize.by_set.problem import BySetProblem
+from residualplanner.optimize.noise.choice import NoiseChoice, Selection
+from residualplanner.optimize.noise.minimax_noise import CellRows, MinimaxProblem, least_maximum_cell, least_maximum_row
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.privacy import Neighbors
 from residualplanner.strategy import (
@@ -31,10 +35,15 @@ from residualplanner.strategy import (
 )
 from residualplanner.workload import Workload, workload_orbits
 
+#: Up to this many attributes, all ways to differ are constraints on a convex loss; above it one safe bound is.
+_CORNERS = 10
+#: The noise of a total that costs nothing, relative to that of the first attribute.
+_TIED = 2.0**-60
+
 
 @dataclass(frozen=True, eq=False)
 class NoiseProblem:
-    """What noise is chosen for: queries, one basis an attribute, and who must not be told apart.
+    """Queries, one basis an attribute, and data sets that must not be told apart, for which noise is chosen.
 
     Attributes:
         workload: the queries.
@@ -42,11 +51,11 @@ class NoiseProblem:
         importance (q,): how much each query's variance counts.
         neighbors: which data sets are neighbors.
         gap: how close to the optimum is close enough, as a fraction.
-        numbers: of the attributes with these bases.
+        by_set: what there is to choose if bases may vary by set.
 
     Raises:
         BudgetError: ``gap`` is not a positive finite number.
-        WorkloadError: a basis cannot answer a kind of query that is asked of its attribute, or has so large entries
+        WorkloadError: a basis cannot answer a kind of query that its attribute has, or has so large entries
             that the costs of sets are no floats.
     """
 
@@ -55,19 +64,19 @@ class NoiseProblem:
     importance: FloatArray
     neighbors: Neighbors
     gap: float
-    numbers: ResidualNumbers
+    by_set: BySetProblem | None = None
 
-    @classmethod
-    def of(
-        cls, workload: Workload, bases: tuple[Basis, ...], importance: FloatArray, neighbors: Neighbors, gap: float
-    ) -> "NoiseProblem":
-        """The problem, checked."""
-        numbers = workload_numbers(workload, bases)
+    def __post_init__(self) -> None:
+        require_positive("gap", self.gap)
         with np.errstate(over="ignore"):
-            costs = workload.closure.products(numbers.pcost)
+            costs = self.workload.closure.products(self.numbers.pcost)
         if not np.isfinite(costs).all():
             raise WorkloadError("the bases have entries too large for queries of so many attributes; divide them")
-        return cls(workload, bases, importance, neighbors, require_positive("gap", gap), numbers)
+
+    @cached_property
+    def numbers(self) -> ResidualNumbers:
+        """What each attribute contributes to cost and variance."""
+        return workload_numbers(self.workload, self.bases)
 
     @cached_property
     def costs(self) -> UnitCosts:
@@ -78,6 +87,11 @@ class NoiseProblem:
     def strategy(self) -> Strategy:
         """What is measured."""
         return constant_strategy(self.workload.closure, self.bases)
+
+    def selection(self, choice: NoiseChoice) -> Selection:
+        """The strategy with a choice of its noise."""
+        status = choice.status + stopped_words(self.workload.domain.names, self.bases)
+        return Selection(self.strategy, choice.noise_variance, choice.loss, choice.gap, status)
 
 
 def least_sum(problem: NoiseProblem) -> NoiseChoice:
@@ -92,7 +106,7 @@ def least_sum(problem: NoiseProblem) -> NoiseChoice:
     """
     workload, costs = problem.workload, problem.costs
     weights = variance_weights(workload, problem.numbers, problem.importance)
-    require_limited(workload, weights)
+    _require_limited(workload, weights)
     if costs.is_sum and (costs.largest > 0).all():
         return minimize_weighted_variance(costs.rows()[0], weights, pcost=1.0)
     orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
@@ -119,7 +133,7 @@ def least_maximum(problem: NoiseProblem) -> NoiseChoice:
     matrix = variance_matrix(queries, closure, problem.numbers)
     matrix.data *= np.repeat(importance, np.diff(matrix.indptr))
     matrix = orbits.sum_sets(matrix)
-    require_limited(workload, (matrix.T @ np.ones(len(chosen)))[orbits.member])
+    _require_limited(workload, (matrix.T @ np.ones(len(chosen)))[orbits.member])
     average = MinimaxProblem(problem.costs, matrix, size, orbits)
     if has_equal_cells(queries, problem.strategy):
         return least_maximum_row(average, problem.gap)
@@ -160,8 +174,8 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     return replace(choice, noise_variance=frozen(noise_variance * cost), loss=choice.loss * cost, status=status)
 
 
-def require_limited(workload: Workload, weights: FloatArray) -> None:
-    """Refuse a loss that leaves some noise unlimited: queries of weight 0 would be answered with infinite noise."""
+def _require_limited(workload: Workload, weights: FloatArray) -> None:
+    """Refuse a loss that leaves some noise unlimited, as where all queries of a set have weight 0."""
     unlimited = np.flatnonzero(~(weights > 0))
     if len(unlimited):
         names = tuple(workload.domain.names[position] for position in workload.closure[int(unlimited[0])])
@@ -169,3 +183,26 @@ def require_limited(workload: Workload, weights: FloatArray) -> None:
             f"every query that contains {names!r} has weight 0, so nothing limits its noise; "
             "give one of them a positive weight, or leave them out"
         )
+
+
+def convex_noise(problem: NoiseProblem, search: Callable[[FloatArray, sparse.csr_array], NoiseChoice]) -> NoiseChoice:
+    """The noise of every set (m,) that a search finds: `minimize_convex_loss` or `minimize_privacy_cost`.
+
+    Args:
+        problem: the queries, and their bases.
+        search: from rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ, and
+            the variances (q, f) of the queries from their noise.
+
+    Source: spec eqs. (18) and (37).
+    """
+    closure = problem.workload.closure
+    costs = unit_costs(closure, problem.numbers, problem.neighbors, corner_limit=_CORNERS)
+    rows, variance = costs.rows(), variance_matrix(problem.workload, closure, problem.numbers)
+    noise, total = sparse.eye_array(len(closure), format="csr"), int(closure.offsets[1])
+    if not (costs.largest > 0).all():
+        tied = sparse.csr_array(([_TIED], ([0], [0])), shape=(total, len(closure) - total))
+        noise = sparse.csr_array(sparse.vstack([tied, noise[total:, total:]]))
+        rows, variance = rows[:, total:], sparse.csr_array(variance @ noise)
+    found = search(rows, variance)
+    noise_variance = np.asarray(noise @ found.noise_variance)
+    return replace(found, noise_variance=frozen(noise_variance), status=found.status + costs.remark)
