@@ -161,6 +161,7 @@ def reconstruct(
     format: opt.Format = "parquet",
     profile: opt.Profile = "default",
     level: opt.ProfileLevel = None,
+    workers: opt.Workers = 1,
     dry_run: opt.DryRun = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
@@ -174,7 +175,7 @@ def reconstruct(
     from residualplanner.cli.spec.file import OutputTable
 
     wanted = OutputTable(format=format, profile=profile, level=None if level is None else require_level(level))
-    run = rehearse_reconstruct if dry_run else run_reconstruct
+    run = rehearse_reconstruct if dry_run else partial(run_reconstruct, workers=workers)
     run(path, folder, wanted, Output(quiet, as_json))
 
 

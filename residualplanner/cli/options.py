@@ -32,7 +32,13 @@ DryRun = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
 Format = Annotated[
-    FormatName, typer.Option("--format", help="The type of the tables' files; xlsx are Excel workbooks.")
+    FormatName,
+    typer.Option(
+        "--format", help="The type of the tables' files; xlsx: Excel workbooks; parts: Parquet of many tables each."
+    ),
+]
+Workers = Annotated[
+    int, typer.Option("--workers", min=1, help="With the format parts: how many processes write.", metavar="NUMBER")
 ]
 Profile = Annotated[
     ProfileName,

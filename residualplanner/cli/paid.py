@@ -18,6 +18,7 @@ from residualplanner.cli.messages.output import command_text
 from residualplanner.errors import ResidualPlannerError
 from residualplanner.ledger import Ledger
 from residualplanner.plan import Plan, bytes_text, plan_to_archive
+from residualplanner.reconstruction import PARTS_FORMAT, layout_of
 from residualplanner.workload import Workload
 
 #: Bytes of a measurement's file besides its numbers: names of arrays, labels of attributes.
@@ -25,7 +26,7 @@ _HEADER = 2**16
 #: The errors of file systems that cannot reserve space; there nothing is reserved.
 _NO_ANSWER = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 #: The least bytes for each cell and each table in files of a format.
-_LEAST = {"parquet": (8, 1000), "csv": (25, 0), "xlsx": (10, 4000)}
+_LEAST = {"parquet": (8, 1000), "csv": (25, 0), "xlsx": (10, 4000), "parts": (8, 0)}
 
 
 def measurement_beside(folder: Path) -> Path:
@@ -103,8 +104,9 @@ def require_room_for_tables(
         text = f"the disk has {bytes_text(free)} free, and the tables take at least {bytes_text(needed)}"
         raise OSError(errno.ENOSPC, text, str(folder))
     system = os.statvfs(where) if hasattr(os, "statvfs") else None
-    if system is not None and system.f_files > 0 and system.f_favail < len(workload):
-        text = f"the disk has room for {system.f_favail:,} more files, and there are {len(workload):,} tables"
+    files = len(layout_of(workload)) if file_format == PARTS_FORMAT else len(workload)
+    if system is not None and system.f_files > 0 and system.f_favail < files:
+        text = f"the disk has room for {system.f_favail:,} more files, and the tables take {files:,}"
         raise OSError(errno.ENOSPC, text, str(folder))
 
 

@@ -20,12 +20,15 @@ from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import load_measurement, require_measurable
 from residualplanner.plan import Plan, bytes_text, resource_estimate, seconds_text
+from residualplanner.reconstruction import PARTS_FORMAT
 from residualplanner.workload import Workload
 
 #: The memory of the program before it works on anything, in bytes: measured, and rounded up.
 _AT_REST = 2**28
 #: How many times as large tables are as CSV or workbooks as they are as Parquet, at least.
 _AS_TEXT = 4
+#: How many bytes a cell takes in parts.
+_IN_PARTS = 8.25
 
 
 def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output) -> None:
@@ -87,7 +90,9 @@ def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) ->
 
 
 def _say_tables(workload: Workload, folder: Path, file_format: str, output: Output) -> int:
-    size = int(resource_estimate(workload).disk_bytes * (1 if file_format == "parquet" else _AS_TEXT))
+    estimated = resource_estimate(workload)
+    sizes = {"parquet": estimated.disk_bytes, PARTS_FORMAT: _IN_PARTS * estimated.cells}
+    size = int(sizes.get(file_format, _AS_TEXT * estimated.disk_bytes))
     tables = count_text(len(workload), "table")
     text = f"{folder}: {tables} as {file_format}, some {bytes_text(size)}, and their metadata"
     _say_writing(text, output, path=folder, size=size)

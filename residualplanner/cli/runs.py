@@ -38,7 +38,7 @@ from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
 from residualplanner.plan import Plan
-from residualplanner.reconstruction import Release, reconstruct, require_exportable
+from residualplanner.reconstruction import PARTS_FORMAT, Release, reconstruct, require_exportable
 from residualplanner.workload import Workload
 
 
@@ -74,13 +74,13 @@ def run_measure(
         output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
 
-def run_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Output) -> None:
-    """Write the tables of a measurement."""
+def run_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
+    """Write the tables of a measurement; with the format "parts" its answers stay on disk."""
     with telling_outputs(folder):
-        tables = reconstruct(load_measurement(path))
+        tables = reconstruct(load_measurement(path, mapped=wanted.format == PARTS_FORMAT))
         require_tables(tables.plan.workload, wanted)
         say_workload(tables.plan.workload, output)
-        _write_tables(tables, folder, wanted, output)
+        _write_tables(tables, folder, wanted, output, workers=workers)
 
 
 def run_release(
@@ -160,11 +160,13 @@ def measure_records(
         return measure(plan, records, ledger=ledger, progress=progress)
 
 
-def save_tables(release: Release, folder: Path, wanted: OutputTable, output: Output) -> None:
+def save_tables(release: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
     """Write the tables of a release, its error table and its manifest to a new folder."""
     require_writable(release.plan.workload)
     with output.progress("writing the tables") as progress:
-        release.save(folder, wanted.format, profile=wanted.profile, level=wanted.level, progress=progress)
+        release.save(
+            folder, wanted.format, profile=wanted.profile, level=wanted.level, workers=workers, progress=progress
+        )
 
 
 def _measure_to(
@@ -182,6 +184,6 @@ def _measure_to(
     return measurement
 
 
-def _write_tables(release: Release, folder: Path, wanted: OutputTable, output: Output) -> None:
-    save_tables(release, folder, wanted, output)
-    say_release(release, folder, output)
+def _write_tables(release: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
+    save_tables(release, folder, wanted, output, workers=workers)
+    say_release(release, folder, output, in_parts=wanted.format == PARTS_FORMAT)

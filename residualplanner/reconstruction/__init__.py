@@ -8,8 +8,9 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 
 from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.files.export import require_exportable
-from residualplanner.reconstruction.files.export_files import FormatName
+from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
+from residualplanner.reconstruction.parts.layout import layout_of
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.profiles import ProfileName, level_of
 from residualplanner.reconstruction.release import Release, reconstruct
@@ -17,6 +18,7 @@ from residualplanner.reconstruction.table import Estimate, Table
 from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
+    "PARTS_FORMAT",
     "Estimate",
     "FormatName",
     "ProfileName",
@@ -27,6 +29,7 @@ __all__ = [
     "Table",
     "TableBatch",
     "Tables",
+    "layout_of",
     "level_of",
     "load_tables",
     "reconstruct",

@@ -237,7 +237,7 @@ def test_semicolons_are_told_before_the_charge(run, spec, folder, ledger):
         ({"disk_usage": lambda _: SimpleNamespace(free=1000)}, "the disk has 1 KiB free, and the tables take at least"),
         (
             {"statvfs": lambda _: SimpleNamespace(**SPACIOUS, f_files=9, f_favail=3)},
-            "room for 3 more files, and there are 11 tables",
+            "room for 3 more files, and the tables take 11",
         ),
         ({"mkdir": failing(PermissionError(13, "Permission denied", ".out.partial"))}, "Permission denied"),
     ],

@@ -70,12 +70,14 @@ def say_spending(measurement: Measurement, output: Output) -> None:
     output.fact("Guarantee", measurement.noise.guarantee)
 
 
-def say_release(release: Release, folder: Path, output: Output) -> None:
+def say_release(release: Release, folder: Path, output: Output, *, in_parts: bool = False) -> None:
     """Say what has been written to a folder of tables."""
+    files = "tables.parquet says which part holds" if in_parts else "index.csv says which file is"
+    errors = "it also says" if in_parts else "errors.csv"
     output.wrote(
         folder,
-        f": {count_text(len(release), 'table')}; index.csv says which file is which,\n"
-        "            errors.csv how accurate each is, manifest.json how they were made and at what cost",
+        f": {count_text(len(release), 'table')}; {files} which,\n"
+        f"            {errors} how accurate each is, manifest.json how they were made and at what cost",
     )
     output.next((command_text("report", folder), "a page to read and pass on"))
 

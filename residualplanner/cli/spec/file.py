@@ -137,8 +137,8 @@ class BudgetTable(SpecTable):
 class OutputTable(SpecTable):
     """What the published tables look like."""
 
-    format: Literal["parquet", "csv", "xlsx"] = Field(
-        default="parquet", description="The files' type; xlsx: workbooks."
+    format: Literal["parquet", "csv", "xlsx", "parts"] = Field(
+        default="parquet", description="The files' type; xlsx: workbooks; parts: Parquet files of many tables each."
     )
     profile: Literal["default", "acs", "gls"] = Field(
         default="default",
