@@ -30,7 +30,7 @@ def pytest_configure(config):
         deadline=None,
         database=None,
         max_examples=15 if _is_quick(config) else 50,
-        suppress_health_check=[HealthCheck.too_slow],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
     settings.load_profile("repeatable")
 

@@ -23,6 +23,7 @@ from residualplanner.queries import Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import load_tables, reconstruct
 from residualplanner.reporting import figures_folder
 from residualplanner.workload import Workload, marginals
+from slowness import slow
 
 KINDS = """
 [[workload]]
@@ -241,7 +242,7 @@ def test_a_slow_choice_of_bases_is_said_before_it_is_made(run, kinds, monkeypatc
     assert "Size        choosing bases for region (4 values), grade (5 values) takes less than a second" in told
 
 
-@pytest.mark.parametrize("file_format", ["csv", "parquet"])
+@pytest.mark.parametrize("file_format", ["csv", slow("parquet")])
 def test_tables_files_and_reports_have_the_order_of_the_spec(run, spec, records, folder, file_format):
     queries = '[["sex", "age"], { grade = "prefix", sex = "identity" }, ["region", "age"]]'
     text = re.sub(r"\[\[workload\]\].*", f"[[workload]]\nqueries = {queries}", spec.read_text(), flags=re.S)

@@ -58,7 +58,7 @@ def covariance_of(plan: Plan, rows) -> tuple[list[list[mpmath.mpf]], list[mpmath
     return found, [row[i] for i, row in enumerate(found)]
 
 
-@pytest.mark.parametrize("loss", ["sum", "max"])
+@pytest.mark.parametrize("loss", ["sum", slow("max")])
 @pytest.mark.parametrize("name", SCALES)
 def test_claims_are_those_of_explicit_matrices_whatever_the_scale(name, loss):
     rows = SCALES[name]
@@ -102,7 +102,7 @@ def least_loss(rows) -> float:
 
 
 @pytest.mark.parametrize("size", [60, slow(200)])
-@pytest.mark.parametrize("rows", ["three normal", "quadratic", "ten normal"])
+@pytest.mark.parametrize("rows", [slow("three normal"), "quadratic", slow("ten normal")])
 def test_few_rows_on_many_values_are_searched_to_the_end(size, rows):
     generator, x = np.random.default_rng(0), np.arange(size)
     count = 10 if rows == "ten normal" else 3
