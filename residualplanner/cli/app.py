@@ -155,7 +155,7 @@ def measure(
 
 
 @app.command()
-def reconstruct(
+def reconstruct(  # noqa: PLR0913, PLR0917
     path: opt.MeasurementFile,
     folder: opt.Folder,
     format: opt.Format = "parquet",
