@@ -68,7 +68,7 @@ profile = "acs"
 level = 0.9
 """
 _TARGETS = """
-others = 0.05
+reserve = 0.05
 bases = "optimal_by_set"
 
 [domain]

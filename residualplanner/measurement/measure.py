@@ -18,7 +18,7 @@ from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, IntArray, frozen, type_refusal, value_text
 from residualplanner._words import suggestion
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
-from residualplanner.errors import BudgetError, DataError
+from residualplanner.errors import BudgetError, DataError, ResourceError
 from residualplanner.ledger import Ledger, charged_text
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.measurement.blocks import AllAtOnce, Block, Residuals, Room, Store, room_for
@@ -33,7 +33,7 @@ from residualplanner.measurement.precision import measured_cost, precision_of, r
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
 from residualplanner.privacy import require_discrete
-from residualplanner.sources import Progress, Source, open_source, require_result_room
+from residualplanner.sources import Progress, Source, is_read_once, open_source, require_result_room
 from residualplanner.strategy import BasisGroups
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache.
@@ -201,6 +201,11 @@ def _measured(
         job = _continuous_job(plan, None if seed is None else int(seed), room, progress.report)
     job.require_room(ledger)
     require_result_room(data, job.counted_cells)
+    if is_read_once(data) and len(job.blocks) > 1:
+        return ResourceError(
+            f"the records can be read only once, and would be {len(job.blocks):,} times, once for each block; give "
+            "a table or a file, or allow more memory.  Nothing was charged or read"
+        )
     try:
         source = open_source(data, plan.domain)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are

@@ -132,8 +132,8 @@ class Release(Tables):
             OSError: the folder cannot be written.
         """
         require_path("release.save", folder, 'release.save("release")')
+        require_exportable(self.plan.workload, format, profile)
         if format == PARTS_FORMAT:
-            require_exportable(self.plan.workload, format, profile)
             save_parts(self.measurement, folder, level=level, workers=workers, progress=progress)
             return
         save_tables(

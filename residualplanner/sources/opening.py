@@ -84,6 +84,11 @@ def open_source(data: object, domain: Domain) -> Source:
     return outcome
 
 
+def is_read_once(data: object) -> bool:
+    """Whether records are gone when they have been read."""
+    return ("pyarrow", "RecordBatchReader") in _names_of_classes(data)
+
+
 def _open(data: object, domain: Domain) -> Source:
     if isinstance(data, np.ndarray):
         return source_of_blocks(domain, blocks_of_matrix(data, domain))

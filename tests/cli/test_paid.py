@@ -261,9 +261,10 @@ def test_what_tables_take_at_least_is_not_more_than_what_they_take(tmp_path):
     domain = Domain({"a": 30, "b": 40, "c": 3})
     release = reconstruct(measure(select(marginals(domain, up_to=3), budget=zcdp(1)), np.zeros((9, 3), dtype=np.int64)))
     for form, (per_cell, per_table) in paid._LEAST.items():
-        for profile in ("default", "acs"):
+        for profile in ("default",) if form == "parts" else ("default", "acs"):
             (tmp_path / form).mkdir(exist_ok=True)
-            release.save(tmp_path / form / profile, form, profile=profile)
-            written = sum(file.stat().st_size for file in (tmp_path / form / profile / "tables").glob(f"*.{form}"))
+            folder = tmp_path / form / profile
+            release.save(folder, form, profile=profile)
+            written = sum(file.stat().st_size for place in ("tables", "parts") for file in (folder / place).glob("*.*"))
             least = per_cell * release.plan.workload.cells.sum() + per_table * len(release)
             assert 0.1 * written < least < written, (form, profile)

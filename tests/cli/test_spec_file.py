@@ -199,7 +199,10 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         (GOOD + "[[workload]]\nqueries = ['a']\n", r"number 2, queries, entry 1: expected a list in \[brackets\]"),
         (GOOD + "[[workload]]\norder = '1'\n", r"number 2, order: expected an integer without quotes, got '1'"),
         (BUDGET + DOMAIN + 1001 * WORKLOAD, "workload: the list is too long"),
-        (GOOD + "[output]\nformat = 'xls'\n", r"\[output\] format: expected 'parquet', 'csv' or 'xlsx', got 'xls'"),
+        (
+            GOOD + "[output]\nformat = 'xls'\n",
+            r"\[output\] format: expected 'parquet', 'csv', 'xlsx' or 'parts', got 'xls'",
+        ),
         (GOOD + "[output]\nlevel = 95\n", r"\[output\] level: expected a number between 0 and 1, got 95"),
         (GOOD + "[output]\nlevel = nan\n", r"\[output\] level: expected a number between 0 and 1, got nan"),
     ],

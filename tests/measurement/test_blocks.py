@@ -6,6 +6,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -185,3 +186,12 @@ def test_what_holds_all_at_once_has_one_block():
     (block,) = Within(10**9, None).blocks(GROUPS, FAMILY)
     assert np.array_equal(sets_of(block), np.concatenate(GROUPS.members))
     assert isinstance(measure(PLAN, RECORDS, noise="gaussian", memory=10**9).residuals, FloatResiduals)
+
+
+def test_records_that_can_be_read_once_are_refused_before_the_charge_where_there_are_several_blocks():
+    ledger = Ledger(rp.pcost(10))
+    table = pa.table({name: RECORDS[:, number] for number, name in enumerate(DOMAIN.names)})
+    with pytest.raises(ResourceError, match=r"can be read only once, and would be \d+ times.*Nothing was charged"):
+        measure(PLAN, table.to_reader(), memory=LITTLE, ledger=ledger)
+    assert ledger.spent == 0
+    assert measure(PLAN, table.to_reader(), memory=10**9, ledger=ledger).noise.pcost == ledger.spent

@@ -26,8 +26,8 @@ from replayed_measuring import noise_left_out
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import measure
 from residualplanner.queries import Custom, Prefix, Range
+from residualplanner.reconstruction import batches as batches_module
 from residualplanner.reconstruction import reconstruct
-from residualplanner.reconstruction import release as release_module
 
 every_plan = planned() | plans() | plans_by_set()
 
@@ -87,7 +87,7 @@ def test_all_ways_of_asking_give_the_same_bits_in_the_order_of_the_workload(plan
     release = any_release(plan)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("residualplanner.reconstruction.stacks.BATCH_CELLS", batch)
-        patch.setattr(release_module, "_CHUNK_CELLS", chunk)
+        patch.setattr(batches_module, "_CHUNK_CELLS", chunk)
         tables, batches = list(release.tables()), list(release.batches())
     assert [table.query for table in tables] == list(plan.workload) == list(release)
     assert len(release) == len(tables)

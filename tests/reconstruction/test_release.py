@@ -15,8 +15,8 @@ from residualplanner.measurement import measure
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity
+from residualplanner.reconstruction import batches as batches_module
 from residualplanner.reconstruction import reconstruct
-from residualplanner.reconstruction import release as release_module
 from residualplanner.workload import Workload, marginals
 from strategies import NAMES, cases, names_of, noise_of
 
@@ -78,7 +78,7 @@ def test_attributes_of_one_value_only_add_an_axis(case):
 
 
 def test_batches_are_stacks_of_equal_tables_bounded_in_size(monkeypatch):
-    monkeypatch.setattr(release_module, "_CHUNK_TABLES", 7)
+    monkeypatch.setattr(batches_module, "_CHUNK_TABLES", 7)
     plan = select(marginals(Domain({f"a{i}": 3 for i in range(7)}), up_to=3), budget=pcost(1))
     batches = list(any_release(plan).batches())
     assert max(len(found.queries) for found in batches) == 7

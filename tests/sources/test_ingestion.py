@@ -149,7 +149,7 @@ def test_every_container_is_counted_like_a_list_of_records(container, records):
 def test_order_and_chunks_of_records_play_no_part(records, seed, block):
     shuffled = [records[i] for i in np.random.default_rng(seed).permutation(len(records))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records_module, "BLOCK", block)
+        patch.setattr(records_module, "batch_records", lambda *_: block)
         assert_counts(arrow_table(shuffled).to_reader(max_chunksize=2), records)
 
 

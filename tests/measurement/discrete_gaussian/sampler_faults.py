@@ -63,9 +63,9 @@ _BY_FILE = {
         ("large level one doubling low", ".bit_length() - 6\n", ".bit_length() - 7\n"),
     ],
     "envelope.py": [  # the heights of blocks and tails
-        ("block bound at the wrong end", "block if block >= 0 else -block - 1", "block + 1 if block >= 0 else -block"),
-        ("negative blocks bounded by |q|", "return block if block >= 0 else -block - 1", "return abs(block)"),
-        ("single integers bounded as blocks", "return abs(block)  #", "return block if block >= 0 else -block - 1  #"),
+        ("block bound at the wrong end", "max(q, -q - 1) for q", "max(q + 1, -q) for q"),
+        ("negative blocks bounded by |q|", "else max(q, -q - 1) for q", "else abs(q) for q"),
+        ("single integers bounded as blocks", "[abs(q) if table", "[max(q, -q - 1) if table"),
         ("weight not rounded up", "[math.ceil(scale * height)", "[max(math.floor(scale * height), 1)"),
         ("3 digits for the heights", "_DIGITS = 25", "_DIGITS = 3"),
         ("radius one step too small", "return RADII[step] *", "return (RADII[step] - 4) *"),
@@ -75,8 +75,8 @@ _BY_FILE = {
         ("tables reach half as far", "int(_WIDTHS * 64", "int(_WIDTHS * 32"),
         ("ratio of the neighboring cell", "in weights[:block_count]]", "in [weights[0], *weights[: block_count - 1]]]"),
         ("blocks numbered one off", "([*range(-reach, reach), 0, 0, 0])", "([*range(1 - reach, reach + 1), 0, 0, 0])"),
-        ("try again counts as block 0", "[np.nan, np.nan, -1.0]", "[np.nan, np.nan, 1e9]"),
-        ("tails never attempted", "[np.nan, np.nan, -1.0]", "[-1.0, -1.0, -1.0]"),
+        ("try again counts as block 0", "[np.nan, np.nan, -1]", "[np.nan, np.nan, 1e9]"),
+        ("tails never attempted", "[np.nan, np.nan, -1]", "[-1.0, -1.0, -1.0]"),
         ("shelf order mixed up", "(tables)] = np.arange(len(tables))", "(tables)] = np.arange(len(tables))[::-1]"),
     ],
     "alias.py": [  # the alias table
