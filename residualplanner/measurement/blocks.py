@@ -142,11 +142,11 @@ class DiskStore:
         return self._join(frozen(self._flat.view(np.ndarray)), wide)
 
     def _wide_group(self, number: int) -> NDArray[Any]:
-        place = self._layout.part(self._flat, number)
-        whole = place.astype(object)
-        for rows, stored in self._wide[number]:
-            whole[rows] = stored
-        place[...] = 0
+        stored = self._layout.part(self._flat, number)
+        whole = stored.astype(object)
+        for rows, integers in self._wide[number]:
+            whole[rows] = integers
+        stored[...] = 0
         return frozen(whole)
 
 

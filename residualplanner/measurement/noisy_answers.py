@@ -109,8 +109,8 @@ def _finish(
     """Multiply by the divisor, add the noise, and take differences along the subtraction axes."""
     noisy = np.multiply(products, factor, out=scratch.empty(0, products.shape, products))
     noisy += noise
-    place = out if out is not None and out.dtype == noisy.dtype else None
-    answers: NDArray[Any] = differences_of_tables(noisy, axes=axes, scratch=scratch, out=place)
+    target = out if out is not None and out.dtype == noisy.dtype else None
+    answers: NDArray[Any] = differences_of_tables(noisy, axes=axes, scratch=scratch, out=target)
     return answers
 
 

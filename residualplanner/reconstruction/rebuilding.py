@@ -40,9 +40,9 @@ def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:
     if values.direct is None and rows <= _MANY * basis.size:
         return AxisMap(values.columns, rows, make_matrix)
 
-    def direct(stack: NDArray[np.float64], place: NDArray[np.float64]) -> None:
+    def direct(stack: NDArray[np.float64], target: NDArray[np.float64]) -> None:
         rebuilt = np.empty((len(stack), stack.shape[2], basis.size))
         values.turn(stack, rebuilt)
-        place[...] = kind.apply(rebuilt, 2)
+        target[...] = kind.apply(rebuilt, 2)
 
     return AxisMap(values.columns, rows, make_matrix, direct)

@@ -13,8 +13,7 @@ from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen, require_path
 from residualplanner._margins import require_level
 from residualplanner.errors import FileFormatError, WorkloadError
-from residualplanner.measurement import NoiseRecord
-from residualplanner.plan import Plan, load_plan
+from residualplanner.plan import load_plan
 from residualplanner.reconstruction.files.checked_files import AGAIN, checked, content_of, json_of, limited_bytes
 from residualplanner.reconstruction.files.export_files import FORMATS, PARTS_FORMAT
 from residualplanner.reconstruction.files.file_names import file_stem, table_name, written_queries
@@ -26,11 +25,11 @@ from residualplanner.reconstruction.files.manifest import (
     require_true_metadata,
 )
 from residualplanner.reconstruction.files.reading_files import csv_table, frame_of_columns, read_columns
+from residualplanner.reconstruction.files.saved_folder import SavedFolder
 from residualplanner.reconstruction.files.sidecar import NUMBER, TEXT, Description, label_type
 from residualplanner.reconstruction.parts.reading import SavedParts, open_parts
 from residualplanner.reconstruction.profiles import PROFILES, QUERY
 from residualplanner.reconstruction.table import Table
-from residualplanner.reconstruction.tables import Tables
 from residualplanner.workload import QueryLike, WrittenQuery
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class SavedTable(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SavedTables(Tables):
+class SavedTables(SavedFolder):
     """The tables of a folder that ``Release.save`` wrote: a mapping from queries to tables, as a `Release` is.
 
     It iterates over the queries of the workload, in its order.  A table is read when it is looked up, after its hash
@@ -68,26 +67,7 @@ class SavedTables(Tables):
         files: by the name of a table, such as ``"age@prefix.sex"``, its file; attributes as they were written.
     """
 
-    folder: Path
-    manifest: Mapping[str, Any]
-    metadata: Mapping[str, Any]
     files: Mapping[str, SavedTable]
-    _described: Description
-
-    @property
-    def plan(self) -> Plan:
-        """What was measured, with how much noise."""
-        return self._described.plan
-
-    @property
-    def noise(self) -> NoiseRecord:
-        """How the noise was drawn, as far as the plan can tell: the exact cost and the sentence follow from it."""
-        return self._described.noise
-
-    @property
-    def profile(self) -> str:
-        """The profile that the tables were saved in."""
-        return self._described.profile.name
 
     @property
     def errors(self) -> "pd.DataFrame":
@@ -193,7 +173,7 @@ def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts
     files = dict(zip(index["name"].to_pylist(), saved, strict=True))
     if about["count"] != len(files) or not _are_of_workload(files, described):
         raise FileFormatError(f"{home / 'index.csv'} names other tables or files than {PLAN_FILE} has; {AGAIN}")
-    return SavedTables(home, manifest, metadata, files, described)
+    return SavedTables(home, manifest, metadata, described, files)
 
 
 def _are_of_workload(files: Mapping[str, SavedTable], described: Description) -> bool:

@@ -41,7 +41,7 @@ def tables_table(plan: Plan, layout: Layout, level: float) -> Any:
 
 
 def labels_table(plan: Plan) -> Any:
-    """One row for each answer on each attribute in each kind that is asked of it.
+    """One row for each answer on each attribute in each kind of query on it.
 
     Columns: ``attribute``, ``kind`` as in the dictionary of tables, ``index`` of the answer on its axis, ``label``.
     """

@@ -12,11 +12,10 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.errors import FileFormatError, WorkloadError
-from residualplanner.measurement import NoiseRecord
-from residualplanner.plan import Plan
 from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
 from residualplanner.reconstruction.files.reading_files import csv_table
+from residualplanner.reconstruction.files.saved_folder import SavedFolder
 from residualplanner.reconstruction.files.sidecar import TEXT, Description
 from residualplanner.reconstruction.parts.dictionary import KINDS, OWN_COLUMNS
 from residualplanner.reconstruction.parts.layout import (
@@ -30,7 +29,6 @@ from residualplanner.reconstruction.parts.layout import (
     part_name,
 )
 from residualplanner.reconstruction.table import Table
-from residualplanner.reconstruction.tables import Tables
 from residualplanner.workload import WrittenQuery
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SavedParts(Tables):
+class SavedParts(SavedFolder):
     """The tables of a folder that ``Release.save`` wrote in parts: a mapping from queries to tables.
 
     It iterates over the queries of the workload, in its order, and has the tables of these only.  A table is read when
@@ -52,30 +50,11 @@ class SavedParts(Tables):
         layout: which tables stand in which part.
     """
 
-    folder: Path
-    manifest: Mapping[str, Any]
-    metadata: Mapping[str, Any]
     hashes: tuple[str, ...]
-    _described: Description
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "layout", layout_of(self.plan.workload))
-
-    @property
-    def plan(self) -> Plan:
-        """What was measured, with how much noise."""
-        return self._described.plan
-
-    @property
-    def noise(self) -> NoiseRecord:
-        """How the noise was drawn, as far as the plan can tell: the exact cost and the sentence follow from it."""
-        return self._described.noise
-
-    @property
-    def profile(self) -> str:
-        """The profile that the tables were saved in."""
-        return self._described.profile.name
 
     @property
     def errors(self) -> "pd.DataFrame":
@@ -147,7 +126,7 @@ def open_parts(
     names = [part_name(part) for part in range(len(layout_of(workload)))]
     if files != names or manifest["tables"]["count"] != len(workload):
         raise FileFormatError(f"{path} names other parts than {PLAN_FILE} has; {AGAIN}")
-    return SavedParts(folder, manifest, metadata, tuple(hashes), described)
+    return SavedParts(folder, manifest, metadata, described, tuple(hashes))
 
 
 def _another(path: Path) -> FileFormatError:

@@ -1,0 +1,45 @@
+"""What all folders of a release have in common when they are read back.
+
+Reads: a folder whose manifest, metadata and plan have been checked.  Gives: SavedFolder.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from residualplanner.measurement import NoiseRecord
+from residualplanner.plan import Plan
+from residualplanner.reconstruction.files.sidecar import Description
+from residualplanner.reconstruction.tables import Tables
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SavedFolder(Tables):
+    """The tables of a folder that ``Release.save`` wrote.
+
+    Attributes:
+        folder: where the tables are.
+        manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
+        metadata: the content of ``metadata.json``: what their columns mean.
+    """
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    _described: Description
+
+    @property
+    def plan(self) -> Plan:
+        """What was measured, with how much noise."""
+        return self._described.plan
+
+    @property
+    def noise(self) -> NoiseRecord:
+        """How the noise was drawn, as far as the plan can tell: the exact cost and the sentence follow from it."""
+        return self._described.noise
+
+    @property
+    def profile(self) -> str:
+        """The profile that the tables were saved in."""
+        return self._described.profile.name
