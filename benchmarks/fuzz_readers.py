@@ -190,7 +190,8 @@ def _ledger_files() -> list[Files]:
 
 def _folder_files(file_format: str) -> list[Files]:
     made = []
-    for plan, profile in zip(_plans()[:4], ("default", "acs", "gls", "default"), strict=True):
+    profiles = ("default",) * 4 if file_format == "parts" else ("default", "acs", "gls", "default")
+    for plan, profile in zip(_plans()[:4], profiles, strict=True):
         release = rp.reconstruct(_measurement(plan))
         made.append(
             _saved(lambda path, release=release, profile=profile: release.save(path, file_format, profile=profile))
@@ -288,7 +289,8 @@ READERS = (
     Reader("measurement", 25, _measurement_files, changed_archive, _read_measurement),
     Reader("ledger", 12, _ledger_files, changed_ledger, _read_ledger),
     Reader("spec", 12, partial(_text_files, _SPEC, _TARGETS), changed_toml, _read_spec),
-    Reader("release of Parquet", 3, partial(_folder_files, "parquet"), changed_folder, _read_folder),
+    Reader("release in parts", 1, partial(_folder_files, "parts"), changed_folder, _read_folder),
+    Reader("release of Parquet", 2, partial(_folder_files, "parquet"), changed_folder, _read_folder),
     Reader("release of CSV", 2, partial(_folder_files, "csv"), changed_folder, _read_folder),
     Reader("release of workbooks", 2, partial(_folder_files, "xlsx"), changed_folder, _read_folder),
     Reader("records as CSV", 4, partial(_text_files, _RECORDS), changed_table, _read_records),
