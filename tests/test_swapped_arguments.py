@@ -67,9 +67,9 @@ TAKERS = {
 
 @pytest.mark.parametrize("taker", TAKERS)
 def test_what_a_function_does_not_take_is_named_and_what_it_takes_as_well(taker):
-    call, taken, words = TAKERS[taker]
+    call, accepted, words = TAKERS[taker]
     for value in OBJECTS:
-        if isinstance(value, taken):
+        if isinstance(value, accepted):
             continue
         with pytest.raises(rp.ArgumentError, match=words) as caught:
             call(value)

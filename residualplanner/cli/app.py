@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from residualplanner._atomic import write_atomically
 from residualplanner.cli import options as opt
+from residualplanner.cli.expected_files import MEASUREMENT, PLAN, REPORTED, SOURCE, SPEC, require_file, require_records
 from residualplanner.cli.messages.failures import (
     reported_failures,
     require_free_file,
@@ -21,7 +22,6 @@ from residualplanner.cli.messages.failures import (
     telling_outputs,
 )
 from residualplanner.cli.messages.output import Output
-from residualplanner.cli.wanted import MEASUREMENT, PLAN, REPORTED, SOURCE, SPEC, require_file, require_records
 
 
 class _Commands(TyperGroup):
@@ -116,14 +116,14 @@ def plan(  # noqa: PLR0913
 
     Budget, loss and level can be given here in place of the spec's, to compare plans without editing it.
     """
-    from residualplanner.cli.replacing import require_place_for_plan
+    from residualplanner.cli.replacing import require_free_plan_path
     from residualplanner.cli.runs import run_plan
     from residualplanner.cli.spec.file import read_spec
     from residualplanner.cli.spec.overrides import Typed, overridden
 
     require_file(spec, "plan", SPEC)
     path = spec.with_suffix(".plan") if path is None else path
-    require_place_for_plan(path, force=force)
+    require_free_plan_path(path, force=force)
     output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level)
     run_plan(overridden(read_spec(spec), spec, typed, output), spec, path, output)
 
@@ -258,10 +258,10 @@ def report(
     if not source.exists():
         raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
     require_file(source, "report", REPORTED)
-    from residualplanner.cli.replacing import require_place_for_report
+    from residualplanner.cli.replacing import require_free_report_path
     from residualplanner.cli.runs import run_report
 
-    require_place_for_report(page, force=force)
+    require_free_report_path(page, force=force)
     run_report(source, page, level=level, force=force, output=Output(quiet, as_json))
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner._words import decimal_text_down, decimal_text_up
+from residualplanner.cli.expected_files import LEDGER, require_file
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.spec.typed_budget import budget_of_text
-from residualplanner.cli.wanted import LEDGER, require_file
 from residualplanner.errors import BudgetError
 from residualplanner.ledger import Ledger
 from residualplanner.privacy import Neighbors, claim_of_budget

@@ -23,17 +23,17 @@ def errors_path(plan_path: Path) -> Path:
     return plan_path.with_name(f"{plan_path.name}.errors.csv")
 
 
-def require_place_for_plan(path: Path, *, force: bool) -> None:
+def require_free_plan_path(path: Path, *, force: bool) -> None:
     """Raise FileExistsError or FileNotFoundError unless a plan and its error table can be written.
 
     With ``force`` they may replace others; another file, such as a measurement, a ledger or records, never is replaced.
     """
     require_folder_around(path)
-    _require_place(path, "a plan", _is_plan, force=force)
-    _require_place(errors_path(path), "an error table", _is_error_table, force=force)
+    _require_free_path(path, "a plan", _is_plan, force=force)
+    _require_free_path(errors_path(path), "an error table", _is_error_table, force=force)
 
 
-def require_place_for_report(page: Path, *, force: bool) -> None:
+def require_free_report_path(page: Path, *, force: bool) -> None:
     """Raise FileExistsError or FileNotFoundError unless a report can be written; say whether --force helps."""
     from residualplanner.reporting import figures_folder, require_free_report
 
@@ -51,7 +51,7 @@ def require_place_for_report(page: Path, *, force: bool) -> None:
         raise FileExistsError(f"{text}; replace both with --force, or name another page") from None
 
 
-def _require_place(path: Path, kind: str, is_ours: Callable[[Path], bool], *, force: bool) -> None:
+def _require_free_path(path: Path, kind: str, is_ours: Callable[[Path], bool], *, force: bool) -> None:
     if not (path.exists() or path.is_symlink()):
         return
     is_kind = path.is_file() and not path.is_symlink() and is_ours(path)

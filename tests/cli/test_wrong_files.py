@@ -28,7 +28,7 @@ KINDS = {
     "sub": "a folder",
 }
 #: For each file that a command reads what is wanted, and the kinds that are not refused for what they are.
-WANTED = {
+EXPECTED = {
     ("init", "FILE"): (
         "init wants a schema",
         {"spec.toml", "records.csv", "records.parquet", "schema.json", "notes.txt"},
@@ -91,15 +91,15 @@ def test_every_kind_of_file_is_known(every_file, name, words):
     assert kind_of_path(every_file / name).name.partition(";")[0] == words
 
 
-@pytest.mark.parametrize("place", WANTED, ids=" ".join)
-def test_a_file_of_another_kind_is_named_for_what_it_is(every_file, folder, run, place):
-    wanted, fitting = WANTED[place]
+@pytest.mark.parametrize("arguments", EXPECTED, ids=" ".join)
+def test_a_file_of_another_kind_is_named_for_what_it_is(every_file, folder, run, arguments):
+    wanted, fitting = EXPECTED[arguments]
     shutil.copytree(every_file, folder, dirs_exist_ok=True)
     before = sorted(folder.rglob("*"))
     for name, words in KINDS.items():
         if name in fitting:
             continue
-        result = run(*(name if word == "FILE" else word for word in place))
+        result = run(*(name if word == "FILE" else word for word in arguments))
         assert result.exit_code == 2, (name, result.output)
         assert result.stderr.startswith(f"Error: {name} is {words}"), (name, result.stderr)
         assert wanted in result.stderr
@@ -125,7 +125,7 @@ def test_what_a_file_is_for_is_said(every_file, folder, run):
 def test_what_is_damaged_is_never_a_defect(folder, spec, records, run, content, name):
     assert run("plan", spec, "-o", "p.plan").exit_code == 0
     (folder / name).write_bytes(content)
-    for place in WANTED:
-        result = run(*(name if word == "FILE" else word for word in place))
-        assert result.exit_code != 1, (place, result.output)
+    for arguments in EXPECTED:
+        result = run(*(name if word == "FILE" else word for word in arguments))
+        assert result.exit_code != 1, (arguments, result.output)
         assert not re.search("defect|Traceback", result.output)

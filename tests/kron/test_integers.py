@@ -78,13 +78,13 @@ axes_of = st.sets(st.integers(1, 4)).map(sorted)
 
 @given(shape=shapes, axes=axes_of, seed=st.integers(0, 99))
 def test_only_the_given_axes_are_differenced(shape, axes, seed):
-    tables, taken = whole_tables(seed, 2, *shape), [axis for axis in axes if axis <= len(shape)]
+    tables, chosen = whole_tables(seed, 2, *shape), [axis for axis in axes if axis <= len(shape)]
     kept = [
-        subtraction(size) if axis in taken else np.eye(size, dtype=int).tolist() for axis, size in enumerate(shape, 1)
+        subtraction(size) if axis in chosen else np.eye(size, dtype=int).tolist() for axis, size in enumerate(shape, 1)
     ]
     expected = applied(kept, tables)
     for scratch in (None, Scratch()):
-        assert (differences_of_tables(tables, axes=taken, scratch=scratch) == expected).all()
+        assert (differences_of_tables(tables, axes=chosen, scratch=scratch) == expected).all()
 
 
 @given(shape=st.lists(st.integers(1, 12), max_size=3).map(tuple), seed=st.integers(0, 99), data=st.data())
@@ -121,7 +121,7 @@ def test_memory_used_before_changes_nothing_and_what_is_read_stays(order, wide):
     for shape, is_wide in zip(order, wide, strict=True):
         tables = whole_tables(7, 3, *shape).astype(object if is_wide else np.int64)
         before = tables.copy()
-        place = np.empty((3, *(size - 1 for size in shape)), dtype=tables.dtype)
-        assert differences_of_tables(tables, scratch=scratch, out=place) is place
+        out = np.empty((3, *(size - 1 for size in shape)), dtype=tables.dtype)
+        assert differences_of_tables(tables, scratch=scratch, out=out) is out
         assert (tables == before).all()
-        assert (place == differences_of_tables(before)).all()
+        assert (out == differences_of_tables(before)).all()

@@ -119,11 +119,11 @@ def test_memory_used_before_changes_nothing(order, batch):
         tables = random_tables(batch, *shape)
         before = tables.copy()
         found = tables_of_tensors(tables, scratch=scratch)
-        place = np.empty((batch, *(size - 1 for size in shape)))
-        residuals_of_tables(tables, scratch=scratch, out=place)
+        out = np.empty((batch, *(size - 1 for size in shape)))
+        residuals_of_tables(tables, scratch=scratch, out=out)
         assert (tables == before).all()
         assert (found == tables_of_tensors(before)).all()
-        assert (place == residuals_of_tables(before)).all()
+        assert (out == residuals_of_tables(before)).all()
 
 
 def test_results_do_not_lie_in_memory_that_is_used_again():

@@ -145,12 +145,12 @@ def privacy_shares(case: Case, noise: dict[dense.Members, float]) -> list[float]
     shares = [0.0] * len(case.distinct)
     for part, variance in noise.items():
         cost = float(dense.cost_coefficients(case.sizes, [part])[0]) / variance
-        taken = [
+        amounts = [
             weight * np.trace(dense.covariance_share(case.sizes, members, part)) if set(part) <= set(members) else 0.0
             for members, weight in zip(case.distinct, case.distinct_weights, strict=True)
         ]
-        for number, amount in enumerate(taken):
-            shares[number] += cost * amount / sum(taken)
+        for number, amount in enumerate(amounts):
+            shares[number] += cost * amount / sum(amounts)
     return [share / sum(shares) for share in shares]
 
 

@@ -95,12 +95,12 @@ def test_any_part_of_a_query_has_tables_in_every_kind_planned_for_or_not(plan, d
     query = data.draw(st.sampled_from(list(map(as_mapping, plan.workload))))
     chosen = sorted(data.draw(st.sets(st.sampled_from(sorted(query)))) if query else [])
     other = {
-        name: data.draw(spanned_kinds(plan.bases[name], kind_of) | kinds_asked(plan.bases[name])) for name in chosen
+        name: data.draw(spanned_kinds(plan.bases[name], kind_of) | rowspace_kinds(plan.bases[name])) for name in chosen
     }
     require_table(plan, other, np.random.default_rng(data.draw(seeds)))
 
 
-def kinds_asked(basis):
+def rowspace_kinds(basis):
     """Any kind where values can be told apart."""
     if basis.answers < basis.size - 1:
         return st.nothing()
@@ -177,8 +177,8 @@ def test_shares_of_the_cost_are_split_by_what_queries_take_of_the_noise(plan):
         less = plan.noise_variances.copy()
         less[number] /= 2
         halved = replace(plan, noise_variances=less, budget=pcost("1e300"))
-        taken = sums - halved.average_variances * plan.workload.cells * plan.workload.weights
-        shares += part * taken / taken.sum()
+        amount = sums - halved.average_variances * plan.workload.cells * plan.workload.weights
+        shares += part * amount / amount.sum()
     np.testing.assert_allclose(plan.errors()["privacy_share"], shares / shares.sum(), rtol=1e-6, atol=1e-9)
 
 
@@ -233,20 +233,20 @@ def test_means_over_too_many_cells_are_bounded(monkeypatch):
 
 def test_queries_of_one_sort_are_computed_together():
     domain = Domain({**{f"x{i}": 4 for i in range(8)}, **{f"y{i}": 3 for i in range(6)}})
-    asked = marginals(domain, up_to=3) + marginals(domain, order=1, kinds={f"x{i}": Prefix() for i in range(8)})
-    closure = asked.closure
+    workload = marginals(domain, up_to=3) + marginals(domain, order=1, kinds={f"x{i}": Prefix() for i in range(8)})
+    closure = workload.closure
     matrices = ([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], [[1, 1, -1, -1], [1, -1, 0, 0], [0, 0, 1, -1]])
     bases = (*(integer_basis(matrix, "optimal_by_set") for matrix in matrices), subtraction_basis(3))
     of_place = [2 if i >= 8 else len(members) % 2 for members in closure for i in members]
     count = 4 * sum(i < 8 for members in closure for i in members if len(members) > 1)
     by_set = varying_strategy(closure, domain.sizes, bases, of_place, np.zeros(count))
     noise = np.random.default_rng(0).lognormal(size=len(closure))
-    found = Accuracy(asked, by_set, noise)
+    found = Accuracy(workload, by_set, noise)
     assert np.isfinite(found.average_variances).all()
     sorts = {1: ["x", "x in prefix sums", "y"], 2: ["xx", "xy", "yy"], 3: ["xxx", "xxy", "xyy", "yyy"]}
     assert len(found._tables.tables) == sum(map(len, sorts.values()))
-    for number in (0, 3, 40, len(asked) - 1):
-        part = asked.take([number])
+    for number in (0, 3, 40, len(workload) - 1):
+        part = workload.take([number])
         kept = np.concatenate([closure.positions_of(block) for block in part.closure.blocks])
         alone = Accuracy(part, by_set.part(part.closure), noise[kept])
         assert found.average_variances[number] == pytest.approx(alone.average_variances[0], rel=1e-12)
@@ -256,7 +256,7 @@ def test_queries_of_one_sort_are_computed_together():
 def test_average_variances_of_ranges_need_no_array_of_all_ranges(monkeypatch):
     query = {"a": Range(), "b": Range(), "c": Identity()}
     plan = plan_by_set(Workload(Domain({"a": 4, "b": 3, "c": 5}), [query, {"a": Prefix(), "b": Range()}]), 3)
-    means = [plan.variance(asked).mean() for asked in plan.workload]
+    means = [plan.variance(query).mean() for query in plan.workload]
     monkeypatch.setattr(Range, "apply", None)
     again = Accuracy(plan.workload, plan.strategy, plan.noise_variances)
     np.testing.assert_allclose(again.average_variances, means, rtol=1e-10)
@@ -271,22 +271,22 @@ def test_no_plan_is_below_the_bound_of_all_mechanisms(plan):
 
 def test_a_single_value_and_a_query_of_no_attributes_have_tables_too():
     domain = Domain({"a": 3, "one": 1})
-    asked = Workload(
+    workload = Workload(
         domain, [(), {"one": Custom([[1], [2]])}, {"a": Prefix(), "one": Custom([[1], [2]])}, {"a": Range()}]
     )
-    plan = plan_by_set(asked, 5)
-    for query in asked:
+    plan = plan_by_set(workload, 5)
+    for query in workload:
         require_table(plan, query, np.random.default_rng(0))
 
 
 def test_what_is_not_measured_is_refused():
-    for asked in (
+    for method in (
         SAMPLE.variance,
         SAMPLE.covariance,
         lambda query: SAMPLE.combination_variance(query, np.ones((4, 3))),
     ):
         with pytest.raises(WorkloadError, match="the basis of 'b' has 2 answers, from which identity does not follow"):
-            asked(("b", "c"))
+            method(("b", "c"))
     apart = plan_by_set(Workload(SAMPLE.domain, [{"a": Prefix()}, ("c",)]))
     with pytest.raises(WorkloadError, match=r"the plan does not answer \('a', 'c'\): it is not part of a query"):
         apart.variance(("a", "c"))

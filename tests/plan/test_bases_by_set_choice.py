@@ -86,13 +86,13 @@ def test_attributes_that_can_be_exchanged_have_the_same_bases_messages_and_noise
 
 
 def test_where_all_sets_have_an_attribute_in_the_same_kinds_the_plan_is_the_usual_one():
-    for asked in (
+    for case in (
         workload((6, 5), [{0: PREFIX}, {1: PREFIX}]),
         workload((6, 5), [{0: PREFIX, 1: IDENTITY}, {1: IDENTITY}]),
         workload((6, 5), [{0: IDENTITY, 1: IDENTITY}, {1: IDENTITY}]),
         workload((6, 5), [{0: PREFIX, 1: PREFIX}]),
     ):
-        found, usual = (rp.select(asked, budget=rp.pcost(1), bases=word) for word in (BY_SET, "optimal"))
+        found, usual = (rp.select(case, budget=rp.pcost(1), bases=word) for word in (BY_SET, "optimal"))
         assert not found.strategy.varying.any()
         assert (found.loss_value, found.pcost) == (usual.loss_value, usual.pcost)
         assert found.status.removesuffix("; no better bases by set were found") == usual.status
@@ -177,15 +177,15 @@ def test_sweeps_plan_by_set():
 
 
 def test_estimates_count_the_search():
-    asked = workload((120, 100), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
-    without, by_set = (rp.resource_estimate(asked, by_set=by_set).planning_seconds for by_set in (False, True))
+    case = workload((120, 100), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
+    without, by_set = (rp.resource_estimate(case, by_set=by_set).planning_seconds for by_set in (False, True))
     assert without + 1 < by_set < without + 60
 
 
 def test_a_search_that_gains_nothing_ends_where_it_started():
-    asked = workload((6, 5), [{0: PREFIX, 1: PREFIX}])
-    problem = by_set_problem(asked, np.ones(1))
-    one = rp.select(asked, budget=rp.pcost(1), loss=rp.SumOfVariances([1.0]))
+    case = workload((6, 5), [{0: PREFIX, 1: PREFIX}])
+    problem = by_set_problem(case, np.ones(1))
+    one = rp.select(case, budget=rp.pcost(1), loss=rp.SumOfVariances([1.0]))
     found = choose_by_set(problem, one.strategy.of_attributes, Neighbors())
     assert one.loss_value * (1 - 1e-4) < found.loss < one.loss_value * (1 + 1e-4)
 

@@ -21,13 +21,13 @@ from residualplanner.optimize.by_set.search import Family, Member, search
 from workloads_by_set import IDENTITY, ODD, PREFIX, RANGE, SAME_BASES, THREE, TINY
 
 
-def family_of(asked):
-    problem = by_set_problem(asked, importance_of(asked, "cells"))
+def family_of(case):
+    problem = by_set_problem(case, importance_of(case, "cells"))
     return None if problem is None else Family(problem)
 
 
-def library(asked, family):
-    return family.start(rp.select(asked, budget=rp.pcost(1)).strategy.of_attributes)
+def library(case, family):
+    return family.start(rp.select(case, budget=rp.pcost(1)).strategy.of_attributes)
 
 
 def random_member(family, seed):
@@ -44,45 +44,45 @@ def random_member(family, seed):
 
 def explicit_rows(family, member):
     """What each set measures with unit noise, over the whole domain; the precision of each set."""
-    problem, asked = family.problem, family.problem.workload
-    rows, place = [], 0
-    for members in asked.closure:
+    problem, case = family.problem, family.problem.workload
+    rows, factor = [], 0
+    for members in case.closure:
         factors = {}
         for i in members:
-            n, group = asked.domain.sizes[i], int(problem.group[place])
-            place += 1
+            n, group = case.domain.sizes[i], int(problem.group[factor])
+            factor += 1
             if group < 0:
                 factors[i] = np.linalg.qr(np.eye(n)[:, 1:] - 1 / n)[0].T
                 continue
             basis = member.bases[group]
             coarse = basis.core @ (basis.axis.Z.T - basis.offset[:, None])
             factors[i] = coarse[:, basis.axis.forms.group]
-        sizes = enumerate(asked.domain.sizes)
+        sizes = enumerate(case.domain.sizes)
         rows.append(dense.product(factors[i] if i in members else np.ones((1, n)) for i, n in sizes))
     return rows
 
 
 @settings(max_examples=60)
-@given(asked=workloads_in_kinds(), seed=st.integers(0, 10**6))
-def test_the_weights_of_noise_are_those_of_explicit_matrices(asked, seed):
-    family = family_of(asked)
+@given(case=workloads_in_kinds(), seed=st.integers(0, 10**6))
+def test_the_weights_of_noise_are_those_of_explicit_matrices(case, seed):
+    family = family_of(case)
     assume(family is not None)
     member, rng = random_member(family, seed), np.random.default_rng(seed)
-    precision = rng.lognormal(size=len(asked.closure))
+    precision = rng.lognormal(size=len(case.closure))
     rows = explicit_rows(family, member)
     noise = np.diag(np.concatenate([np.full(len(part), 1 / w) for part, w in zip(rows, precision, strict=True)]))
     expected = 0.0
-    for query, weight in zip(asked, asked.weights.tolist(), strict=True):
-        estimator = dense.least_squares(np.vstack(rows), noise, query_rows(asked, query))
+    for query, weight in zip(case, case.weights.tolist(), strict=True):
+        estimator = dense.least_squares(np.vstack(rows), noise, query_rows(case, query))
         expected += weight * float(np.trace(estimator @ noise @ estimator.T))
     found = family.variances(Numbers.of(member.bases)).weights
     assert float(found @ (1 / precision)) == pytest.approx(expected, rel=1e-6)
 
 
 @settings(max_examples=60)
-@given(asked=workloads_in_kinds(), seed=st.integers(0, 10**6), sharpness=st.floats(1, 1e4))
-def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(asked, seed, sharpness):
-    family = family_of(asked)
+@given(case=workloads_in_kinds(), seed=st.integers(0, 10**6), sharpness=st.floats(1, 1e4))
+def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(case, seed, sharpness):
+    family = family_of(case)
     assume(family is not None)
     problem, member = family.problem, random_member(family, seed)
     numbers = Numbers.of(member.bases)
@@ -123,11 +123,11 @@ def bound_of(problem, member, numbers):
     return total + sum(max(value for (j, _), value in of_value.items() if j == i) for i in attributes)
 
 
-@pytest.mark.parametrize("asked", [TINY, THREE, ODD, SAME_BASES])
+@pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES])
 @pytest.mark.parametrize("weighed", [False, True])
-def test_slopes_are_differences(asked, weighed):
-    family, rng = family_of(asked), np.random.default_rng(1)
-    point = family.point(library(asked, family))
+def test_slopes_are_differences(case, weighed):
+    family, rng = family_of(case), np.random.default_rng(1)
+    point = family.point(library(case, family))
     point = point + 0.05 * rng.normal(size=point.size)
     maxima = Maxima(30.0)
     if weighed:
@@ -139,39 +139,39 @@ def test_slopes_are_differences(asked, weighed):
         assert slope @ direction == pytest.approx((ahead - behind) / 2e-6, rel=1e-5, abs=1e-7)
 
 
-@pytest.mark.parametrize("asked", [TINY, THREE, ODD, SAME_BASES])
-def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(asked):
-    family = family_of(asked)
-    start = library(asked, family)
-    loss = rp.select(asked, budget=rp.pcost(1)).loss_value
+@pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES])
+def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(case):
+    family = family_of(case)
+    start = library(case, family)
+    loss = rp.select(case, budget=rp.pcost(1)).loss_value
     assert family.value(start) == pytest.approx(math.log(loss), abs=1e-7)
     assert family.cost(start, Numbers.of(start.bases), Maxima())[0] == pytest.approx(1, rel=1e-9)
     again = family.member(family.point(start))
     assert family.value(again) == pytest.approx(family.value(start), abs=1e-9)
 
 
-@pytest.mark.parametrize("asked", [TINY, THREE, ODD, SAME_BASES])
-def test_the_search_ends_no_higher_than_it_starts(asked):
-    family = family_of(asked)
-    start = library(asked, family)
+@pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES])
+def test_the_search_ends_no_higher_than_it_starts(case):
+    family = family_of(case)
+    start = library(case, family)
     assert family.value(search(family, start)) <= family.value(start)
 
 
 def test_factors_have_one_basis_where_the_order_and_the_kinds_of_larger_sets_are_the_same():
     problem = by_set_problem(THREE, importance_of(THREE, "cells"))
-    places = [(members, i) for members in THREE.closure for i in members]
-    groups = dict(zip(places, problem.group.tolist(), strict=True))
-    # Attribute 2 is asked as identity with both others, and as prefix with 1 only, by a query of weight 0.
+    factors = [(members, i) for members in THREE.closure for i in members]
+    groups = dict(zip(factors, problem.group.tolist(), strict=True))
+    # Attribute 2 is queried as identity with both others, and as prefix with 1 only, by a query of weight 0.
     assert groups[(0, 2), 2] != groups[(1, 2), 2]
     assert groups[(0, 2), 2] != groups[(0, 1, 2), 2]
-    same = [groups[place] for place in places if place[1] == 0 and len(place[0]) == 2]
+    same = [groups[factor] for factor in factors if factor[1] == 0 and len(factor[0]) == 2]
     assert len(set(same)) == 1
     assert by_set_problem(workload((4, 3), [{0: PREFIX}, {1: RANGE}]), np.ones(2)) is None
 
 
 def test_attributes_of_identity_only_add_no_tables():
-    asked = workload((4, 5, 3), [{0: PREFIX}, {0: IDENTITY, 1: IDENTITY}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}])
-    problem = by_set_problem(asked, importance_of(asked, "cells"))
+    case = workload((4, 5, 3), [{0: PREFIX}, {0: IDENTITY, 1: IDENTITY}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}])
+    problem = by_set_problem(case, importance_of(case, "cells"))
     assert list(problem.axes) == [0]
     assert problem.joint == []
     assert problem.size.cells == 0

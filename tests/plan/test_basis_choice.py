@@ -28,9 +28,9 @@ def workloads(draw, most=7):
     kinds = st.sampled_from([Prefix(), Range(), Identity(), Hierarchy([2]), Hierarchy([3], leaves=False)])
     queries = []
     for _ in range(draw(st.integers(1, 4))):
-        asked = draw(st.lists(st.integers(0, count - 1), unique=True, max_size=3))
+        chosen = draw(st.lists(st.integers(0, count - 1), unique=True, max_size=3))
         query = {}
-        for number in asked:
+        for number in chosen:
             kind = draw(kinds)
             is_small = isinstance(kind, Hierarchy) and sizes[number] < 5
             query[f"a{number}"] = Prefix() if is_small else kind

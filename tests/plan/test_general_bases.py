@@ -89,9 +89,9 @@ def test_a_basis_of_fewer_rows_answers_what_it_spans_and_refuses_the_rest():
     basis = integer_basis([[1, 1, -1, -1]], "given")
     plan = select(workload, budget=pcost(1), bases={"a": basis})
     assert plan.variance({"a": groups}).shape == (2,)
-    for asked in (plan.variance, plan.covariance, lambda query: plan.combination_variance(query, np.ones((4, 2)))):
+    for method in (plan.variance, plan.covariance, lambda query: plan.combination_variance(query, np.ones((4, 2)))):
         with pytest.raises(WorkloadError, match="the basis of 'a' has 1 answers, from which identity does not follow"):
-            asked(("a", "b"))
+            method(("a", "b"))
     with pytest.raises(WorkloadError, match="the basis of 'a' has 1 answers, from which identity does not follow"):
         select(Workload(Domain({"a": 4}), ["a"]), budget=pcost(1), bases={"a": basis})
 

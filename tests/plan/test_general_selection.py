@@ -160,7 +160,7 @@ def test_attributes_are_exchangeable_only_where_size_and_basis_and_kind_agree(mo
     workload = marginals(Domain(dict.fromkeys(names, 3)), up_to=2, kinds={name: SUMS for name in names[1:]})
     together = select(workload, budget=pcost(1), loss=loss, bases=bases, neighbors=notion, gap=1e-6)
     target = "residualplanner.optimize.noise.noise_problem.workload_orbits"
-    monkeypatch.setattr(target, lambda asked, *_: Orbits.trivial(asked))
+    monkeypatch.setattr(target, lambda workload, *_: Orbits.trivial(workload))
     apart = select(workload, budget=pcost(1), loss=loss, bases=bases, neighbors=notion, gap=1e-6)
     assert together.loss_value == pytest.approx(apart.loss_value, rel=3e-6)
     assert together.max_variance >= together.loss_value * (1 - 1e-9) or loss == "sum"

@@ -16,15 +16,15 @@ from residualplanner.workload import Workload, marginals
 ONE = pcost(1)
 
 
-def least_of_singles(asked):
+def least_of_singles(queries):
     """The least largest variance over the family, of queries of one attribute each: a convex problem.
 
     Args:
-        asked: pairs of a query matrix (rows, n) and the importance of its cells, one for each attribute.
+        queries: pairs of a query matrix (rows, n) and the importance of its cells, one for each attribute.
     """
     h, largest = cvxpy.Variable(), cvxpy.Variable()
     limits, cost = [], h
-    for W, importance in asked:
+    for W, importance in queries:
         n = W.shape[1]
         Z = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:]
         Y, u, longest = cvxpy.Variable((n - 1, n - 1), PSD=True), cvxpy.Variable(n), cvxpy.Variable()

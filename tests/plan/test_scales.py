@@ -36,7 +36,7 @@ SCALES = {
 }
 
 
-def asked(rows, **others) -> rp.Workload:
+def workload_of(rows, **others) -> rp.Workload:
     rows = np.array(rows, dtype=float)
     domain = rp.Domain({"a": rows.shape[1], "b": 2})
     return rp.Workload(domain, [{"a": rp.Custom(rows), **others}])
@@ -62,7 +62,7 @@ def covariance_of(plan: Plan, rows) -> tuple[list[list[mpmath.mpf]], list[mpmath
 @pytest.mark.parametrize("name", SCALES)
 def test_claims_are_those_of_explicit_matrices_whatever_the_scale(name, loss):
     rows = SCALES[name]
-    workload = asked(rows)
+    workload = workload_of(rows)
     plan, query = rp.select(workload, budget=ONE, loss=loss), {"a": rp.Custom(np.array(rows, dtype=float))}
     covariance, variances = covariance_of(plan, rows)
     for claimed, exact in zip(plan.variance(query), variances, strict=True):
@@ -79,7 +79,7 @@ def test_claims_are_those_of_explicit_matrices_whatever_the_scale(name, loss):
 
 @pytest.mark.parametrize("name", SCALES)
 def test_plans_are_the_best_of_all_mechanisms_for_one_query_whatever_the_scale(name):
-    plan = rp.select(asked(SCALES[name]), budget=ONE)
+    plan = rp.select(workload_of(SCALES[name]), budget=ONE)
     assert plan.loss_value >= least_loss(SCALES[name]) * (1 - 1e-9)
     assert plan.loss_value <= least_loss(SCALES[name]) * (1 + 2e-4)
     assert plan.bases["a"].gap <= 1e-4
@@ -107,7 +107,7 @@ def test_few_rows_on_many_values_are_searched_to_the_end(size, rows):
     generator, x = np.random.default_rng(0), np.arange(size)
     count = 10 if rows == "ten normal" else 3
     W = [x**0, x, x**2] if rows == "quadratic" else [x**0, *generator.normal(size=(count, size))]
-    plan = rp.select(asked(W), budget=ONE)
+    plan = rp.select(workload_of(W), budget=ONE)
     assert plan.bases["a"].gap <= 1e-4
     assert plan.loss_value <= least_loss(W) * (1 + 3e-4)
 
@@ -117,7 +117,7 @@ def test_a_search_that_was_stopped_says_so(monkeypatch):
     monkeypatch.setattr("residualplanner.optimize.bases.attribute_grams._STEPS", ((10_000, 2),))
     monkeypatch.setattr("residualplanner.bases.newton._QUICK", 0.0)
     W = [np.ones(60), *np.random.default_rng(0).normal(size=(3, 60))]
-    plan = rp.select(asked(W), budget=ONE)
+    plan = rp.select(workload_of(W), budget=ONE)
     gap = plan.bases["a"].gap
     assert 1e-4 < gap < math.inf
     assert plan.status == f"closed form; the search for the basis of 'a' stopped within {gap:.1e} of the best"

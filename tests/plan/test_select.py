@@ -361,9 +361,9 @@ def test_every_subset_of_a_query_is_answered_and_nothing_else():
     plan = select(Workload(ABC, [("a", "b"), ("c",)]), budget=pcost(1))
     for names in itertools.chain([()], [("a",), ("b",), ("c",), ("b", "a")]):
         assert plan.variance(names).size == ABC.cells(names)
-    for asked in (plan.variance, plan.covariance):
+    for method in (plan.variance, plan.covariance):
         with pytest.raises(WorkloadError, match=r"the plan does not answer \('c', 'a'\): it is not part of a query"):
-            asked(("c", "a"))
+            method(("c", "a"))
     with pytest.raises(WorkloadError, match="the plan does not answer"):
         plan.combination_variance(("a", "c"), np.ones((3, 4)))
 

@@ -171,9 +171,9 @@ def test_attributes_that_only_others_ask_for_get_a_basis_too():
     plan = select(workload, loss=Targets([({"a": Range()}, 10)]))
     assert plan.meets_targets
     assert np.isfinite(plan.errors()["max_std_err"]).all()
-    asked = select(Workload(workload.domain, [{"c": Prefix()}]), budget=pcost(1), loss="max")
+    reserved = select(Workload(workload.domain, [{"c": Prefix()}]), budget=pcost(1), loss="max")
     mine = select(Workload(workload.domain, [{"c": Prefix()}]), budget=pcost(1), loss="max", bases=plan.bases)
-    assert mine.rmse <= asked.rmse * 1.02
+    assert mine.rmse <= reserved.rmse * 1.02
 
 
 def test_at_most_is_the_largest_ratio():

@@ -38,14 +38,14 @@ def address(many_report):
 def page(browser, address):
     """The page, opened; at the end nothing has been logged, asked of the network or raised."""
     context = browser.new_context(viewport={"width": 1100, "height": 900})
-    page, told, asked = context.new_page(), [], []
+    page, told, requests = context.new_page(), [], []
     page.on("console", lambda message: told.append(message.text))
     page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: requests.append(request.url))
     page.goto(address)
     yield page
     assert told == []
-    assert asked == [address]
+    assert requests == [address]
     context.close()
 
 

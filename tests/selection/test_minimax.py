@@ -257,10 +257,10 @@ def crowded_problem(seed: int, *, answers: int) -> tuple[np.ndarray, sparse.csr_
     arcs = [np.column_stack([np.sin(angle), np.cos(angle)]) ** rng.uniform(0.6, 1.5, 2) for _ in range(3)]
     blocks = []
     for members in sets:
-        taken = np.ones((1, 1))
+        block = np.ones((1, 1))
         for i in range(3):
-            taken = np.kron(taken, arcs[i] if i in members else np.array([[1.0, 0.0]]))
-        blocks.append(taken)
+            block = np.kron(block, arcs[i] if i in members else np.array([[1.0, 0.0]]))
+        blocks.append(block)
     return rng.uniform(0.5, 2, 8), sparse.csr_array(np.vstack(blocks))
 
 

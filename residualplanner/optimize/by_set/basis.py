@@ -15,7 +15,7 @@ from residualplanner.bases import inverse_parts
 from residualplanner.optimize.by_set.terms import OwnAxis
 
 #: Directions that no query depends on still get basis vectors, so that all counts follow; they are this long.
-_UNASKED_LENGTH = 1e-3
+_UNUSED_LENGTH = 1e-3
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,7 +59,7 @@ class GroupBasis:
     def matrix(self) -> FloatArray:
         """A matrix (g-1, g) whose longest column has length 1, with short rows for the other directions."""
         S = self.core @ (self.axis.Z.T - self.offset[:, None])
-        whole = np.vstack([S / np.sqrt(self.lengths.max()), _UNASKED_LENGTH * self.axis.unasked])
+        whole = np.vstack([S / np.sqrt(self.lengths.max()), _UNUSED_LENGTH * self.axis.unused])
         scaled: FloatArray = whole / np.sqrt((whole * whole).sum(axis=0).max())
         return scaled
 

@@ -28,23 +28,23 @@ class OwnAxis:
     Attributes:
         forms: the Gram matrices of its kinds, with g groups of values.
         Z (g, r): the directions.
-        unasked (g-1-r, g): orthonormal rows of sum 0 that no query depends on.
+        unused (g-1-r, g): orthonormal rows of sum 0 that no query depends on.
         grams (kinds, 1+r, 1+r): for each kind its Gram matrix in those coordinates.
     """
 
     forms: AttributeGrams
     Z: FloatArray
-    unasked: FloatArray
+    unused: FloatArray
     grams: FloatArray
 
     @classmethod
     def of(cls, forms: AttributeGrams) -> "OwnAxis":
         """The Gram matrices of an attribute, in coordinates."""
-        Z, unasked = forms.directions
+        Z, unused = forms.directions
         frame = np.zeros((1 + len(Z), 1 + Z.shape[1]))
         frame[:, 0] = np.concatenate([[1.0], np.full(len(Z), 1 / len(Z))])
         frame[1:, 1:] = Z
-        return cls(forms, Z, unasked, frame.T @ forms.grams @ frame)
+        return cls(forms, Z, unused, frame.T @ forms.grams @ frame)
 
     @property
     def values(self) -> int:

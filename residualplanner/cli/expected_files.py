@@ -1,6 +1,6 @@
 """The kinds of file that each command reads, and the message for a file of another kind.
 
-Reads: paths.  Gives: errors that say what a file is and what is wanted; never what it holds.
+Reads: paths.  Gives: errors that say what a file is and what is expected there; never what it holds.
 """
 
 import os
@@ -14,7 +14,7 @@ from residualplanner.errors import FileFormatError
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedFile:
     """The files that one argument may name.
 
     Attributes:
@@ -26,19 +26,19 @@ class Wanted:
     kinds: tuple[FileKind, ...]
 
 
-SPEC = Wanted("a spec in TOML, such as init writes", (kinds.SPEC, kinds.TEXT, kinds.OTHER))
-PLAN = Wanted("a plan, as the command plan writes it", (kinds.PLAN, kinds.OTHER))
-MEASUREMENT = Wanted("a measurement, as measure writes it", (kinds.MEASUREMENT, kinds.OTHER))
-LEDGER = Wanted("a ledger, as ledger --create begins it", (kinds.LEDGER, kinds.TEXT, kinds.OTHER))
-SOURCE = Wanted(
+SPEC = ExpectedFile("a spec in TOML, such as init writes", (kinds.SPEC, kinds.TEXT, kinds.OTHER))
+PLAN = ExpectedFile("a plan, as the command plan writes it", (kinds.PLAN, kinds.OTHER))
+MEASUREMENT = ExpectedFile("a measurement, as measure writes it", (kinds.MEASUREMENT, kinds.OTHER))
+LEDGER = ExpectedFile("a ledger, as ledger --create begins it", (kinds.LEDGER, kinds.TEXT, kinds.OTHER))
+SOURCE = ExpectedFile(
     "a schema (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
     (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET, kinds.TEXT, kinds.OTHER),
 )
-RECORDS = Wanted("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ())
-REPORTED = Wanted("a plan, or the folder of a release", (kinds.PLAN, kinds.RELEASE, kinds.OTHER))
+RECORDS = ExpectedFile("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ())
+REPORTED = ExpectedFile("a plan, or the folder of a release", (kinds.PLAN, kinds.RELEASE, kinds.OTHER))
 
 
-def require_file(path: Path, command: str, wanted: Wanted) -> None:
+def require_file(path: Path, command: str, expected: ExpectedFile) -> None:
     """Raise an error with a remedy unless ``path`` can be opened and may be what ``command`` wants there.
 
     Raises:
@@ -47,7 +47,7 @@ def require_file(path: Path, command: str, wanted: Wanted) -> None:
     """
     if not path.is_dir():
         require_readable(path)
-    _require_kind(path, kind_of_path(path), command, wanted)
+    _require_kind(path, kind_of_path(path), command, expected)
 
 
 def require_records(path: Path, command: str) -> None:
@@ -65,8 +65,8 @@ def require_records(path: Path, command: str) -> None:
         _require_kind(path, kinds.RELEASE, command, RECORDS)
 
 
-def _require_kind(path: Path, found: FileKind, command: str, wanted: Wanted) -> None:
-    if found in wanted.kinds:
+def _require_kind(path: Path, found: FileKind, command: str, expected: ExpectedFile) -> None:
+    if found in expected.kinds:
         return
     purpose = f", which is for {found.command}" if found.command else ""
-    raise FileFormatError(f"{path} is {found.name}{purpose}; {command} wants {wanted.words}")
+    raise FileFormatError(f"{path} is {found.name}{purpose}; {command} wants {expected.words}")
