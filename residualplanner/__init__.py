@@ -24,6 +24,7 @@ from residualplanner.ledger import Ledger
 from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
 from residualplanner.plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
+from residualplanner.postprocessing import NonNegativeRelease, RoundedRelease, nonnegative, rounded
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
@@ -50,12 +51,14 @@ __all__ = [
     "MaxVariance",
     "Measurement",
     "MissingExtraError",
+    "NonNegativeRelease",
     "Plan",
     "Prefix",
     "Range",
     "Release",
     "ResidualPlannerError",
     "ResourceError",
+    "RoundedRelease",
     "SolverError",
     "Strategy",
     "SumOfVariances",
@@ -76,10 +79,12 @@ __all__ = [
     "load_tables",
     "marginals",
     "measure",
+    "nonnegative",
     "orthogonal_residuals",
     "pcost",
     "reconstruct",
     "resource_estimate",
+    "rounded",
     "select",
     "subtraction_strategy",
     "svd_bound",

@@ -31,6 +31,7 @@ LAYERS = [
     "sources",
     "measurement",
     "reconstruction",
+    "postprocessing",
     "reporting",
     "cli",
 ]

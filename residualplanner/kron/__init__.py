@@ -8,6 +8,7 @@ from residualplanner.kron.residuals import (
     rebuilding,
     subtracting,
     tables_of_residuals,
+    tensors_of_residuals,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "rebuilding",
     "subtracting",
     "tables_of_residuals",
+    "tensors_of_residuals",
 ]

@@ -7,11 +7,12 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 """
 
 from residualplanner.reconstruction.batches import TableBatch
-from residualplanner.reconstruction.files.export import require_exportable
+from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.parts.layout import layout_of
 from residualplanner.reconstruction.parts.reading import SavedParts
+from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of
 from residualplanner.reconstruction.release import Release, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
@@ -19,8 +20,10 @@ from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
     "PARTS_FORMAT",
+    "UNBIASED",
     "Estimate",
     "FormatName",
+    "Product",
     "ProfileName",
     "Release",
     "SavedParts",
@@ -34,4 +37,5 @@ __all__ = [
     "load_tables",
     "reconstruct",
     "require_exportable",
+    "save_tables",
 ]

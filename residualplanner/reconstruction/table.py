@@ -16,6 +16,7 @@ from residualplanner._checks import FloatArray, require_numbers
 from residualplanner._margins import margin_factor
 from residualplanner.plan import TOTAL, Plan
 from residualplanner.queries import Kind
+from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
 from residualplanner.workload import query_of
 
@@ -57,19 +58,22 @@ class Estimate:
 class Table:
     """The answer to one query: unbiased estimates, consistent with every other table, with exact variances.
 
-    Everything about it has the attributes in the order in which the query was written.
+    Everything about it has the attributes in the order in which the query was written.  Where its numbers are another
+    product, such as non-negative tables, variances and standard errors are still those of the unbiased estimates.
 
     Attributes:
         plan: what was measured, with how much noise.
         positions: of the attributes in the domain.
         kinds: the kind of query on each attribute.
         estimate (q_1, .., q_k): the estimates in counts, read-only, an axis for each attribute.  They can be negative.
+        product: what the numbers are.
     """
 
     plan: Plan = field(repr=False)
     positions: tuple[int, ...]
     kinds: tuple[Kind, ...]
     estimate: FloatArray
+    product: Product = UNBIASED
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -108,9 +112,11 @@ class Table:
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
+            WorkloadError: the numbers are not unbiased.
 
         Source: spec eq. (47).
         """
+        self.product.require_unbiased("a margin of error")
         return margin_factor(level) * self.std_err
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -135,11 +141,12 @@ class Table:
             weights (q_1, .., q_k): the weight of each cell.
 
         Raises:
-            WorkloadError: the weights are not numbers, or not one for each cell.
+            WorkloadError: the weights are not numbers, or not one for each cell; the numbers are not unbiased.
 
         Cost: O(cells) where all is identity, else a product with a matrix for each attribute.
         Source: spec eqs. (12) and (26).
         """
+        self.product.require_unbiased("the variance of a combination")
         array = require_numbers("weights must be numbers, one for each cell", weights)
         variance = self.plan.combination_variance(self.query, array)
         return Estimate(float((array * self.estimate).sum()), variance)
@@ -162,7 +169,7 @@ class Table:
         """
         import pandas as pd
 
-        chosen = profile_named(profile)
+        chosen = profile_named(profile).of(self.product)
         require_free_names(self.names, chosen)
         indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
         columns: dict[str, object] = {

@@ -11,6 +11,7 @@ from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
+from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import QueryLike, WrittenQuery, written_query
 
@@ -30,6 +31,11 @@ class Tables(Mapping[Any, Table]):
     @abstractmethod
     def noise(self) -> NoiseRecord:
         """How the noise was drawn."""
+
+    @property
+    def product(self) -> Product:
+        """What the numbers are: unbiased estimates, or something made from them."""
+        return UNBIASED
 
     @abstractmethod
     def _require(self, query: WrittenQuery) -> None:

@@ -29,7 +29,7 @@ FormatName = Literal["parquet", "csv", "xlsx", "parts"]
 FORMATS = ("parquet", "csv", "xlsx")
 PARTS_FORMAT = "parts"
 #: Columns whose values hardly repeat, for which a dictionary would only cost time.
-_DISTINCT = frozenset(("estimate", "ci_low", "ci_high", "E", "query"))
+_DISTINCT = frozenset(("estimate", "estimate_nonneg", "ci_low", "ci_high", "E", "E_nonneg", "query"))
 
 
 def require_format(name: object) -> None:
