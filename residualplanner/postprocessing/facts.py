@@ -159,8 +159,8 @@ def _by_value(plan: Plan, words: str, position: int, kind: Kind, counts: FloatAr
     measured = basis.after_noise.matrix @ basis.before_noise.matrix
     if not np.allclose(measured @ back @ W, measured, atol=1e-8 * np.abs(measured).max()):
         raise WorkloadError(
-            f"{words}: {kind.name} answers on {plan.domain.names[position]!r} do not determine what was measured of it; "
-            "give the table by value"
+            f"{words}: {kind.name} answers on {plan.domain.names[position]!r} do not determine what was measured of "
+            "it; give the table by value"
         )
     found: FloatArray = np.moveaxis(np.tensordot(back, counts, axes=(1, axis)), 0, axis)
     again = np.moveaxis(np.tensordot(W, found, axes=(1, axis)), 0, axis)

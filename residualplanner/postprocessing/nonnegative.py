@@ -187,20 +187,18 @@ def nonnegative(
         raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
     facts = read_facts(release.plan, known, impossible)
     problem = problem_of(release.measurement, facts, weights_named(weights), fixes_total=total == "estimate")
-    solution = _solution(problem, release.plan, facts, gap=gap, steps=int(max_steps), progress=progress)
+    solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
     answers = answers_of(problem.reference.own, solution.components)
     made = Release(Measurement(release.plan, answers, release.noise))
     least = 3 * max(ROUNDING * problem.total, solution.violation)
     return NonNegativeRelease(release, solution.gap, solution.steps, facts.statements, made, least)
 
 
-def _solution(
-    problem: Problem, plan: Plan, facts: Facts, *, gap: float, steps: int, progress: Progress | None
-) -> Solution:
+def _solution(problem: Problem, facts: Facts, *, gap: float, steps: int, progress: Progress | None) -> Solution:
     """The solution of a problem, or WorkloadError where the facts leave none."""
     if problem.total == 0 and not problem.freedom[0]:
         return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
-    center = None if facts.are_about_tables else center_of(problem, plan)
+    center = None if facts.are_about_tables else center_of(problem)
 
     def report(taken: int, _: float) -> None:
         if progress is not None:

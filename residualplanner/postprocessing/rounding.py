@@ -110,7 +110,7 @@ class RoundedRelease(Tables):
         for axis, kind in enumerate(kinds):
             if kind != Identity():
                 counts = kind.apply(counts, axis)
-        return Table(self.plan, *query, frozen(np.rint(counts).transpose(query.axes)), self.product)
+        return Table(self.plan, *query, frozen(np.asarray(np.rint(counts)).transpose(query.axes)), self.product)
 
     def _by_value(self, attributes: tuple[int, ...]) -> FloatArray:
         """The integers of a set by value; where only groups of values are known, all on the first of each group."""

@@ -80,7 +80,7 @@ def mark_zeros(plan: Plan, stack: TableStack, fact: Fact, lowest: FloatArray) ->
         view[rows] = np.where(must.reshape(shape), -np.inf, view[rows])
 
 
-def center_of(problem: Problem, plan: Plan) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def center_of(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The components of records spread evenly over all values, as many as are estimated, and their cells."""
     layout, found = problem.reference.own, np.empty_like(problem.start)
     for group, bases in enumerate(layout.groups.bases):

@@ -92,8 +92,7 @@ class TableMap:
         for stack in self.stacks:
             out = self._tensors[stack.tensors].reshape(stack.tensor_shape)
             stack.gather.apply(cells[stack.cells].reshape(stack.shape), scratch=self._scratch, out=out)
-        found: NDArray[np.float64] = np.bincount(self._index, weights=self._tensors, minlength=self.layout.count)
-        return found
+        return np.bincount(self._index, self._tensors, self.layout.count).astype(np.float64, copy=False)
 
     def _component_of_each_entry(self) -> IntArray:
         """Which component each entry of the tensors is, as a flat array."""
@@ -103,11 +102,11 @@ class TableMap:
             for group, (first, last) in enumerate(pairwise(self.layout.starts.tolist()))
         ]
         scratch, groups = Scratch(), self.layout.groups
-        found: IntArray = np.empty(self._tensors.shape, dtype=np.int64)
+        index: IntArray = np.empty(self._tensors.shape, dtype=np.int64)
         for stack in self.stacks:
             own = [blocks[number] for number in groups.group[stack.subsets[0]].tolist()]
-            found[stack.tensors] = tensors_of_residuals(own, groups.row[stack.subsets], None, scratch).ravel()
-        return frozen(found)
+            index[stack.tensors] = tensors_of_residuals(own, groups.row[stack.subsets], None, scratch).ravel()
+        return frozen(index)
 
 
 def _stacks(closure: Closure, layout: ComponentLayout, axes: Sequence[CellAxis]) -> Iterator[TableStack]:

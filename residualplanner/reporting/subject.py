@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner._margins import margin_factor
 from residualplanner.plan import Plan
-from residualplanner.reconstruction import Table, Tables
+from residualplanner.reconstruction import UNBIASED, Product, Table, Tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +35,7 @@ class ShownTable:
         estimates (r,): in counts.
         std_errs (r,): in counts.
         level: the confidence level of the margins.
+        product: what the estimates are; margins are those of unbiased ones.
 
     Example:
         >>> shown = ShownTable(("sex",), 2, (("F",), ("M",)), np.array([5.0, 9.0]), np.array([1.0, 1.0]), 0.95)
@@ -48,6 +49,7 @@ class ShownTable:
     estimates: FloatArray
     std_errs: FloatArray
     level: float
+    product: Product = UNBIASED
 
     @property
     def is_whole(self) -> bool:
@@ -89,6 +91,11 @@ class Subject:
         object.__setattr__(self, "errors", self.plan.errors(self.level))
 
     @property
+    def product(self) -> Product:
+        """What the estimates are."""
+        return UNBIASED if self.tables is None else self.tables.product
+
+    @property
     def target_level(self) -> float:
         """The confidence level of the targets in the error table, if it has any."""
         return self.level if self.plan.targets is None else self.plan.targets.level
@@ -128,7 +135,7 @@ def shown_table(table: Table, *, level: float) -> ShownTable:
     indices = np.stack(np.unravel_index(chosen, table.estimate.shape or (1,)), axis=1)[:, : table.estimate.ndim]
     labels = table.labels
     texts = tuple(tuple(str(labels[axis][i]) for axis, i in enumerate(row)) for row in indices.tolist())
-    return ShownTable(table.names, estimate.size, texts, estimate[chosen], std_err[chosen], level)
+    return ShownTable(table.names, estimate.size, texts, estimate[chosen], std_err[chosen], level, table.product)
 
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
