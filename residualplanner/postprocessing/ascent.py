@@ -1,4 +1,4 @@
-"""The dual problem solved: an accelerated ascent finds the cells that are 0, conjugate gradients make them exactly 0.
+"""The dual problem solved: an accelerated ascent finds the cells that are 0, Newton's method makes them exactly 0.
 
 Reads: a problem.  Gives: Solution, with a proved gap.
 Source: spec eqs. (62) to (68); Nesterov, Soviet Math. Dokl. 27 (1983); O'Donoghue and Candes, Found. Comput. Math. 15
@@ -10,25 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner.postprocessing.newton import Array, Candidate, candidate, newton
 from residualplanner.postprocessing.problem import Problem
 
-#: How often the gap is computed, in steps, and how many steps conjugate gradients may take.
-_EVERY, _POLISHING = 50, 400
-#: Cells this close to 0, relative to the total, are 0: what is left of rounding.
-ROUNDING = 1e-11
-#: At most so many steps of Newton's method follow one another.
-_ROUNDS = 20
-#: Parts of a step of Newton's method that are tried.
-_PARTS = 0.5 ** np.arange(8)
+#: How often the gap is computed, in steps.
+_EVERY = 50
 #: After so many steps the gap should be a tenth of what it was; else Newton's method is tried.
 _PATIENCE = 200
 #: Where Newton's method does not end at a gap that is this much smaller than asked for, tables are mixed.
 _SHARPER = 100
 
-Array = NDArray[np.float64]
 #: Called with the number of steps taken, and the gap that is proved.
 Report = Callable[[int, float], None]
 
@@ -79,93 +72,6 @@ class Ascent:
             ahead *= (self._momentum - 1) / grown
             ahead += following
             self._momentum, self._next, self.multipliers = grown, self.multipliers, following
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Candidate:
-    """Multipliers, and what follows from them.
-
-    Attributes:
-        multipliers (y,): of all cells.
-        components (c,): the best for these multipliers.
-        distance: their objective.
-        bound: the value of the dual problem: no tables that keep to everything are nearer.
-        cells (y,): of all largest tables.
-        violation: by how much the worst cell is off, in counts.
-    """
-
-    multipliers: Array
-    components: Array
-    distance: float
-    bound: float
-    cells: Array
-    violation: float
-
-    @property
-    def gap(self) -> float:
-        """How far the objective is from the bound, as a fraction."""
-        return abs(self.distance - self.bound) / (1 + max(self.bound, 0.0))
-
-    def is_exact(self, problem: Problem) -> bool:
-        """Whether no cell is off by more than rounding."""
-        return self.violation <= ROUNDING * problem.total
-
-
-def candidate(problem: Problem, multipliers: Array) -> Candidate:
-    """The candidate of some multipliers.  Source: spec eqs. (62) and (67)."""
-    components = problem.components(multipliers)
-    cells = problem.cells(components, np.empty_like(multipliers))
-    distance = problem.distance(components)
-    off = np.where(problem.lowest < 0, np.abs(cells), -cells)
-    return Candidate(
-        multipliers, components, distance, distance - float(np.vdot(multipliers, cells)), cells, float(off.max())
-    )
-
-
-def polished(problem: Problem, found: Candidate) -> Array:
-    """Multipliers for which the cells that should be 0 are, by conjugate gradients; then none below the least.
-
-    These are the cells that a step of the ascent leaves a multiplier: one step of Newton's method.
-
-    Source: spec eq. (68).
-    """
-    active = (found.multipliers - problem.steps * found.cells > 0) | (problem.lowest < 0)
-    sought = np.where(active, found.multipliers, 0.0)
-    cells, image = problem.cells(problem.components(sought), np.empty_like(sought)), np.empty_like(sought)
-    residual = np.where(active, -cells, 0.0)
-    goal = 0.1 * ROUNDING * problem.total
-    scaled = residual * problem.steps
-    direction, product = scaled.copy(), float(np.vdot(residual, scaled))
-    for _ in range(_POLISHING):
-        if np.abs(residual).max(initial=0.0) <= goal:
-            break
-        problem.curvature(direction, image)
-        image *= active
-        curved = float(np.vdot(direction, image))
-        if not curved > 0:
-            break
-        sought += (product / curved) * direction
-        residual -= (product / curved) * image
-        np.multiply(residual, problem.steps, out=scaled)
-        product, before = float(np.vdot(residual, scaled)), product
-        direction *= product / before
-        direction += scaled
-    return np.maximum(sought, problem.lowest)
-
-
-def newton(problem: Problem, found: Candidate) -> Candidate:
-    """Steps of Newton's method, each halved until it raises the bound, as long as there are such."""
-    for _ in range(_ROUNDS):
-        goal = polished(problem, found)
-        parts = (found.multipliers + part * (goal - found.multipliers) for part in _PARTS)
-        better = (each for each in (candidate(problem, part) for part in parts) if each.bound > found.bound)
-        following = next(better, None)
-        if following is None:
-            break
-        found = following
-        if found.is_exact(problem):
-            break
-    return found
 
 
 def solve(

@@ -25,6 +25,8 @@ from residualplanner.workload import QueryLike, query_of, written_query
 _EQUAL = 1e-9
 #: Cells that cannot occur, as users write them: from attribute names to a label, or several.
 Impossible = Mapping[str, Any]
+#: Known tables, as users write them: by query, or, for queries in other kinds, as pairs of a query and a table.
+Known = Mapping[QueryLike, ArrayLike | Table] | Iterable[tuple[QueryLike, ArrayLike | Table]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -83,9 +85,7 @@ class Facts:
         return any(fact.attributes for fact in self.known) or bool(self.impossible)
 
 
-def read_facts(
-    plan: Plan, known: Mapping[QueryLike, ArrayLike | Table] | None, impossible: Iterable[Impossible]
-) -> Facts:
+def read_facts(plan: Plan, known: Known | None, impossible: Iterable[Impossible]) -> Facts:
     """The facts as arrays by value.
 
     Args:
@@ -100,14 +100,24 @@ def read_facts(
     """
     if isinstance(impossible, Mapping | str) or not isinstance(impossible, Iterable):
         raise WorkloadError('impossible must be a list of mappings; write [{"age": [0, 1], "marital": "married"}]')
-    if not isinstance(known or {}, Mapping):
-        raise WorkloadError("known must be a mapping from queries to tables; write {(): 40_000} for a known total")
     facts = Facts(
-        tuple(_known(plan, query, table) for query, table in (known or {}).items()),
+        tuple(_known(plan, query, table) for query, table in _pairs(known)),
         tuple(_impossible(plan, cells) for cells in impossible),
     )
     _require_agreement(plan, facts)
     return facts
+
+
+def _pairs(known: Known | None) -> list[tuple[QueryLike, ArrayLike | Table]]:
+    """Known tables as pairs."""
+    try:
+        pairs = list(known.items() if isinstance(known, Mapping) else known or ())
+        return [(query, table) for query, table in pairs]
+    except (TypeError, ValueError):
+        raise WorkloadError(
+            "known must be a mapping from queries to tables, or a list of pairs of these; write {(): 40_000} for a "
+            "known total"
+        ) from None
 
 
 def cell_counts(plan: Plan, attributes: Sequence[int], counts: FloatArray) -> FloatArray:

@@ -3,28 +3,28 @@
 Reads: a release, facts.  Gives: NonNegativeRelease.  Costs no privacy budget.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, require_positive, require_type
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.measurement import Measurement, NoiseRecord, Progress
 from residualplanner.plan import Plan
-from residualplanner.postprocessing.ascent import ROUNDING, Solution, solve
+from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
-from residualplanner.postprocessing.facts import Facts, Impossible, read_facts
+from residualplanner.postprocessing.facts import Facts, Impossible, Known, read_facts
+from residualplanner.postprocessing.newton import ROUNDING
 from residualplanner.postprocessing.problem import Problem
 from residualplanner.postprocessing.saving import save_made
 from residualplanner.postprocessing.stating import center_of, problem_of
 from residualplanner.postprocessing.weights import WeightsName, weights_named
 from residualplanner.queries import Kind
 from residualplanner.reconstruction import FormatName, Product, ProfileName, Release, Table, TableBatch, Tables
-from residualplanner.workload import QueryLike, WrittenQuery
+from residualplanner.workload import WrittenQuery
 
 #: The most steps of the solver, unless told otherwise.
 _STEPS = 5000
@@ -129,7 +129,7 @@ class NonNegativeRelease(Tables):
 def nonnegative(
     release: Release,
     *,
-    known: Mapping[QueryLike, ArrayLike | Table] | None = None,
+    known: Known | None = None,
     impossible: Iterable[Impossible] = (),
     total: Literal["estimate", "free"] = "estimate",
     weights: WeightsName = "protect-margins",
@@ -144,7 +144,8 @@ def nonnegative(
 
     Args:
         release: unbiased tables.
-        known: counts that are public anyway, by query: ``{(): 38_045, "sex": [19_000, 19_045]}``.
+        known: counts that are public anyway, by query: ``{(): 38_045, "sex": [19_000, 19_045]}``; or pairs of a query
+            and its table, as a query in other kinds is a mapping.
         impossible: cells that cannot occur, each a mapping from attribute names to a label or several:
             ``[{"age": range(12), "marital": "married"}]``.
         total: whether the number of records stays at its estimate (or 0, if that is negative) or may move with the
