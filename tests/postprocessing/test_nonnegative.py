@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from made_releases import answers_of, any_release, exact_release
-from nearest_tables import marginals_of, nearest
+from nearest_tables import EXACT, marginals_of, nearest
 from random_plans import (
     noise_of,
     plan_by_hand,
@@ -112,7 +112,7 @@ def test_tables_of_any_bases_are_those_of_a_general_solver(seed, weights):
     made = rp.nonnegative(release, weights=weights, total="free", gap=1e-9)
     rows = marginals_of(plan, plan.closure)
     freedoms = freedoms_of(plan, weights)
-    x, _ = nearest(plan, answers_of(release), freedoms, constraint_rows=rows.values(), tolerance=1e-9)
+    x, _ = nearest(plan, answers_of(release), freedoms, constraint_rows=rows.values())
     for query in plan.workload:
         assert made[query].estimate.ravel() == pytest.approx(query_rows(plan, query) @ x, abs=1e-4)
 
@@ -138,7 +138,7 @@ def test_a_problem_of_500_unknowns_is_solved_as_by_a_general_solver():
     made = rp.nonnegative(release, gap=1e-10)
     rows = marginals_of(plan, [members for members in plan.closure if len(members) == 3])
     freedoms = freedoms_of(plan, "protect-margins", total="estimate")
-    x, value = nearest(plan, answers_of(release), freedoms, constraint_rows=rows.values())
+    x, value = nearest(plan, answers_of(release), freedoms, constraint_rows=rows.values(), **EXACT)
     for members, matrix in rows.items():
         assert made[names_of(members)].estimate.ravel() == pytest.approx(matrix @ x, abs=1e-5)
     assert value > 0
