@@ -72,7 +72,7 @@ class CellAxis:
         present: that of ``C G N``.
         is_orthogonal: whether the columns of the two are orthogonal.
 
-    Source: spec eqs. (25) and (60).
+    Source: spec eqs. (25) and (48).
     """
 
     kind: Kind
@@ -121,12 +121,13 @@ def _centered_matrix(n: int) -> NDArray[np.float64]:
 
 def _spread(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """A total (first entry of the middle axis) and components whose sum is 0 as values."""
-    turned = np.swapaxes(stack, 1, 2)
+    turned = stack.transpose(0, 2, 1)
     np.add(turned[:, :, 1:], turned[:, :, :1] / out.shape[2], out=out)
 
 
 def _gather(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """The transposed map: the mean, and deviations from it."""
-    turned = np.swapaxes(stack, 1, 2)
-    np.divide(stack.sum(axis=1), stack.shape[1], out=out[:, :, 0])
-    np.subtract(turned, out[:, :, :1], out=out[:, :, 1:])
+    means = np.add.reduce(stack, axis=1)
+    means /= stack.shape[1]
+    out[:, :, 0] = means
+    np.subtract(stack.transpose(0, 2, 1), means[:, :, None], out=out[:, :, 1:])

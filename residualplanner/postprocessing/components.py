@@ -4,7 +4,7 @@ Reads: a measurement.  Gives: ComponentLayout; flat arrays of components, and re
 
 The component of a set is what independent noise of one variance would have been: where its attributes have the
 subtraction basis a table whose sum along every axis is 0, else the residual answers themselves.
-Source: spec eq. (60).
+Source: spec eq. (48).
 """
 
 import math

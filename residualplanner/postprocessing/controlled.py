@@ -1,7 +1,7 @@
 """Controlled rounding: integers next to numbers, with given sums of rows and columns.
 
 Reads: arrays.  Gives: arrays of integers, as floats.
-Source: spec eq. (69); Cox and Ernst, INFOR 20 (1982); Cox, J. Am. Stat. Assoc. 82 (1987).
+Source: spec eq. (57); Cox and Ernst, INFOR 20 (1982); Cox, J. Am. Stat. Assoc. 82 (1987).
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ def rounded_matrix(numbers: FloatArray, rows: FloatArray, columns: FloatArray) -
         rows (n,): integers.
         columns (m,): integers of the same sum.
 
-    Source: spec eq. (69): a transportation problem, whose corners are integers.
+    Source: spec eq. (57): a transportation problem, whose corners are integers.
 
     Example:
         >>> rounded_matrix(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([1.0, 1.0]), np.array([1.0, 1.0])).sum(axis=0)

@@ -170,7 +170,7 @@ def nonnegative(
     Guarantees: post-processing; it costs no budget.  What is taken from elsewhere is not protected, which files say.
         The gap is proved by the dual problem.
     Cost: a few hundred steps, each O(cells) for a pass along each axis; memory of about ten arrays a table.
-    Source: spec eqs. (60) to (68).
+    Source: spec eqs. (48) to (56).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp

@@ -4,7 +4,7 @@ Reads: a release.  Gives: RoundedRelease.  Costs no privacy budget.
 
 The integers of a set of attributes are made from those of smaller sets: of its first attribute alone, and of the others
 together.  They agree with both.
-Source: spec eq. (69).
+Source: spec eq. (57).
 """
 
 from collections.abc import Iterator
@@ -125,7 +125,7 @@ class RoundedRelease(Tables):
         return counts
 
     def _new_integers(self, attributes: tuple[int, ...]) -> FloatArray:
-        """The integers of the cells of a set of attributes of several values.  Source: spec eq. (69)."""
+        """The integers of the cells of a set of attributes of several values.  Source: spec eq. (57)."""
         numbers = self._numbers(attributes)
         if not attributes:
             return frozen(np.asarray(np.rint(numbers)))
@@ -157,7 +157,7 @@ def rounded(release: Release | NonNegativeRelease) -> RoundedRelease:
 
     Guarantees: post-processing; it costs no budget.  The same release gives the same integers, in any order of look-up.
     Cost: for a table of two attributes or more a linear program with a variable for each number that is no integer.
-    Source: spec eq. (69).
+    Source: spec eq. (57).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, nonnegative, reconstruct, select, zcdp

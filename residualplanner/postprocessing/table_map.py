@@ -1,12 +1,13 @@
 """All largest tables of a plan as one linear function of the components, and its transpose.
 
 Reads: components.  Gives: cells in one flat array; and the reverse.  Tables of equal bases are mapped together.
-Source: spec eqs. (60) to (63).
+Source: spec eqs. (48) to (51).
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -44,12 +45,12 @@ class TableStack:
     spread: ProductMap
     gather: ProductMap
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The shape of all tables in one array, (b, r_1, .., r_k)."""
         return (len(self.sets), *self.spread.rows)
 
-    @property
+    @cached_property
     def tensor_shape(self) -> tuple[int, ...]:
         """The shape of all tensors in one array, (b, 1 + e_1, .., 1 + e_k)."""
         return (len(self.sets), *self.spread.columns)
@@ -88,7 +89,7 @@ class TableMap:
         return out
 
     def transposed(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The transposed map of cells (y,), to components (c,).  Source: spec eq. (63)."""
+        """The transposed map of cells (y,), to components (c,).  Source: spec eq. (51)."""
         for stack in self.stacks:
             out = self._tensors[stack.tensors].reshape(stack.tensor_shape)
             stack.gather.apply(cells[stack.cells].reshape(stack.shape), scratch=self._scratch, out=out)
@@ -141,7 +142,7 @@ def dual_steps(tables: TableMap, freedoms: FloatArray) -> FloatArray:
         tables: the map M.
         freedoms (m,): v_A of every set.
 
-    Source: spec eq. (66).
+    Source: spec eq. (54).
     """
     together = np.zeros(len(freedoms))
     for stack in tables.stacks:

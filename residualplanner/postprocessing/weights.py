@@ -1,7 +1,7 @@
 """How freely each residual may move while tables are made non-negative.
 
 Reads: the noise of a plan.  Gives: Weights, by name.
-Source: spec section 15.
+Source: spec section 11.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Weights:
             noise_variances (m,): in counts squared.
             orders (m,): how many attributes each set has.
 
-        Source: spec eq. (64).
+        Source: spec eq. (52).
 
         Example:
             >>> Weights(True, 30.0).freedoms(np.array([1.0, 2.0]), np.array([0, 1])).tolist()
