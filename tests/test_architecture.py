@@ -18,6 +18,7 @@ ROOT = Path(residualplanner.__file__).parent
 LAYERS = [
     "privacy",
     "ledger",
+    "pictures",
     "discrete_gaussian",
     "kron",
     "domain",
@@ -55,7 +56,7 @@ HOMES = {
     "dask": {"sources"},
     "ibis": {"sources"},
     "pyspark": {"sources"},
-    "matplotlib": {"reporting"},
+    "matplotlib": {"pictures"},
     "jinja2": {"reporting"},
     "xlsxwriter": {"reconstruction"},
     "openpyxl": {"reconstruction"},

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, require_numbers
 from residualplanner._margins import margin_factor
+from residualplanner.pictures import ShownTable, shown_table
 from residualplanner.plan import TOTAL, Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
@@ -143,6 +144,10 @@ class Table:
         array = require_numbers("weights must be numbers, one for each cell", weights)
         variance = self.plan.combination_variance(self.query, array)
         return Estimate(float((array * self.estimate).sum()), variance)
+
+    def shown(self, level: float = 0.95) -> ShownTable:
+        """The cells to show where there is room for a few: all, or the largest estimates."""
+        return shown_table(self.names, self.labels, self.estimate, self.std_err, level)
 
     def to_frame(self, level: float | None = None, profile: ProfileName = "default") -> "pd.DataFrame":
         """The table in tidy form: one row per cell, in C order.

@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner._margins import margin_factor
-from residualplanner._words import count_text, number_text
-from residualplanner.reporting.drawing import svg_of
+from residualplanner._words import count_text, number_text, percent_text
+from residualplanner.pictures import (
+    ShownTable,
+    draw_budget,
+    draw_intervals,
+    draw_targets,
+    fairness_figure,
+    svg_of,
+)
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
-from residualplanner.reporting.plots import draw_budget, draw_intervals, draw_targets, fairness_figure
-from residualplanner.reporting.subject import ShownTable, Subject
-from residualplanner.reporting.words import column_texts, level_text, percent_text, ratio_text, table_names
+from residualplanner.reporting.subject import Subject
+from residualplanner.reporting.words import column_texts, level_text, ratio_text, table_names
 
 if TYPE_CHECKING:
     import pandas as pd

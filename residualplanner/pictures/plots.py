@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._words import count_text, number_text
-from residualplanner.reporting.drawing import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, QUIET, RED, SKY
-from residualplanner.reporting.subject import ShownTable
-from residualplanner.reporting.words import percent_text, short_text
+from residualplanner._words import count_text, number_text, percent_text, short_text
+from residualplanner.pictures.drawing import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, QUIET, RED, SKY
+from residualplanner.pictures.shown_table import ShownTable
 
 if TYPE_CHECKING:
     import pandas as pd
