@@ -27,6 +27,7 @@ from residualplanner.plan import Plan, compare, cost_of_more, load_plan, resourc
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
+from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.workload import Workload, marginals
 
@@ -85,5 +86,10 @@ __all__ = [
     "svd_bound",
     "sweep",
     "varying_strategy",
+    "write_report",
     "zcdp",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

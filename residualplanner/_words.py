@@ -8,6 +8,8 @@ from fractions import Fraction
 
 #: What joins the attributes of a query, and their kinds, in error tables.
 JOIN = " × "
+#: The query of no attributes: the number of records.
+TOTAL = "(total)"
 #: The names of signs that separate columns in files that are not CSV.
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _DIGITS = 6

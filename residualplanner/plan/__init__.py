@@ -6,7 +6,6 @@ Source: spec sections 2 and 3; paper section 6.
 """
 
 from residualplanner.plan.combined_plan import combined_plan, combined_precision, sets_of_plan
-from residualplanner.plan.error_table import TOTAL
 from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.plan import Plan, plan_to_archive
@@ -22,7 +21,6 @@ from residualplanner.plan.questions.sweep import sweep
 from residualplanner.plan.select import select
 
 __all__ = [
-    "TOTAL",
     "Comparison",
     "CostOfMore",
     "NoiseVariances",

@@ -13,7 +13,7 @@ import numpy as np
 from residualplanner._margins import margin_factor
 from residualplanner.pictures import ShownTable
 from residualplanner.plan import Plan
-from residualplanner.reconstruction import Tables
+from residualplanner.reconstruction import Table, Tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,4 +72,5 @@ class Subject:
         """The rows to show of the table that a row of the error table is about, in a release."""
         tables: Any = self.tables
         (query,) = self.plan.workload.take([row])
-        return tables[query].shown(self.level)
+        table: Table = tables[query]
+        return table.shown(self.level)
