@@ -28,6 +28,7 @@ from residualplanner.postprocessing import NonNegativeRelease, RoundedRelease, n
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
+from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.workload import Workload, marginals
 
@@ -90,5 +91,10 @@ __all__ = [
     "svd_bound",
     "sweep",
     "varying_strategy",
+    "write_report",
     "zcdp",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,6 +8,8 @@ from fractions import Fraction
 
 #: What joins the attributes of a query, and their kinds, in error tables.
 JOIN = " × "
+#: The query of no attributes: the number of records.
+TOTAL = "(total)"
 #: The names of signs that separate columns in files that are not CSV.
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _DIGITS = 6
@@ -181,3 +183,26 @@ def separators(names: Sequence[str]) -> str | None:
         ('semicolons', None, None)
     """
     return next((word for mark, word in SEPARATORS.items() if len(names) == 1 and mark in names[0]), None)
+
+
+def percent_text(part: float) -> str:
+    """A part of a whole in percent.
+
+    Example:
+        >>> percent_text(0.5), percent_text(0.01234), percent_text(0.00001234)
+        ('50.0%', '1.23%', '0.00123%')
+    """
+    if part >= 0.1 or part <= 0:
+        return f"{part:.1%}"
+    return f"{part:.{-math.floor(math.log10(part))}%}"
+
+
+def short_text(text: str, longest: int = 44) -> str:
+    r"""A string short enough to stand beside a plot, without characters that cannot be drawn.
+
+    Example:
+        >>> short_text("a" * 9, 6), short_text("a\nb")
+        ('aaaaa…', 'a b')
+    """
+    printable = "".join(letter if letter.isprintable() else " " for letter in text)
+    return printable if len(printable) <= longest else f"{printable[: longest - 1]}…"

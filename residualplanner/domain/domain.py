@@ -10,11 +10,15 @@ from functools import cached_property
 from typing import Any
 
 from residualplanner._checks import is_frame, value_text
+from residualplanner._html import html_table
 from residualplanner._words import suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.domain.attribute import Attribute, Label
 from residualplanner.domain.bins import Bins
 from residualplanner.errors import DomainError
+
+#: How many attributes a notebook shows.
+_ROWS = 50
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -78,6 +82,14 @@ class Domain:
         if len(shown) > 8:
             shown = [*shown[:4], "...", f"{shown[-1]}; {len(self)} attributes"]
         return f"Domain({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        rows = [(attribute.name, attribute.size, repr(attribute)) for attribute in self.attributes[:_ROWS]]
+        left = len(self) - len(rows)
+        note = f"and {left:,} more; .attributes has all" if left else ""
+        return html_table(
+            f"Domain of {len(self):,} attributes", ["attribute", "values", "as declared"], rows, note=note
+        )
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
         """The positions of the named attributes, ascending.

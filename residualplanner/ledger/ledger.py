@@ -10,6 +10,8 @@ from typing import NoReturn, final
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import require_path
+from residualplanner._html import html_table
+from residualplanner._words import decimal_text_down, decimal_text_up
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger.file import create_file
 from residualplanner.ledger.lines import (
@@ -235,6 +237,15 @@ class Ledger:
     def __repr__(self) -> str:
         limit = f"unlimited, {self.reason!r}" if self.budget is None else repr(self.budget)
         return f"<Ledger of {self.data_set!r}: {limit}, {self.neighbors}>"
+
+    def _repr_html_(self) -> str:
+        head = ["entry", "pcost", "plan", "label"]
+        rows = [
+            (entry.sequence, decimal_text_up(entry.cost), entry.plan_sha256[:12], entry.label)
+            for entry in self._store.account().entries
+        ]
+        note = "" if self.remaining is None else f"remaining: pcost {decimal_text_down(self.remaining)}"
+        return html_table(repr(self), head, rows, note=note)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")

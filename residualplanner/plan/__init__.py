@@ -5,7 +5,7 @@ losses and queries would cost.  Never sees a record.
 Source: spec sections 2 and 3; paper section 6.
 """
 
-from residualplanner.plan.error_table import TOTAL
+from residualplanner.plan.combined_plan import combined_plan, combined_precision, sets_of_plan
 from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.plan import Plan, plan_to_archive
@@ -21,13 +21,14 @@ from residualplanner.plan.questions.sweep import sweep
 from residualplanner.plan.select import select
 
 __all__ = [
-    "TOTAL",
     "Comparison",
     "CostOfMore",
     "NoiseVariances",
     "Plan",
     "ResourceEstimate",
     "bytes_text",
+    "combined_plan",
+    "combined_precision",
     "compare",
     "cost_of_more",
     "load_plan",
@@ -38,5 +39,6 @@ __all__ = [
     "resource_estimate",
     "seconds_text",
     "select",
+    "sets_of_plan",
     "sweep",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner._margins import margin_factor
-from residualplanner._words import JOIN
+from residualplanner._words import JOIN, TOTAL
 from residualplanner.errors import WorkloadError
 from residualplanner.losses import Targets
 from residualplanner.strategy import Accuracy, TableAccuracy, mean_max_bound
@@ -17,9 +17,6 @@ from residualplanner.workload import QueryLike, Workload, row_numbers, written_q
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: How the query of no attributes, the number of records, is called in tables.
-TOTAL = "(total)"
 
 
 def error_table(workload: Workload, accuracy: Accuracy, *, level: float, targets: Targets | None) -> "pd.DataFrame":

@@ -20,7 +20,9 @@ from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError, memory_for
 from residualplanner.losses import Loss, LossLike, Targets, read_loss
+from residualplanner.pictures import Picture, fairness_figure
 from residualplanner.plan.error_table import error_table, mean_largest_error, query_table
+from residualplanner.plan.html import plan_html
 from residualplanner.plan.noise_variances import NoiseVariances, checked_noise
 from residualplanner.plan.questions.resource_estimate import ResourceEstimate, resource_estimate
 from residualplanner.plan.strategy_arrays import strategy_to_arrays
@@ -90,6 +92,9 @@ class Plan:
             f"<Plan for {len(self.workload):,} queries: pcost {self.pcost:.6g}, rmse {self.rmse:.6g}, "
             f"{self.loss.words} {self.loss_value:.6g} (gap {self.gap:.1e})>"
         )
+
+    def _repr_html_(self) -> str:
+        return plan_html(self)
 
     @property
     def domain(self) -> Domain:
@@ -253,6 +258,10 @@ class Plan:
             BudgetError: ``level`` is not between 0 and 1.
         """
         return error_table(self.workload, self._accuracy, level=level, targets=self.targets)
+
+    def plot(self) -> Picture:
+        """The standard error of a cell of every table against the size of the table, by order, on log axes."""
+        return Picture("standard errors by size of table", lambda: fairness_figure({"": self.errors()}))
 
     def resource_estimate(self, *, records: int | None = None) -> ResourceEstimate:
         """What the plan takes to measure and write, and took to make, in time, memory and on disk, from sizes alone.

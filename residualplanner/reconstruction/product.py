@@ -58,6 +58,11 @@ class Product:
         return _ENDINGS[self.name]
 
     @property
+    def columns(self) -> tuple[str, str]:
+        """The names of the columns of its numbers, and of standard errors, which are those of unbiased estimates."""
+        return f"estimate{self.ending}", "std_err" if self.is_unbiased else "std_err_unbiased"
+
+    @property
     def elsewhere(self) -> str:
         """The sentence about what was taken from elsewhere; empty where nothing was."""
         if not self.facts:

@@ -6,22 +6,29 @@ Reads: a plan and estimates.  Gives: Table and Estimate.
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner._checks import FloatArray, require_numbers
+from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner._margins import margin_factor
-from residualplanner.plan import TOTAL, Plan
+from residualplanner._words import JOIN, TOTAL
+from residualplanner.errors import WorkloadError
+from residualplanner.pictures import Picture, ShownTable, draw_intervals, shown_table
+from residualplanner.plan import Plan
 from residualplanner.queries import Kind
+from residualplanner.reconstruction.lookups import adds_up, index_of_cell, require_members
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
+from residualplanner.reconstruction.table_views import html_of, polars_of, text_of, xarray_of
 from residualplanner.workload import query_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+    import xarray as xr
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class Estimate:
         return self.estimate - self.moe(level), self.estimate + self.moe(level)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Table:
     """The answer to one query: unbiased estimates, consistent with every other table, with exact variances.
 
@@ -74,6 +81,12 @@ class Table:
     kinds: tuple[Kind, ...]
     estimate: FloatArray
     product: Product = UNBIASED
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -151,6 +164,67 @@ class Table:
         variance = self.plan.combination_variance(self.query, array)
         return Estimate(float((array * self.estimate).sum()), variance)
 
+    def at(self, **labels: object) -> Estimate:
+        """The cell with these labels, one for each attribute of the table.
+
+        Labels are those of `labels`; one that is not a string may be written as one.
+
+        Raises:
+            DomainError: an attribute is missing or unknown, or has no such label; the nearest one is named.
+            WorkloadError: the numbers are not unbiased.
+
+        Example:
+            >>> from residualplanner.domain import Domain
+            >>> from residualplanner.measurement import measure
+            >>> from residualplanner.plan import select
+            >>> from residualplanner.privacy import zcdp
+            >>> from residualplanner.reconstruction import reconstruct
+            >>> from residualplanner.workload import marginals
+            >>> plan = select(marginals(Domain({"sex": ["F", "M"], "age": 3}), order=2), budget=zcdp("0.5"))
+            >>> table = reconstruct(measure(plan, np.zeros((9, 2), dtype=int)))["sex", "age"]
+            >>> round(table.at(sex="F", age=0).std_err, 3)
+            1.0
+        """
+        self.product.require_unbiased("the error of a cell")
+        cell = index_of_cell(self.names, self.labels, labels)
+        return Estimate(float(self.estimate[cell]), float(self.variance[cell]))
+
+    def sum(self, *names: str) -> "Table":
+        """The table without some of its attributes, over whose values the cells are summed up.
+
+        Its variances are exact, as those of every table: cells are correlated, so variances do not add up.
+
+        Args:
+            names: the attributes to sum over; at least one.
+
+        Raises:
+            DomainError: the table does not have such an attribute.
+            WorkloadError: the rows of a query do not add up to the number of records, as those of prefix sums.
+
+        Source: spec eqs. (11) and (26).
+        """
+        axes = [self.names.index(name) for name in require_members(self.names, names)]
+        for axis in axes:
+            size = self.plan.domain.sizes[self.positions[axis]]
+            if not adds_up(self.kinds[axis], size):
+                raise WorkloadError(
+                    f"the rows of {self.kinds[axis].name} on {self.names[axis]!r} do not add up to the number of "
+                    "records, since they overlap or leave values out; look up the table without it in the release"
+                )
+        kept = [axis for axis in range(len(self.names)) if axis not in axes]
+        return Table(
+            self.plan,
+            tuple(self.positions[axis] for axis in kept),
+            tuple(self.kinds[axis] for axis in kept),
+            frozen(np.asarray(self.estimate.sum(axis=tuple(axes)))),
+            self.product,
+        )
+
+    def shown(self, level: float = 0.95) -> ShownTable:
+        """The cells to show where there is room for a few: all, or the largest estimates."""
+        found = shown_table(self.names, self.labels, self.estimate, self.std_err, level)
+        return replace(found, has_intervals=self.product.is_unbiased)
+
     def to_frame(self, level: float | None = None, profile: ProfileName = "default") -> "pd.DataFrame":
         """The table in tidy form: one row per cell, in C order.
 
@@ -169,10 +243,48 @@ class Table:
         """
         import pandas as pd
 
+        return pd.DataFrame(self._columns(level, profile))
+
+    def to_polars(self, level: float | None = None, profile: ProfileName = "default") -> "pl.DataFrame":
+        """The same as `to_frame`, as a polars frame.
+
+        Raises:
+            MissingExtraError: polars is not installed.
+            BudgetError, WorkloadError: as `to_frame`.
+        """
+        return polars_of({name: list(column) for name, column in self._columns(level, profile).items()})
+
+    def to_xarray(self) -> "xr.Dataset":
+        """The table as an xarray data set: ``estimate`` and ``std_err`` in counts, with labels along each axis.
+
+        Raises:
+            MissingExtraError: xarray is not installed.
+        """
+        return xarray_of(self)
+
+    def plot(self, level: float = 0.95) -> Picture:
+        """Estimates with their intervals: thick for each cell by itself, thin for all cells at once.
+
+        Where there are more than 20 cells, those with the largest estimates.
+
+        Args:
+            level: the confidence level of both intervals.
+
+        Raises:
+            BudgetError: ``level`` is not between 0 and 1.
+        """
+        shown, percent = self.shown(level), f"{100 * level:.6g}%"
+        labels = f"{percent} interval of a cell", f"{percent} for all cells at once"
+        return Picture(JOIN.join(self.names) or TOTAL, lambda: draw_intervals(shown, labels=labels))
+
+    def _columns(self, level: float | None, profile: ProfileName) -> dict[str, Any]:
+        """The columns of the tidy form, by name."""
+        import pandas as pd
+
         chosen = profile_named(profile).of(self.product)
         require_free_names(self.names, chosen)
         indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
-        columns: dict[str, object] = {
+        columns: dict[str, Any] = {
             name: pd.Series(list(labels)).take(index).array
             for name, labels, index in zip(self.names, self.labels, indices, strict=True)
         }
@@ -180,7 +292,7 @@ class Table:
             columns[QUERY] = cell_words(self.names, self.labels)
         numbers = chosen.numbers(self.estimate.ravel(), self.std_err.ravel(), level_of(profile, level))
         columns.update(zip((name for name, _ in chosen.columns), numbers, strict=True))
-        return pd.DataFrame(columns)
+        return columns
 
 
 def cell_words(names: Sequence[str], labels: Sequence[Sequence[object]]) -> list[str]:

@@ -13,7 +13,7 @@ from residualplanner.plan import Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import QueryLike, WrittenQuery, written_query
+from residualplanner.workload import QueryLike, WrittenQuery, workload_html, written_query
 
 
 class Tables(Mapping[Any, Table]):
@@ -75,6 +75,9 @@ class Tables(Mapping[Any, Table]):
 
     def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
         return iter(self.plan.workload)
+
+    def _repr_html_(self) -> str:
+        return workload_html(self.plan.workload, repr(self), remedy="iterate over the tables for all")
 
     def __len__(self) -> int:
         return len(self.plan.workload)

@@ -5,9 +5,8 @@ Gives: an HTML page, and a folder with its figures, their data and the error tab
 What a report says of privacy and accuracy follows from the plan; of a release only estimates are read.
 """
 
-from residualplanner.reporting.drawing import drawing, svg_of
+from residualplanner.pictures import drawing, fairness_figure, svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_data, spread_by_order
-from residualplanner.reporting.plots import fairness_figure
 from residualplanner.reporting.report import figures_folder, require_free_report, write_report
 
 __all__ = [

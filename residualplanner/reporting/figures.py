@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner._margins import margin_factor
-from residualplanner._words import count_text, number_text
-from residualplanner.reporting.drawing import svg_of
+from residualplanner._words import count_text, number_text, percent_text
+from residualplanner.pictures import (
+    ShownTable,
+    draw_budget,
+    draw_intervals,
+    draw_targets,
+    fairness_figure,
+    svg_of,
+)
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
-from residualplanner.reporting.plots import draw_budget, draw_intervals, draw_targets, fairness_figure
-from residualplanner.reporting.subject import ShownTable, Subject
-from residualplanner.reporting.words import column_texts, level_text, percent_text, ratio_text, table_names
+from residualplanner.reporting.subject import Subject
+from residualplanner.reporting.words import column_texts, level_text, ratio_text, table_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,8 +85,11 @@ def estimates_of(subject: Subject) -> Iterator[Figure]:
     """The tables of a release to show, read one at a time."""
     rows = rows_of_tables(subject) if subject.tables else []
     for row, name in zip(rows, table_names(subject.errors.iloc[rows]), strict=True):
-        show = _estimates if subject.product.is_unbiased else _made_estimates
-        yield show(subject.read_table(row), name, int(subject.errors["order"].iloc[row]), subject.level)
+        table, order = subject.read_table(row), int(subject.errors["order"].iloc[row])
+        if subject.product.is_unbiased:
+            yield _estimates(table, name, order, subject.level)
+        else:
+            yield _made_estimates(table, name, order, subject.product.sentences)
 
 
 def total_texts(subject: Subject) -> tuple[str, str] | None:
@@ -244,18 +253,17 @@ def _estimates(table: ShownTable, name: str, order: int, level: float) -> Figure
     )
 
 
-def _made_estimates(table: ShownTable, name: str, order: int, level: float) -> Figure:
+def _made_estimates(table: ShownTable, name: str, order: int, sentences: str) -> Figure:
     """The same of numbers that are not unbiased: without intervals, as these would not cover the truth."""
     import pandas as pd
 
-    del level
     data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
     columns = {"estimate": table.estimates, "std_err_unbiased": table.std_errs}
     size = "All" if table.is_whole else f"The {len(table.labels)} largest numbers of"
     return Figure(
         name=f"table-{order}",
         title=name,
-        caption=f"{size} {count_text(table.cells, 'cell')}. {table.product.sentences}",
+        caption=f"{size} {count_text(table.cells, 'cell')}. {sentences}",
         svg=svg_of(partial(draw_intervals, table, labels=("", ""))),
         data=pd.concat([data, pd.DataFrame(columns)], axis=1),
         head=(*table.names, "Estimate", "Standard error of the unbiased estimate"),

@@ -15,8 +15,8 @@ from urllib.parse import quote
 from residualplanner._version import __version__
 from residualplanner._words import count_text, number_text, optimality_text, rounded_up
 from residualplanner.domain import Attribute
+from residualplanner.pictures import inline_svg
 from residualplanner.plan import Plan, plan_hash
-from residualplanner.reporting.drawing import inline_svg
 from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.promises import Promise, promise_of
 from residualplanner.reporting.rows import ErrorRows, rows_json

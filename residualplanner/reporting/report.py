@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from residualplanner._atomic import PathLike, require_free_folder, write_atomically, write_folder_atomically
 from residualplanner._checks import require_path
 from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.pictures import require_package
 from residualplanner.plan import Plan, load_plan
 from residualplanner.reconstruction import Tables, load_tables
-from residualplanner.reporting.drawing import require_package
 from residualplanner.reporting.figures import estimates_of, figures_of, total_texts
 from residualplanner.reporting.page import Contents, page_of
 from residualplanner.reporting.rows import error_rows

@@ -15,8 +15,6 @@ from residualplanner._words import number_text, table_text
 if TYPE_CHECKING:
     import pandas as pd
 
-_LONGEST = 44
-
 
 def column_rounded_up(numbers: Sequence[float]) -> list[str]:
     """The numbers of a column, all with the same decimals, none below itself.
@@ -31,18 +29,6 @@ def column_rounded_up(numbers: Sequence[float]) -> list[str]:
         text if float(text) >= number else f"{float(text) + 10.0**-decimals:.{decimals}f}"
         for text, number in zip(texts, numbers, strict=True)
     ]
-
-
-def percent_text(part: float) -> str:
-    """A part of a whole in percent.
-
-    Example:
-        >>> percent_text(0.5), percent_text(0.01234), percent_text(0.00001234)
-        ('50.0%', '1.23%', '0.00123%')
-    """
-    if part >= 0.1 or part <= 0:
-        return f"{part:.1%}"
-    return f"{part:.{-math.floor(math.log10(part))}%}"
 
 
 def decimals_for(numbers: FloatArray) -> int:
@@ -78,17 +64,6 @@ def ratio_text(ratio: float) -> str:
         ('1.3', '11,000')
     """
     return number_text(float(f"{ratio:.3g}"))
-
-
-def short_text(text: str, longest: int = _LONGEST) -> str:
-    r"""A string short enough to stand beside a plot, without characters that cannot be drawn.
-
-    Example:
-        >>> short_text("a" * 9, 6), short_text("a\nb")
-        ('aaaaa…', 'a b')
-    """
-    printable = "".join(letter if letter.isprintable() else " " for letter in text)
-    return printable if len(printable) <= longest else f"{printable[: longest - 1]}…"
 
 
 def level_text(level: float) -> str:

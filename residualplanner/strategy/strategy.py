@@ -4,6 +4,7 @@ Reads: a closure, bases.  Gives: Strategy.
 Source: spec section 5; eqs. (38) to (41).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from residualplanner.errors import WorkloadError
 from residualplanner.workload import Closure, Workload
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Strategy:
     """The basis of every factor, and what proves the cost of measuring with them.
 
@@ -74,6 +75,12 @@ class Strategy:
         count = int(self.message_starts[-1])
         if self.messages.shape != (count,) or not np.isfinite(self.messages).all():
             raise WorkloadError(f"a strategy must have {count} messages, finite")
+
+    def __repr__(self) -> str:
+        families = Counter(basis.family for basis in self.of_attributes)
+        bases = ", ".join(f"{count:,} {family}" for family, count in families.items())
+        varying = f", {int(self.varying.sum()):,} of which vary" if self.varying.any() else ""
+        return f"<Strategy for {len(self.closure):,} attribute sets: bases {bases or 'none'}{varying}>"
 
     @property
     def of_attributes(self) -> tuple[Basis, ...]:

@@ -9,6 +9,7 @@ Nothing here ever sees a record.
 from residualplanner.workload.attribute_sets import AttributeSets, numbers_of_blocks, row_numbers
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
+from residualplanner.workload.html import workload_html
 from residualplanner.workload.query import QueryLike, WrittenQuery, query_of, written_query
 from residualplanner.workload.query_numbers import query_numbers
 from residualplanner.workload.symmetry import Orbits, workload_orbits
@@ -30,6 +31,7 @@ __all__ = [
     "require_workload",
     "row_numbers",
     "subset_products",
+    "workload_html",
     "workload_orbits",
     "written_query",
 ]

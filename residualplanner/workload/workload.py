@@ -17,6 +17,7 @@ from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind
 from residualplanner.workload.attribute_sets import SET_LIMIT, AttributeSets, PositionArray, unique_rows
 from residualplanner.workload.closure import Closure, downward_closure
+from residualplanner.workload.html import workload_html
 from residualplanner.workload.query import QueryLike, TiedKinds, WrittenQuery, query_of, require_distinct, written_query
 
 
@@ -167,6 +168,9 @@ class Workload:
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(block):,} of order {order}" for order, block in enumerate(self.blocks) if len(block))
         return f"<Workload of {len(self):,} queries over {len(self.domain)} attributes: {counts}>"
+
+    def _repr_html_(self) -> str:
+        return workload_html(self, repr(self), remedy="iterate over the workload for all")
 
     def __add__(self, other: "Workload") -> "Workload":
         """The queries of both; a query of both has the larger of its two weights."""

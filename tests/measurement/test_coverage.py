@@ -22,11 +22,11 @@ from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
 from residualplanner.measurement import load_measurement, measure
 from residualplanner.measurement.lattice import lattice_divisors, refinement
+from residualplanner.pictures import ShownTable
 from residualplanner.plan import select
 from residualplanner.privacy import Neighbors, zcdp
 from residualplanner.queries import Prefix
 from residualplanner.reconstruction import Release, reconstruct
-from residualplanner.reporting.subject import ShownTable
 from residualplanner.strategy import basis_groups, subtraction_strategy
 from residualplanner.workload import marginals
 from slowness import slow

@@ -12,15 +12,15 @@ import pytest
 import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
+from residualplanner.pictures.drawing import inline_svg, svg_of
+from residualplanner.pictures.plots import draw_budget, fairness_figure, log_ticks
+from residualplanner.pictures.shown_table import rows_to_show
 from residualplanner.reporting import fairness_data, write_report
-from residualplanner.reporting.drawing import inline_svg, svg_of
 from residualplanner.reporting.fairness import fairness_of, spread
 from residualplanner.reporting.figures import figures_of, rows_of_tables
-from residualplanner.reporting.plots import draw_budget, fairness_figure, log_ticks
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of
 from residualplanner.reporting.rows import error_rows, rows_json
-from residualplanner.reporting.subject import rows_to_show
 from residualplanner.strategy import subtraction_strategy
 
 

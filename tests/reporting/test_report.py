@@ -13,9 +13,9 @@ import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
 from residualplanner._margins import margin_factor
+from residualplanner.pictures.drawing import svg_of
 from residualplanner.plan import plan_hash
 from residualplanner.reporting import write_report
-from residualplanner.reporting.drawing import svg_of
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of
 from residualplanner.reporting.rows import error_rows, rows_json
@@ -250,7 +250,7 @@ def test_equal_input_gives_equal_bytes(release, release_folder, tmp_path):
 def test_pictures_do_not_depend_on_the_settings_of_the_user(plan, tmp_path):
     import matplotlib as mpl
 
-    from residualplanner.reporting.plots import draw_budget
+    from residualplanner.pictures.plots import draw_budget
 
     def picture():
         return svg_of(lambda: draw_budget(["a"], [0.5]))

@@ -10,7 +10,9 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from residualplanner._margins import require_level
+from residualplanner._words import JOIN, TOTAL
 from residualplanner.errors import WorkloadError
+from residualplanner.pictures import Picture, fairness_figure
 from residualplanner.plan.plan import Plan
 from residualplanner.plan.questions.restriction import plan_of_part, restriction
 from residualplanner.workload import Workload
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 _ROWS, _MEASURES = 20, ("std_err", "max_std_err", "moe")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Comparison:
     """Plans side by side.
 
@@ -42,6 +44,25 @@ class Comparison:
         errors = self.queries["std_err"]
         head = "standard error of a cell" + (f", {_ROWS} of {len(errors):,} queries" if len(errors) > _ROWS else "")
         return f"{self.totals[shown].to_string()}\n\n{head}\n{errors.head(_ROWS).to_string()}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"{self.totals.to_html(escape=True)}{self.queries['std_err'].head(_ROWS).to_html(escape=True)}"
+
+    def plot(self) -> Picture:
+        """The standard error of a cell of every table against the size of the table, a panel for each plan.
+
+        Tables that a plan does not answer are left out of its panel.
+        """
+        index = self.queries.index.to_frame(index=False)
+        orders = [0 if query == TOTAL else query.count(JOIN) + 1 for query in index["query"]]
+        frames = {}
+        for name in self.totals.index:
+            frame = index.assign(order=orders, std_err=self.queries["std_err", name].to_numpy())
+            frames[str(name)] = frame.dropna(subset=["std_err"])
+        return Picture("standard errors by size of table, by plan", lambda: fairness_figure(frames))
 
 
 def compare(plans: Mapping[str, Plan] | Sequence[Plan], level: float = 0.95) -> Comparison:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from residualplanner._atomic import PathLike, write_folder_atomically
+from residualplanner._words import TOTAL
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import NoiseRecord
-from residualplanner.plan import TOTAL, Plan, plan_bytes
+from residualplanner.plan import Plan, plan_bytes
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files import csvw
 from residualplanner.reconstruction.files.export_files import (

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._words import count_text, number_text
-from residualplanner.reporting.drawing import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, QUIET, RED, SKY
-from residualplanner.reporting.subject import ShownTable
-from residualplanner.reporting.words import percent_text, short_text
+from residualplanner._words import count_text, number_text, percent_text, short_text
+from residualplanner.pictures.drawing import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, QUIET, RED, SKY
+from residualplanner.pictures.shown_table import ShownTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,12 +111,12 @@ def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence
 def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
     """Estimates with two intervals each: a thick bar for the cell by itself, a thin one for all cells at once.
 
-    Where estimates are not unbiased there are no intervals around them.
+    Where margins are not those of the estimates there are no intervals.
     """
     figure, axes = _bars(len(table.labels))
     rows, estimates = np.arange(len(table.labels)), table.estimates
     intervals = ((table.joint_margins, labels[1], QUIET, 1), (table.margins, labels[0], SKY, 6))
-    for margins, label, color, width in intervals if table.product.is_unbiased else ():
+    for margins, label, color, width in intervals if table.has_intervals else ():
         axes.hlines(rows, estimates - margins, estimates + margins, color=color, linewidth=width, label=label)
     axes.plot(estimates, rows, "o", color=INK, markersize=3, label="estimate")
     _name_rows(axes, [" · ".join(cell) for cell in table.labels])

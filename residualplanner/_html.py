@@ -1,0 +1,24 @@
+"""Tables of text as a notebook shows them: HTML in which everything that users wrote is escaped.
+
+Reads: headings and rows.  Gives: strings.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
+    """A table with a caption, and perhaps a note on what it leaves out.
+
+    Example:
+        >>> html_table("Sizes", ["name"], [["<b>"]])
+        '<table><caption>Sizes</caption><thead><tr><th>name</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
+    """
+    headings = "".join(f"<th>{escape(heading)}</th>" for heading in head)
+    cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    after = f"<p>{escape(note)}</p>" if note else ""
+    return (
+        f"<table><caption>{escape(title)}</caption><thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table>"
+        f"{after}"
+    )

@@ -1,0 +1,24 @@
+"""Pictures of errors, budgets and estimates, in one style; the only room that knows matplotlib.
+
+Reads: numbers and names.  Gives: Picture, matplotlib figures, SVG.
+"""
+
+from residualplanner.pictures.drawing import drawing, inline_svg, require_package, svg_of
+from residualplanner.pictures.picture import Picture
+from residualplanner.pictures.plots import draw_budget, draw_intervals, draw_targets, fairness_figure
+from residualplanner.pictures.shown_table import ROWS, ShownTable, shown_table
+
+__all__ = [
+    "ROWS",
+    "Picture",
+    "ShownTable",
+    "draw_budget",
+    "draw_intervals",
+    "draw_targets",
+    "drawing",
+    "fairness_figure",
+    "inline_svg",
+    "require_package",
+    "shown_table",
+    "svg_of",
+]

@@ -1,0 +1,89 @@
+"""A few cells of a table, with intervals that hold however the cells were picked.
+
+Reads: estimates and standard errors.  Gives: ShownTable.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray
+from residualplanner._margins import margin_factor
+
+#: How many rows of a table are shown.
+ROWS = 20
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ShownTable:
+    """Some cells of one table: all if they are few, else those with the largest estimates.
+
+    Attributes:
+        names: the attributes.
+        cells: how many cells the table has.
+        labels (r,): the labels of each row shown, one for each attribute.
+        estimates (r,): in counts.
+        std_errs (r,): in counts.
+        level: the confidence level of the margins.
+        has_intervals: whether the margins are those of the estimates, so that intervals around these mean something.
+
+    Example:
+        >>> shown = ShownTable(("sex",), 2, (("F",), ("M",)), np.array([5.0, 9.0]), np.array([1.0, 1.0]), 0.95)
+        >>> shown.margins.round(2).tolist(), shown.joint_margins.round(2).tolist()
+        ([1.96, 1.96], [2.24, 2.24])
+    """
+
+    names: tuple[str, ...]
+    cells: int
+    labels: tuple[tuple[str, ...], ...]
+    estimates: FloatArray
+    std_errs: FloatArray
+    level: float
+    has_intervals: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all cells are shown."""
+        return len(self.labels) == self.cells
+
+    @property
+    def margins(self) -> FloatArray:
+        """The margin of each cell by itself, (r,), in counts."""
+        return margin_factor(self.level) * self.std_errs
+
+    @property
+    def joint_margins(self) -> FloatArray:
+        """The margins within which all cells of the table are at once, by the union bound, (r,), in counts."""
+        return margin_factor(min(1 - (1 - self.level) / max(self.cells, 1), 1 - 2**-53)) * self.std_errs
+
+
+def shown_table(
+    names: tuple[str, ...], labels: Sequence[Sequence[object]], estimate: FloatArray, std_err: FloatArray, level: float
+) -> ShownTable:
+    """The rows to show of a table.
+
+    Args:
+        names: the attributes.
+        labels: of each attribute, in the order of its axis.
+        estimate (q_1, .., q_k): in counts.
+        std_err (q_1, .., q_k): in counts.
+        level: the confidence level of the margins.
+    """
+    chosen = rows_to_show(estimate.ravel())
+    indices = np.stack(np.unravel_index(chosen, estimate.shape or (1,)), axis=1)[:, : estimate.ndim]
+    texts = tuple(tuple(str(labels[axis][i]) for axis, i in enumerate(row)) for row in indices.tolist())
+    return ShownTable(names, estimate.size, texts, estimate.ravel()[chosen], std_err.ravel()[chosen], level)
+
+
+def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
+    """The numbers of the cells of a table (cells,) to show: all, or those with the largest estimates, largest first.
+
+    Example:
+        >>> rows_to_show(np.array([3.0, 9.0])).tolist(), rows_to_show(np.arange(100.0))[:3].tolist()
+        ([0, 1], [99, 98, 97])
+    """
+    if estimate.size <= ROWS:
+        return np.arange(estimate.size)
+    return np.argsort(-estimate, kind="stable")[:ROWS]

@@ -1,0 +1,130 @@
+"""The plan of several measurements of the same records together: their noise combined, their costs added up.
+
+Reads: plans over one domain.  Gives: Plan.  Never sees a record.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.bases import basis_codes, subtraction_basis
+from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner.losses import SumOfVariances
+from residualplanner.plan.plan import Plan
+from residualplanner.privacy import pcost
+from residualplanner.strategy import Accuracy, Strategy, constant_strategy, cost_upper_bound
+from residualplanner.workload import Closure, Workload
+
+_REMEDY = (
+    "answers in different bases are not averages of one another; plan the second measurement with bases= of the first"
+)
+
+
+def combined_plan(plans: Sequence[Plan]) -> Plan:
+    """The plan whose noise is what remains when the answers of several measurements are averaged.
+
+    A residual that several of them measure gets the average of its answers, weighted by their precisions, which is the
+    best linear unbiased estimate: its precision is the sum of theirs.  A residual that only one measures keeps its
+    noise.
+
+    Args:
+        plans: of measurements of the same records, each with noise of its own.
+
+    Returns:
+        A plan for the queries of all, whose cost is the sum of their costs, up to rounding.  How far its sum of
+        variances is above the least one is not known: its ``gap`` is infinite.
+
+    Raises:
+        WorkloadError: they are over different domains, or measure an attribute in different bases.
+        BudgetError: they protect different changes of the records.
+
+    Source: spec eq. (8), and section 7 on several measurements.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.plan import select
+        >>> from residualplanner.privacy import pcost
+        >>> from residualplanner.workload import marginals
+        >>> domain = Domain({"sex": 2, "age": 5})
+        >>> first, second = (select(marginals(domain, order=order), budget=pcost(1)) for order in (1, 2))
+        >>> both = combined_plan([first, second])
+        >>> len(both.workload), round(both.pcost, 9)
+        (3, 2.0)
+    """
+    first, *others = plans
+    for other in others:
+        if other.domain != first.domain:
+            raise WorkloadError("measurements are combined over one domain; these have different attributes or values")
+        if other.neighbors != first.neighbors:
+            raise BudgetError(
+                "measurements are combined where they protect the same change of the records; these protect "
+                f"{first.neighbors.words} and {other.neighbors.words}"
+            )
+    workload: Workload = reduce(add, (plan.workload for plan in plans))
+    strategy = _combined_strategy(workload.closure, plans)
+    noise = 1 / combined_precision(workload.closure, plans)
+    cost, loss = cost_upper_bound(strategy, noise, first.neighbors), SumOfVariances()
+    return Plan(
+        workload=workload,
+        noise_variances=noise,
+        strategy=strategy,
+        neighbors=first.neighbors,
+        budget=pcost(math.nextafter(cost, math.inf)),
+        loss=loss,
+        loss_value=loss.value(workload, Accuracy(workload, strategy, noise)),
+        gap=math.inf,
+        status=f"combined from {len(plans)} plans",
+    )
+
+
+def combined_precision(closure: Closure, plans: Sequence[Plan]) -> FloatArray:
+    """The sum of the precisions with which plans measure each set of a closure, (m,); 0 where none does."""
+    total = np.zeros(len(closure))
+    for plan in plans:
+        total[sets_of_plan(closure, plan)] += 1 / plan.noise_variances
+    return total
+
+
+def sets_of_plan(closure: Closure, plan: Plan) -> IntArray:
+    """The number that each set of a plan's closure (m,) has in a larger one."""
+    return np.concatenate([closure.positions_of(block) for block in plan.closure.blocks])
+
+
+def _combined_strategy(closure: Closure, plans: Sequence[Plan]) -> Strategy:
+    """What is measured by all plans together.
+
+    Raises:
+        WorkloadError: an attribute is measured in different bases.
+    """
+    if any(plan.strategy.varying.any() for plan in plans):
+        return _same_strategy(plans)
+    domain = plans[0].domain
+    bases = [subtraction_basis(size) for size in domain.sizes]
+    for attribute, name in enumerate(domain.names):
+        measured = [plan.strategy.of_attributes[attribute] for plan in plans if plan.workload.uses[attribute].any()]
+        if len(np.unique(basis_codes(measured))) > 1:
+            raise WorkloadError(f"{name!r} is measured in different bases; {_REMEDY}")
+        bases[attribute : attribute + 1] = measured[:1] or [bases[attribute]]
+    return constant_strategy(closure, bases)
+
+
+def _same_strategy(plans: Sequence[Plan]) -> Strategy:
+    """The strategy that all plans have, where bases vary by set; the messages of (41) add up as the costs do."""
+    first, *others = (plan.strategy for plan in plans)
+    for other in others:
+        are_sets_equal = all(map(np.array_equal, first.closure.blocks, other.closure.blocks))
+        if len(first.closure) != len(other.closure) or not are_sets_equal or not _have_equal_bases(first, other):
+            raise WorkloadError(f"bases vary by set, and are not the same in all plans; {_REMEDY}")
+    return replace(first, messages=np.sum([plan.strategy.messages for plan in plans], axis=0))
+
+
+def _have_equal_bases(left: Strategy, right: Strategy) -> bool:
+    """Whether all factors of one closure have the same bases in both."""
+    codes = basis_codes([*left.bases, *right.bases])
+    mine, theirs = codes[left.factor_bases], codes[len(left.bases) + right.factor_bases]
+    return bool((mine == theirs).all() and (left.varying == right.varying).all())

@@ -1,0 +1,97 @@
+"""Cells of a table by their labels, as people write them.
+
+Reads: labels.  Gives: indices; DomainError where there is no such label, with the nearest one.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from residualplanner._checks import value_text
+from residualplanner._words import suggestion
+from residualplanner.errors import DomainError
+from residualplanner.queries import Identity, Kind
+
+#: How many labels a message lists.
+_LISTED = 8
+
+
+def index_of_cell(
+    names: Sequence[str], labels: Sequence[Sequence[object]], given: Mapping[str, object]
+) -> tuple[int, ...]:
+    """The index of the cell with the given labels, one for each attribute.
+
+    Args:
+        names: of the attributes, axis by axis.
+        labels: of each attribute, in the order of its axis.
+        given: the label of each attribute, by name; a label that is not a string may be written as one.
+
+    Raises:
+        DomainError: an attribute is missing or unknown, or has no such label.
+
+    Example:
+        >>> index_of_cell(["sex", "age"], [["F", "M"], [0, 1, 2]], {"age": "2", "sex": "M"})
+        (1, 2)
+    """
+    for name in given:
+        require_attribute(names, name)
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise DomainError(f"give a label of each attribute; {missing} are missing", attributes=missing)
+    return tuple(index_of_label(name, entries, given[name]) for name, entries in zip(names, labels, strict=True))
+
+
+def index_of_label(name: str, labels: Sequence[object], label: object) -> int:
+    """The index of a label on the axis of an attribute: of the same value and type, or else of the same text.
+
+    Raises:
+        DomainError: there is none.
+
+    Example:
+        >>> index_of_label("age", [0, 1, True], True), index_of_label("age", [0, 1, True], "1")
+        (2, 1)
+    """
+    for index, entry in enumerate(labels):
+        if type(entry) is type(label) and entry == label:
+            return index
+    texts = [str(entry) for entry in labels]
+    if str(label) in texts:
+        return texts.index(str(label))
+    listed = ", ".join(map(repr, labels[:_LISTED])) + (", ..." if len(labels) > _LISTED else "")
+    raise DomainError(
+        f"{name!r} has no label {value_text(label)}; its labels are {listed}{suggestion(str(label), texts)}",
+        attributes=[name],
+    )
+
+
+def require_members(names: Sequence[str], chosen: Sequence[str]) -> Sequence[str]:
+    """The chosen names, each once.
+
+    Raises:
+        DomainError: there are none, one is not among ``names``, or one is there twice.
+    """
+    for name in chosen:
+        require_attribute(names, name)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise DomainError(f"name one attribute or more, each once; the table has {list(names)}", attributes=chosen)
+    return chosen
+
+
+def require_attribute(names: Sequence[str], name: str) -> None:
+    """Raise DomainError, with the nearest name, unless a table has the attribute."""
+    if name not in names:
+        message = f"the table has no attribute {name!r}; it has {list(names)}{suggestion(name, names)}"
+        raise DomainError(message, attributes=[name])
+
+
+def adds_up(kind: Kind, size: int) -> bool:
+    """Whether the rows of a kind of query on so many values add up to the number of records.
+
+    Example:
+        >>> from residualplanner.queries import Identity, Prefix
+        >>> adds_up(Identity(), 5), adds_up(Prefix(), 5)
+        (True, False)
+    """
+    if kind == Identity():
+        return True
+    return kind.rows(size) <= size and bool((kind.apply(np.eye(size), 0).sum(axis=0) == 1).all())

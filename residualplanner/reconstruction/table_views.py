@@ -1,0 +1,124 @@
+"""A table as consoles and notebooks show it, and as other libraries hold it.
+
+Reads: Table.  Gives: text, HTML, a polars frame, an xarray data set.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from residualplanner._checks import FloatArray
+from residualplanner._html import html_table
+from residualplanner._words import JOIN, TOTAL, count_text, number_text
+from residualplanner.errors import MissingExtraError
+from residualplanner.reconstruction.product import Product
+
+if TYPE_CHECKING:
+    import polars as pl
+    import xarray as xr
+
+#: How many cells of a table are shown.
+ROWS = 20
+
+
+class Viewed(Protocol):
+    """What is shown of a table: estimates and standard errors with their labels."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def labels(self) -> tuple[tuple[object, ...], ...]: ...  # noqa: D102
+
+    @property
+    def estimate(self) -> FloatArray: ...  # noqa: D102
+
+    @property
+    def std_err(self) -> FloatArray: ...  # noqa: D102
+
+    @property
+    def product(self) -> Product: ...  # noqa: D102
+
+
+def text_of(table: Viewed) -> str:
+    """A table as a console shows it: a row for each cell, up to a number of rows."""
+    head, rows = [*table.names, *table.product.columns], _rows(table)
+    lines = [head, *([str(entry) for entry in row] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    is_number = [False] * len(table.names) + [True, True]
+    body = [
+        "  ".join(
+            entry.rjust(width) if right else entry.ljust(width)
+            for entry, width, right in zip(line, widths, is_number, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join([_title(table), *body, *([_note(table)] if _note(table) else [])])
+
+
+def html_of(table: Viewed) -> str:
+    """A table as a notebook shows it: the same rows."""
+    return html_table(_title(table), [*table.names, *table.product.columns], _rows(table), note=_note(table))
+
+
+def polars_of(columns: dict[str, Sequence[object]]) -> "pl.DataFrame":
+    """Columns as a polars frame.
+
+    Raises:
+        MissingExtraError: polars is not installed.
+    """
+    try:
+        import polars as pl
+    except ImportError:
+        message = "to_polars needs polars, which is not installed: pip install 'residualplanner[frames]'"
+        raise MissingExtraError(message, extra="frames") from None
+    return pl.DataFrame(columns, strict=False)
+
+
+def xarray_of(table: Viewed) -> "xr.Dataset":
+    """A table as an xarray data set: ``estimate`` and ``std_err``, with labels along each axis.
+
+    Raises:
+        MissingExtraError: xarray is not installed.
+    """
+    try:
+        import xarray as xr
+    except ImportError:
+        message = "to_xarray needs xarray, which is not installed: pip install 'residualplanner[frames]'"
+        raise MissingExtraError(message, extra="frames") from None
+    coordinates: dict[str, Any] = {
+        name: (name, _array_of(labels)) for name, labels in zip(table.names, table.labels, strict=True)
+    }
+    estimate, std_err = table.product.columns
+    arrays = {estimate: (table.names, table.estimate), std_err: (table.names, table.std_err)}
+    return xr.Dataset(arrays, coordinates, {"units": "counts"})
+
+
+def _array_of(labels: Sequence[object]) -> Any:
+    """Labels as an array: of numbers or strings where all are of one type, else of objects."""
+    if len({type(label) for label in labels}) == 1 and isinstance(labels[0], str | int | float | bool):
+        return np.array(labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def _rows(table: Viewed) -> list[list[object]]:
+    """The first cells in C order, each with its labels, estimate and standard error."""
+    shape, count = table.estimate.shape, min(table.estimate.size, ROWS)
+    indices = np.stack(np.unravel_index(np.arange(count), shape or (1,)), axis=1)[:, : len(shape)]
+    numbers = zip(table.estimate.ravel()[:count].tolist(), table.std_err.ravel()[:count].tolist(), strict=True)
+    return [
+        [*(labels[i] for labels, i in zip(table.labels, index, strict=True)), *map(number_text, pair)]
+        for index, pair in zip(indices.tolist(), numbers, strict=True)
+    ]
+
+
+def _title(table: Viewed) -> str:
+    return f"{JOIN.join(table.names) or TOTAL}: {count_text(table.estimate.size, 'cell')}"
+
+
+def _note(table: Viewed) -> str:
+    left = table.estimate.size - ROWS
+    return f"and {count_text(left, 'more cell')}; .to_frame() has all" if left > 0 else ""

@@ -1,0 +1,50 @@
+"""Queries as a notebook shows them: the first few, with their sizes and weights.
+
+Reads: Workload.  Gives: HTML.
+"""
+
+from typing import Protocol
+
+from residualplanner._checks import FloatArray
+from residualplanner._html import html_table
+from residualplanner._words import JOIN, TOTAL, number_text
+from residualplanner.domain import Domain
+from residualplanner.workload.query import WrittenQuery
+
+#: How many queries are shown.
+ROWS = 20
+
+
+class _Shown(Protocol):
+    @property
+    def domain(self) -> Domain: ...
+
+    @property
+    def cells(self) -> FloatArray: ...
+
+    @property
+    def weights(self) -> FloatArray: ...
+
+    def __len__(self) -> int: ...
+
+    def query_at(self, number: int) -> WrittenQuery: ...
+
+
+def workload_html(workload: _Shown, title: str, *, remedy: str) -> str:
+    """The first queries of a workload as a table.
+
+    Args:
+        workload: the queries.
+        title: above the table.
+        remedy: where the other queries are.
+    """
+    count = min(len(workload), ROWS)
+    rows = []
+    for number, cells, weight in zip(range(count), workload.cells.tolist(), workload.weights.tolist(), strict=False):
+        query = workload.query_at(number)
+        names = JOIN.join(workload.domain.names[position] for position in query.positions)
+        kinds = JOIN.join(kind.name for kind in query.kinds)
+        rows.append((names or TOTAL, kinds, number_text(cells), number_text(weight)))
+    left = len(workload) - count
+    note = f"and {left:,} more; {remedy}" if left else ""
+    return html_table(title, ["query", "kinds", "cells", "weight"], rows, note=note)
