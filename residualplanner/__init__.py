@@ -24,7 +24,14 @@ from residualplanner.ledger import Ledger
 from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
 from residualplanner.plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
-from residualplanner.postprocessing import NonNegativeRelease, RoundedRelease, nonnegative, rounded
+from residualplanner.postprocessing import (
+    NonNegativeRelease,
+    PublishedErrors,
+    RoundedRelease,
+    nonnegative,
+    published_errors,
+    rounded,
+)
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
@@ -55,6 +62,7 @@ __all__ = [
     "NonNegativeRelease",
     "Plan",
     "Prefix",
+    "PublishedErrors",
     "Range",
     "Release",
     "ResidualPlannerError",
@@ -83,6 +91,7 @@ __all__ = [
     "nonnegative",
     "orthogonal_residuals",
     "pcost",
+    "published_errors",
     "reconstruct",
     "resource_estimate",
     "rounded",

@@ -10,19 +10,24 @@ from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
+from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
+from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.parts.layout import layout_of
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.product import UNBIASED, Product
-from residualplanner.reconstruction.profiles import ProfileName, level_of
+from residualplanner.reconstruction.profiles import ProfileName, level_of, profile_named
 from residualplanner.reconstruction.release import Release, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
 from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
     "PARTS_FORMAT",
+    "PUBLISHED_ERRORS",
+    "PUBLISHED_ERRORS_FILE",
     "UNBIASED",
     "Estimate",
     "FormatName",
+    "Origin",
     "Product",
     "ProfileName",
     "Release",
@@ -35,7 +40,9 @@ __all__ = [
     "layout_of",
     "level_of",
     "load_tables",
+    "profile_named",
     "reconstruct",
     "require_exportable",
     "save_tables",
+    "unlimited",
 ]

@@ -19,7 +19,7 @@ from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
 from residualplanner.reconstruction.parts.saving import save_parts
-from residualplanner.reconstruction.profiles import ProfileName
+from residualplanner.reconstruction.profiles import ProfileName, profile_named
 from residualplanner.reconstruction.stacks import Reconstructor
 from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
@@ -137,7 +137,13 @@ class Release(Tables):
             save_parts(self.measurement, folder, level=level, workers=workers, progress=progress)
             return
         save_tables(
-            self.tables(progress), self.plan, self.noise, folder, file_format=format, profile=profile, level=level
+            self.tables(progress),
+            self.plan,
+            self.noise,
+            folder,
+            file_format=format,
+            profile=profile_named(profile),
+            level=level,
         )
 
     def _require(self, query: WrittenQuery) -> None:

@@ -19,6 +19,7 @@ from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
+from residualplanner.reconstruction.origin import unlimited
 from residualplanner.reconstruction.profiles import Profile
 from residualplanner.reconstruction.table import Table, cell_words
 
@@ -29,7 +30,8 @@ FormatName = Literal["parquet", "csv", "xlsx", "parts"]
 FORMATS = ("parquet", "csv", "xlsx")
 PARTS_FORMAT = "parts"
 #: Columns whose values hardly repeat, for which a dictionary would only cost time.
-_DISTINCT = frozenset(("estimate", "estimate_nonneg", "ci_low", "ci_high", "E", "E_nonneg", "query"))
+_ESTIMATES = ("estimate", "estimate_nonneg", "estimate_unbiased", "E", "E_nonneg", "E_unbiased")
+_DISTINCT = frozenset((*_ESTIMATES, "ci_low", "ci_high", "query"))
 
 
 def require_format(name: object) -> None:
@@ -70,7 +72,8 @@ class TidyWriter:
         columns = [self._column(table, axis) for axis in range(len(table.positions))]
         if self.profile.is_described:
             columns.append(pa.array(cell_words(table.names, table.labels), type=pa.string()))
-        numbers = self.profile.numbers(estimate, std_err, self.level)
+        origin = (table.origin or unlimited(table.estimate)).raveled()
+        numbers = self.profile.numbers(estimate, std_err, self.level, origin=origin)
         return pa.table([*columns, *map(pa.array, numbers)], names=[*table.names, *self.profile.value_names])
 
     def _column(self, table: Table, axis: int) -> Any:
