@@ -227,7 +227,7 @@ def test_prefix_sums_rise_and_ranges_are_sums_of_values():
     plan = rp.select(workload, budget=rp.zcdp(0.01))
     made = rp.nonnegative(unlike(any_release(plan), 5.0))
     table = made[{"a": Prefix(), "b": Identity()}].estimate
-    assert (np.diff(table, axis=0) >= 0).all()
+    assert (np.diff(table, axis=0) >= -1e-9).all()  # but for rounding
     assert made[{"a": Range()}].estimate.min() >= 0
     assert table[-1].sum() == pytest.approx(float(made[()].estimate))
 
