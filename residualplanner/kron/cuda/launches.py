@@ -22,12 +22,10 @@ class Source(NamedTuple):
 
     Attributes:
         address: of the first answer of the first set of attributes, in the memory of the device.
-        is_integer: whether they are int64, else float64.
-        divisor: what they are divided by.
+        divisor: what they are divided by, if they are int64; 0 if they are float64, and are not divided.
     """
 
     address: int
-    is_integer: bool
     divisor: int
 
 
@@ -39,13 +37,45 @@ class Launch:
         blocks: how many blocks of threads.
         threads: of each block.
         shared_bytes: of each block.
+        slabs: how many all blocks make.
         description (w,): int64, what the kernel reads: see its source.
     """
 
     blocks: int
     threads: int
     shared_bytes: int
+    slabs: int
     description: NDArray[np.int64]
+
+
+#: Threads of a block that maps an axis in device memory.
+AXIS_THREADS = 256
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AxisLaunch:
+    """One launch of the kernel that maps an axis in device memory.
+
+    Attributes:
+        blocks: how many blocks of threads.
+        matrix (w,): int64, the bits of the transposed matrix; nothing in closed form.
+        columns: the length of the axis.
+        rows: its length afterwards.
+        inner: how many numbers are behind each entry of the axis.
+        outer: how many axes there are to map, of all tables.
+    """
+
+    blocks: int
+    matrix: NDArray[np.int64]
+    columns: int
+    rows: int
+    inner: int
+    outer: int
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the result takes the place of what is mapped."""
+        return not self.matrix.size
 
 
 def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
@@ -59,9 +89,9 @@ def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
     Example:
         >>> from residualplanner.kron import ProductMap, rebuilding
         >>> from residualplanner.kron.cuda.layouts import layout_of
-        >>> launch = launch_of(layout_of(ProductMap([rebuilding(10)])), [Source(0, True, 1)] * 2, 1000)
+        >>> launch = launch_of(layout_of(ProductMap([rebuilding(10)])), [Source(0, 1)] * 2, 1000)
         >>> launch.blocks, launch.threads, launch.shared_bytes
-        (11, 128, 8184)
+        (11, 128, 11160)
     """
     matrices = [_entries(step) for step in layout.passes]
     starts = accumulate((len(matrix) for matrix in matrices), initial=0)
@@ -72,7 +102,23 @@ def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
         *(word for step, start in zip(layout.passes, starts, strict=False) for word in _pass(step, start)),
     ]
     description = np.concatenate([np.array(words, dtype=np.int64), *matrices])
-    return Launch(-(-tables // layout.tables), layout.threads, layout.shared_bytes, description)
+    slabs = tables * layout.slabs_of_table
+    return Launch(-(-slabs // layout.slabs), layout.threads, layout.shared_bytes, slabs, description)
+
+
+def axis_launches_of(layout: Layout, tables: int) -> list[AxisLaunch]:
+    """The launches that follow that of `launch_of` where tables are cut: one for each axis that is."""
+    return [
+        AxisLaunch(
+            blocks=-(-tables * step.lines // AXIS_THREADS),
+            matrix=_entries(step),
+            columns=step.axis.columns,
+            rows=step.axis.rows,
+            inner=step.inner,
+            outer=tables * step.outer,
+        )
+        for step in layout.later_passes
+    ]
 
 
 def require_answers(layout: Layout, blocks: Sequence[tuple[int, ...]], rows: tuple[int, ...]) -> None:
@@ -103,16 +149,20 @@ def inverse(divisor: int) -> int:
 def _header(layout: Layout, subsets: int) -> list[int]:
     return [
         len(layout.columns),
+        layout.cut,
+        sum(columns > 1 for columns in layout.columns[: layout.cut]),
         subsets,
         len(layout.passes),
-        layout.tables,
+        layout.slabs,
+        layout.sources,
         layout.cells,
         layout.estimates,
         layout.pitch,
         inverse(layout.pitch),
         layout.rows[-1],
         inverse(layout.rows[-1]),
-        layout.numbers if layout.buffers == 2 else 0,
+        layout.tensor_start,
+        layout.tensor_start + layout.numbers,
     ]
 
 
@@ -125,10 +175,8 @@ def _axes(layout: Layout) -> list[tuple[int, int, int]]:
     ]
 
 
-def _subset(source: Source) -> tuple[int, int, int]:
-    # As float64 it is the nearest number to the divisor, of whatever size that is.
-    bits = np.array(float(source.divisor)).view(np.int64)
-    return source.address, source.is_integer, int(bits)
+def _subset(source: Source) -> tuple[int, int]:
+    return source.address, int(np.array(float(source.divisor)).view(np.int64))
 
 
 def _pass(step: Pass, start: int) -> tuple[int, ...]:
@@ -139,7 +187,6 @@ def _pass(step: Pass, start: int) -> tuple[int, ...]:
         step.outer,
         inner,
         inverse(inner),
-        rows * inner,
         inverse(rows * inner),
         step.span,
         step.result_span,

@@ -6,12 +6,13 @@ Reads: the file that is shipped beside this module.  Gives: text.
 import hashlib
 from importlib.resources import files
 
-#: The name of the kernel.
+#: The kernel that makes tables or slabs of them, and the one that maps an axis along which tables were cut.
 KERNEL = "fused_tables"
+AXIS_KERNEL = "map_axis"
 
 
 def kernel_source() -> str:
-    """The source of the kernel, CUDA C++."""
+    """The source of the kernels, CUDA C++."""
     return files(__package__).joinpath(f"{KERNEL}.cu").read_text(encoding="utf-8")
 
 
