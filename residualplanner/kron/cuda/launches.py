@@ -57,7 +57,6 @@ class AxisLaunch:
     """One launch of the kernel that maps an axis in device memory.
 
     Attributes:
-        blocks: how many blocks of threads.
         matrix (w,): int64, the bits of the transposed matrix; nothing in closed form.
         columns: the length of the axis.
         rows: its length afterwards.
@@ -65,7 +64,6 @@ class AxisLaunch:
         outer: how many axes there are to map, of all tables.
     """
 
-    blocks: int
     matrix: NDArray[np.int64]
     columns: int
     rows: int
@@ -76,6 +74,16 @@ class AxisLaunch:
     def is_in_place(self) -> bool:
         """Whether the result takes the place of what is mapped."""
         return not self.matrix.size
+
+    @property
+    def lines(self) -> int:
+        """What the threads share out, one each: lines in place, else single entries of the result."""
+        return self.outer * self.inner * (1 if self.is_in_place else self.rows)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks of threads."""
+        return -(-self.lines // AXIS_THREADS)
 
 
 def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
@@ -110,7 +118,6 @@ def axis_launches_of(layout: Layout, tables: int) -> list[AxisLaunch]:
     """The launches that follow that of `launch_of` where tables are cut: one for each axis that is."""
     return [
         AxisLaunch(
-            blocks=-(-tables * step.lines // AXIS_THREADS),
             matrix=_entries(step),
             columns=step.axis.columns,
             rows=step.axis.rows,
