@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from residualplanner.kron.cuda.layouts import Layout, Pass
 
+#: How many blocks of threads a launch has at most, on every device.
+_MOST_BLOCKS = 2**31 - 1
 #: Where an axis has no matrix.
 _CLOSED_FORM = -1
 
@@ -83,7 +85,7 @@ class AxisLaunch:
     @property
     def blocks(self) -> int:
         """How many blocks of threads."""
-        return -(-self.lines // AXIS_THREADS)
+        return _blocks(self.lines, AXIS_THREADS)
 
 
 def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
@@ -93,6 +95,9 @@ def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
         layout: of the tables in shared memory.
         sources (2**k,): the answers of each subset, in the order of `tables_of_residuals`.
         tables: how many.
+
+    Raises:
+        ValueError: so many tables at once take more than 2**31 - 1 blocks.
 
     Example:
         >>> from residualplanner.kron import ProductMap, rebuilding
@@ -111,7 +116,7 @@ def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
     ]
     description = np.concatenate([np.array(words, dtype=np.int64), *matrices])
     slabs = tables * layout.slabs_of_table
-    return Launch(-(-slabs // layout.slabs), layout.threads, layout.shared_bytes, slabs, description)
+    return Launch(_blocks(slabs, layout.slabs), layout.threads, layout.shared_bytes, slabs, description)
 
 
 def axis_launches_of(layout: Layout, tables: int) -> list[AxisLaunch]:
@@ -146,6 +151,16 @@ def require_answers(layout: Layout, blocks: Sequence[tuple[int, ...]], rows: tup
         raise ValueError(f"tables of {layout.columns} entries need blocks of shapes {subsets}, got {list(blocks)}")
     if len(rows) != 2 or rows[1] != len(subsets):
         raise ValueError(f"rows must have {len(subsets)} columns, one for each block, got the shape {rows}")
+
+
+def _blocks(parts: int, together: int) -> int:
+    """How many blocks make so many parts, some of them together in each."""
+    blocks = -(-parts // together)
+    if blocks > _MOST_BLOCKS:
+        raise ValueError(
+            f"one launch has at most {_MOST_BLOCKS:,} blocks of threads, got {blocks:,}; take fewer tables"
+        )
+    return blocks
 
 
 def inverse(divisor: int) -> int:
