@@ -31,7 +31,7 @@ def cupy(built, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", built)
     built.launches.clear()
     built.compiled.clear()
-    for kept in (fused._module, fused._limits, fused._on_device):
+    for kept in (fused._module, fused._limits, fused._sent):
         kept.cache_clear()
     return built
 
