@@ -103,9 +103,9 @@ def cumulative_sums(array: SameArray, axis: int) -> SameArray:
         >>> cumulative_sums(np.array([1.0, 2.0, 4.0]), 0)
         array([1., 3., 7.])
     """
+    xp = namespace(array)
     # NumPy 2.0 has no `cumulative_sum`.
-    summed = np.cumsum if isinstance(array, np.ndarray) else namespace(array).cumulative_sum
-    sums: SameArray = summed(array, axis=axis)
+    sums: SameArray = xp.cumsum(array, axis=axis) if xp is np else xp.cumulative_sum(array, axis=axis)
     return sums
 
 
