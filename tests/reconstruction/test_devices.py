@@ -23,7 +23,7 @@ from benchmarks.gpu_cases import DEVICES, KEEPING, SENDING, TOLERANCE, WIDE, noi
 from benchmarks.gpu_faults import FAULTS, Fault, finding, is_found
 from random_plans import parts_of, planned, plans, plans_by_set
 from residualplanner.errors import ArgumentError, DeviceError, MissingExtraError
-from residualplanner.kron import HOST, Device, cuda_device, device_of
+from residualplanner.kron import HOST, Device, cuda_device, device_of, devices, tables_of_residuals
 from residualplanner.measurement import FloatResiduals, IntegerResiduals, load_measurement
 from residualplanner.reconstruction import batches, load_tables, reconstruct, stacks
 
@@ -219,7 +219,7 @@ class NoDriverError(RuntimeError):
 def cupy_with(monkeypatch, unit):
     """A module in CuPy's place whose current device is what ``unit`` returns, with arrays on the strict device."""
     cupy, compat = ModuleType("cupy"), ModuleType("array_api_compat.cupy")
-    cupy.asnumpy = gpu_cases.to_host
+    cupy.asnumpy, cupy.ndarray = gpu_cases.to_host, type("ndarray", (), {})
     cupy.cuda = SimpleNamespace(Device=unit, runtime=SimpleNamespace(CUDARuntimeError=NoDriverError))
     compat.__dict__.update(vars(strict))
     compat.asarray = lambda values, device: strict.asarray(values, device=DEVICE if device else None)
@@ -253,3 +253,23 @@ def test_measurements_that_are_left_on_disk_go_to_a_device(tmp_path):
         tables = zip(reconstruct(mapped, device=device).tables(), reconstruct(measurement).tables(), strict=True)
         for found, expected in tables:
             np.testing.assert_allclose(found.estimate, expected.estimate, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_cuda_device_uses_the_fused_kernel_where_tables_fit_and_the_portable_way_else(monkeypatch, fits):
+    cupy_with(monkeypatch, lambda: SimpleNamespace(mem_info=(2**30, 2**30)))
+    ways = []
+
+    def way(name):
+        def tables(*args, scratch=None, **options):
+            ways.append(name)
+            return tables_of_residuals(*args, **options)
+
+        return tables
+
+    monkeypatch.setattr(devices, "fit_on_device", lambda maps: fits)
+    monkeypatch.setattr(devices, "fused_tables", way("fused"))
+    monkeypatch.setattr(devices, "tables_of_residuals", way("portable"))
+    release = reconstruct(CASES["marginals, discrete"], device="cuda")
+    assert worst_difference(gpu_cases.expected_of("marginals, discrete"), gpu_cases.estimates_of(release)) <= TOLERANCE
+    assert set(ways) == {"fused" if fits else "portable"}
