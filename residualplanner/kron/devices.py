@@ -9,7 +9,7 @@ way there: nothing that has seen them knows this module.
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,22 +26,6 @@ _CUDA_BATCH = 512
 _INSTALL = "pip install residualplanner[gpu]"
 
 
-class TablesOfResiduals(Protocol):
-    """How tables follow from residuals: `tables_of_residuals`, or a faster way to the same numbers."""
-
-    def __call__(
-        self,
-        blocks: Sequence[Array],
-        rows: NDArray[np.int64],
-        *,
-        maps: ProductMap,
-        divisors: Sequence[int] | None = None,
-        scratch: Scratch | None = None,
-    ) -> Array:
-        """The tables (b, n_1, .., n_k); arguments as in `tables_of_residuals`."""
-        ...
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Device:
     """Where tables are computed, by which library, and how they come back.
@@ -53,7 +37,7 @@ class Device:
         to_host: gives an array on the device as a NumPy array of the same numbers.
         memory: how many bytes of answers are kept on it from one batch to the next.
         batch_factor: how many times as many cells as on the host are computed at a time.
-        tables: how tables follow from residuals on it.
+        tables: how tables follow from residuals on it; called as ``tables_of_residuals`` is.
 
     Example:
         >>> HOST.to_host(HOST.put(np.array([1.0, 2.0])))
@@ -66,7 +50,7 @@ class Device:
     to_host: Callable[[Array], FloatArray] = field(repr=False)
     memory: int
     batch_factor: int = 1
-    tables: TablesOfResiduals = field(default=tables_of_residuals, repr=False)
+    tables: Callable[..., Array] = field(default=tables_of_residuals, repr=False)
 
     def put(self, values: NDArray[Any]) -> Array:
         """``values`` on the device; the array itself where that is the host."""
