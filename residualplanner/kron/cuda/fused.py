@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.errors import MissingExtraError
-from residualplanner.kron.arrays import Array
+from residualplanner.kron.arrays import Array, Scratch
 from residualplanner.kron.axis_maps import ProductMap
 from residualplanner.kron.cuda.launches import (
     AXIS_THREADS,
@@ -24,6 +24,7 @@ from residualplanner.kron.cuda.launches import (
 )
 from residualplanner.kron.cuda.layouts import Limits, fits, layout_of
 from residualplanner.kron.cuda.source import AXIS_KERNEL, KERNEL, kernel_source
+from residualplanner.kron.residuals import tables_of_residuals
 
 #: How CuPy compiles the kernel.
 OPTIONS = ("--std=c++17",)
@@ -69,6 +70,23 @@ def fused_tables(
         for launch in axis_launches_of(layout, len(rows)):
             estimates = _map_axis(launch, estimates)
     return estimates.reshape(len(rows), *maps.rows)
+
+
+def tables_on_cuda(
+    blocks: Sequence[Array],
+    rows: NDArray[np.int64],
+    *,
+    maps: ProductMap,
+    divisors: Sequence[int] | None = None,
+    scratch: Scratch | None = None,
+) -> Array:
+    """The tables whose residuals are given: by `fused_tables` where they fit, else by `tables_of_residuals`.
+
+    Arguments and result as in these two; the choice follows from the shapes of the maps and the device alone.
+    """
+    if fit_on_device(maps):
+        return fused_tables(blocks, rows, maps=maps, divisors=divisors)
+    return tables_of_residuals(blocks, rows, maps=maps, divisors=divisors, scratch=scratch)
 
 
 def fit_on_device(maps: ProductMap) -> bool:
@@ -142,6 +160,6 @@ def _cupy() -> Any:
     try:
         import cupy
     except ImportError:
-        message = "a CUDA device needs CuPy: pip install 'residualplanner[gpu]'"
+        message = "the fused kernel needs CuPy for your version of CUDA: pip install residualplanner[gpu]"
         raise MissingExtraError(message, extra="gpu") from None
     return cupy

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from residualplanner.kron.cuda.layouts import Layout, Pass
 
+#: How many blocks of threads a launch has at most, on every device.
+_MOST_BLOCKS = 2**31 - 1
 #: Where an axis has no matrix.
 _CLOSED_FORM = -1
 
@@ -57,7 +59,6 @@ class AxisLaunch:
     """One launch of the kernel that maps an axis in device memory.
 
     Attributes:
-        blocks: how many blocks of threads.
         matrix (w,): int64, the bits of the transposed matrix; nothing in closed form.
         columns: the length of the axis.
         rows: its length afterwards.
@@ -65,7 +66,6 @@ class AxisLaunch:
         outer: how many axes there are to map, of all tables.
     """
 
-    blocks: int
     matrix: NDArray[np.int64]
     columns: int
     rows: int
@@ -77,6 +77,16 @@ class AxisLaunch:
         """Whether the result takes the place of what is mapped."""
         return not self.matrix.size
 
+    @property
+    def lines(self) -> int:
+        """What the threads share out, one each: lines in place, else single entries of the result."""
+        return self.outer * self.inner * (1 if self.is_in_place else self.rows)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks of threads."""
+        return _blocks(self.lines, AXIS_THREADS)
+
 
 def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
     """The launch that makes some tables.
@@ -85,6 +95,9 @@ def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
         layout: of the tables in shared memory.
         sources (2**k,): the answers of each subset, in the order of `tables_of_residuals`.
         tables: how many.
+
+    Raises:
+        ValueError: so many tables at once take more than 2**31 - 1 blocks.
 
     Example:
         >>> from residualplanner.kron import ProductMap, rebuilding
@@ -103,14 +116,13 @@ def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
     ]
     description = np.concatenate([np.array(words, dtype=np.int64), *matrices])
     slabs = tables * layout.slabs_of_table
-    return Launch(-(-slabs // layout.slabs), layout.threads, layout.shared_bytes, slabs, description)
+    return Launch(_blocks(slabs, layout.slabs), layout.threads, layout.shared_bytes, slabs, description)
 
 
 def axis_launches_of(layout: Layout, tables: int) -> list[AxisLaunch]:
     """The launches that follow that of `launch_of` where tables are cut: one for each axis that is."""
     return [
         AxisLaunch(
-            blocks=-(-tables * step.lines // AXIS_THREADS),
             matrix=_entries(step),
             columns=step.axis.columns,
             rows=step.axis.rows,
@@ -139,6 +151,16 @@ def require_answers(layout: Layout, blocks: Sequence[tuple[int, ...]], rows: tup
         raise ValueError(f"tables of {layout.columns} entries need blocks of shapes {subsets}, got {list(blocks)}")
     if len(rows) != 2 or rows[1] != len(subsets):
         raise ValueError(f"rows must have {len(subsets)} columns, one for each block, got the shape {rows}")
+
+
+def _blocks(parts: int, together: int) -> int:
+    """How many blocks make so many parts, some of them together in each."""
+    blocks = -(-parts // together)
+    if blocks > _MOST_BLOCKS:
+        raise ValueError(
+            f"one launch has at most {_MOST_BLOCKS:,} blocks of threads, got {blocks:,}; take fewer tables"
+        )
+    return blocks
 
 
 def inverse(divisor: int) -> int:

@@ -34,9 +34,6 @@ class Limits:
     Attributes:
         threads: how many threads a block has at most.
         shared_bytes: how much shared memory a block can ask for.
-
-    The number of blocks, at most 2**31 - 1, is no limit in practice: each makes some hundreds of cells or more, and so
-    many of them need terabytes.
     """
 
     threads: int

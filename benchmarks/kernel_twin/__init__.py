@@ -28,6 +28,7 @@ COMPILER = shutil.which("g++")
 #: Where in the description the subsets stand: behind the header and three words for each axis.
 HEADER, AXIS = 15, 3
 PLAIN: tuple[str, ...] = ("-O1",)
+LIBRARY = ("-O1", "-shared", "-fPIC")
 THREAD_SANITIZER = ("-O1", "-g", "-fsanitize=thread")
 ADDRESS_SANITIZER = (
     "-O1",
@@ -99,38 +100,30 @@ class Tables:
         for block, first in zip(self.blocks, first_rows.tolist(), strict=True):
             answers = np.ascontiguousarray(block).ravel().view(np.int64)
             parts += [np.array([first * math.prod(block.shape[1:]), len(answers)]), answers]
-        parts += [self.rows + first_rows, *(part for axis in later for part in _axis_run(axis))]
+        parts += [self.rows + first_rows, *(part for axis in later for part in _axis_run(axis, self.threads))]
         return b"".join(part.astype(np.int64, casting="equiv").tobytes() for part in parts)
 
 
-def _axis_run(axis: AxisLaunch) -> list[NDArray[np.int64]]:
-    run = [AXIS_THREADS, axis.blocks, axis.matrix.size, axis.columns, axis.rows, axis.inner, axis.outer]
+def _axis_run(axis: AxisLaunch, wanted: int) -> list[NDArray[np.int64]]:
+    threads = wanted or AXIS_THREADS
+    run = [threads, -(-axis.lines // threads), axis.matrix.size, axis.columns, axis.rows, axis.inner, axis.outer]
     return [np.array(run), axis.matrix]
 
 
-@dataclass(frozen=True)
-class Twin:
-    """A built twin.
-
-    Attributes:
-        program: where it is.
-    """
-
-    program: Path
-
-    def run(self, *launches: Tables) -> list[NDArray[np.float64]]:
-        """The tables of each launch; TwinError if a sanitizer or the twin itself saw a fault."""
-        given = b"".join(tables.words for tables in launches)
-        done = subprocess.run([self.program], input=given, capture_output=True, check=False, timeout=120)
-        if done.returncode:
-            raise TwinError(done.stderr.decode(errors="replace"))
-        shapes = [(len(tables.rows), *tables.maps.rows) for tables in launches]
-        found = np.split(np.frombuffer(done.stdout), np.cumsum([math.prod(shape) for shape in shapes])[:-1])
-        return [part.reshape(shape) for part, shape in zip(found, shapes, strict=True)]
+def run(program: Path, launches: Sequence[Tables]) -> list[NDArray[np.float64]]:
+    """The tables of each launch; TwinError if a sanitizer or the twin itself saw a fault."""
+    given = b"".join(tables.words for tables in launches)
+    done = subprocess.run([program], input=given, capture_output=True, check=False, timeout=60)
+    if done.returncode:
+        raise TwinError(done.stderr.decode(errors="replace"))
+    shapes = [(len(tables.rows), *tables.maps.rows) for tables in launches]
+    found = np.split(np.frombuffer(done.stdout), np.cumsum([math.prod(shape) for shape in shapes])[:-1])
+    return [part.reshape(shape) for part, shape in zip(found, shapes, strict=True)]
 
 
-def build(folder: Path, source: str | None = None, options: Sequence[str] = PLAIN) -> Twin:
-    """Build the twin of a kernel's source, the one that is shipped by default."""
+def build(folder: Path, source: str | None = None, options: Sequence[str] = PLAIN) -> Path:
+    """Build the twin of a kernel's source, the one that is shipped by default, and say where the program is."""
+    folder.mkdir(exist_ok=True)
     kernel, program = folder / f"{KERNEL}.cu", folder / "twin"
     kernel.write_text(kernel_source() if source is None else source)
     subprocess.run(
@@ -142,4 +135,4 @@ def build(folder: Path, source: str | None = None, options: Sequence[str] = PLAI
         capture_output=True,
         timeout=120,
     )
-    return Twin(program)
+    return program

@@ -18,8 +18,11 @@
 thread_local Index threadIdx, blockIdx;
 Index blockDim;
 
-static pthread_barrier_t barrier;
-void wait_for_all_threads() { pthread_barrier_wait(&barrier); }
+// Two barriers in turn: a thread that wakes up late from one would otherwise seem, to ThreadSanitizer, to have waited for
+// what others did before they came to the next, and races would be missed.
+static pthread_barrier_t barriers[2];
+static thread_local unsigned waits;
+void wait_for_all_threads() { pthread_barrier_wait(&barriers[waits++ % 2]); }
 
 static const long long most_numbers = 1 << 16, behind = 1 << 12;
 alignas(16) double memory[most_numbers + behind];
@@ -65,7 +68,7 @@ static void launch(Word threads, Word blocks, Word first_block, Word numbers, bo
                    const std::function<void()>& kernel)
 {
     blockDim.x = (unsigned)threads;
-    pthread_barrier_init(&barrier, nullptr, (unsigned)threads);
+    for (auto& barrier : barriers) pthread_barrier_init(&barrier, nullptr, (unsigned)threads);
     std::vector<std::thread> running;
     for (Word thread = 0; thread < threads; ++thread)
         running.emplace_back([=, &kernel] {
@@ -80,7 +83,7 @@ static void launch(Word threads, Word blocks, Word first_block, Word numbers, bo
             }
         });
     for (auto& thread : running) thread.join();
-    pthread_barrier_destroy(&barrier);
+    for (auto& barrier : barriers) pthread_barrier_destroy(&barrier);
 }
 
 static std::vector<double> slabs_of(const Run& run)
@@ -113,6 +116,19 @@ static std::vector<double> mapped(std::vector<double> stack, bool backwards)
                  target);
     });
     return axis.words ? result : stack;
+}
+
+// The kernels as a library, of memory that the caller has.
+extern "C" void run_fused_tables(Word threads, Word blocks, Word numbers, const Word* description, const Word* rows,
+                                 Word slabs, double* estimates)
+{
+    launch(threads, blocks, 0, numbers, false, [=] { fused_tables(description, rows, slabs, estimates); });
+}
+
+extern "C" void run_map_axis(Word threads, Word blocks, Word numbers, const Word* matrix, Word columns, Word rows,
+                             Word inner, Word outer, double* stack, double* result)
+{
+    launch(threads, blocks, 0, numbers, false, [=] { map_axis(matrix, columns, rows, inner, outer, stack, result); });
 }
 
 int main()
