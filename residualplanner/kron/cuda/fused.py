@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.errors import MissingExtraError
-from residualplanner.kron.arrays import Array, Scratch
+from residualplanner.kron.arrays import Array
 from residualplanner.kron.axis_maps import ProductMap
 from residualplanner.kron.cuda.launches import (
     AXIS_THREADS,
@@ -24,7 +24,6 @@ from residualplanner.kron.cuda.launches import (
 )
 from residualplanner.kron.cuda.layouts import Limits, fits, layout_of
 from residualplanner.kron.cuda.source import AXIS_KERNEL, KERNEL, kernel_source
-from residualplanner.kron.residuals import tables_of_residuals
 
 #: How CuPy compiles the kernel.
 OPTIONS = ("--std=c++17",)
@@ -71,23 +70,6 @@ def fused_tables(
         for launch in axis_launches_of(layout, len(rows)):
             estimates = _map_axis(launch, estimates)
     return estimates.reshape(len(rows), *maps.rows)
-
-
-def tables_on_cuda(
-    blocks: Sequence[Array],
-    rows: NDArray[np.int64],
-    *,
-    maps: ProductMap,
-    divisors: Sequence[int] | None = None,
-    scratch: Scratch | None = None,
-) -> Array:
-    """The tables whose residuals are given: by `fused_tables` where they fit, else by `tables_of_residuals`.
-
-    Arguments and result as in these two; the choice follows from the shapes of the maps and the device alone.
-    """
-    if fit_on_device(maps):
-        return fused_tables(blocks, rows, maps=maps, divisors=divisors)
-    return tables_of_residuals(blocks, rows, maps=maps, divisors=divisors, scratch=scratch)
 
 
 def fit_on_device(maps: ProductMap) -> bool:
@@ -145,8 +127,7 @@ def _limits(device: int) -> Limits:
 
 def _on_device(words: NDArray[np.int64]) -> Array:
     """What a kernel reads, which many batches have in common, sent once to each device and stream."""
-    cuda = _cupy().cuda
-    return _sent(words.tobytes(), cuda.Device().id, cuda.get_current_stream().ptr)
+    return _sent(words.tobytes(), _cupy().cuda.Device().id, _cupy().cuda.get_current_stream().ptr)
 
 
 @lru_cache(maxsize=256)
