@@ -7,7 +7,7 @@ way there: nothing that has seen them knows this module.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, value_text
 from residualplanner.errors import ArgumentError, DeviceError, MissingExtraError
-from residualplanner.kron.arrays import Array, Scratch
-from residualplanner.kron.axis_maps import ProductMap
-from residualplanner.kron.cuda import fit_on_device, fused_tables
+from residualplanner.kron.arrays import Array
+from residualplanner.kron.cuda import tables_on_cuda
 from residualplanner.kron.residuals import tables_of_residuals
 
 #: On a GPU so many times as many cells are computed at a time as on the host, where they have to fit into a cache.
@@ -108,18 +107,4 @@ def cuda_device(memory: int | None = None) -> Device:
             "leave device out to compute with NumPy"
         ) from error
     kept = free // 2 if memory is None else memory
-    return Device("cuda", xp, unit, cupy.asnumpy, kept, _CUDA_BATCH, _cuda_tables)
-
-
-def _cuda_tables(
-    blocks: Sequence[Array],
-    rows: NDArray[np.int64],
-    *,
-    maps: ProductMap,
-    divisors: Sequence[int] | None = None,
-    scratch: Scratch | None = None,
-) -> Array:
-    """Tables by the fused kernel where they fit into the device's shared memory, else as every library makes them."""
-    if fit_on_device(maps):
-        return fused_tables(blocks, rows, maps=maps, divisors=divisors)
-    return tables_of_residuals(blocks, rows, maps=maps, divisors=divisors, scratch=scratch)
+    return Device("cuda", xp, unit, cupy.asnumpy, kept, _CUDA_BATCH, tables_on_cuda)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.errors import MissingExtraError
-from residualplanner.kron.arrays import Array
+from residualplanner.kron.arrays import Array, Scratch
 from residualplanner.kron.axis_maps import ProductMap
 from residualplanner.kron.cuda.launches import (
     AXIS_THREADS,
@@ -24,6 +24,7 @@ from residualplanner.kron.cuda.launches import (
 )
 from residualplanner.kron.cuda.layouts import Limits, fits, layout_of
 from residualplanner.kron.cuda.source import AXIS_KERNEL, KERNEL, kernel_source
+from residualplanner.kron.residuals import tables_of_residuals
 
 #: How CuPy compiles the kernel.
 OPTIONS = ("--std=c++17",)
@@ -72,6 +73,23 @@ def fused_tables(
     return estimates.reshape(len(rows), *maps.rows)
 
 
+def tables_on_cuda(
+    blocks: Sequence[Array],
+    rows: NDArray[np.int64],
+    *,
+    maps: ProductMap,
+    divisors: Sequence[int] | None = None,
+    scratch: Scratch | None = None,
+) -> Array:
+    """The tables whose residuals are given: by `fused_tables` where they fit, else by `tables_of_residuals`.
+
+    Arguments and result as in these two; the choice follows from the shapes of the maps and the device alone.
+    """
+    if fit_on_device(maps):
+        return fused_tables(blocks, rows, maps=maps, divisors=divisors)
+    return tables_of_residuals(blocks, rows, maps=maps, divisors=divisors, scratch=scratch)
+
+
 def fit_on_device(maps: ProductMap) -> bool:
     """Whether `fused_tables` makes the tables of ``maps`` on the current device; see `fits`.
 
@@ -84,7 +102,7 @@ def fit_on_device(maps: ProductMap) -> bool:
 def _make_slabs(launch: Launch, rows: Array, estimates: Array) -> None:
     """Queue the launch that writes ``estimates`` on the current stream."""
     device = _cupy().cuda.Device().id
-    arguments = (_on_device(launch.description), rows, np.int64(launch.slabs), estimates)
+    arguments = (_sent(launch.description), rows, np.int64(launch.slabs), estimates)
     _kernel(KERNEL, device)((launch.blocks,), (launch.threads,), arguments, shared_mem=launch.shared_bytes)
 
 
@@ -96,7 +114,7 @@ def _map_axis(launch: AxisLaunch, stack: Array) -> Array:
     if launch.is_in_place:
         matrix, result = np.uint64(0), stack
     else:
-        matrix = _on_device(launch.matrix)
+        matrix = _sent(launch.matrix)
         result = cupy.empty(launch.outer * launch.rows * launch.inner, dtype=cupy.float64)
     _kernel(AXIS_KERNEL, device)((launch.blocks,), (AXIS_THREADS,), (matrix, *sizes, stack, result))
     return result
@@ -125,15 +143,15 @@ def _limits(device: int) -> Limits:
     )
 
 
-def _on_device(words: NDArray[np.int64]) -> Array:
-    """What a kernel reads, which many batches have in common, sent once to each device and stream."""
-    return _sent(words.tobytes(), _cupy().cuda.Device().id, _cupy().cuda.get_current_stream().ptr)
+def _sent(words: NDArray[np.int64]) -> Array:
+    """What a kernel reads, on the current device, in the order of the current stream."""
+    return _on_device(words.tobytes(), _cupy().cuda.Device().id, _cupy().cuda.get_current_stream().ptr)
 
 
 @lru_cache(maxsize=256)
-def _sent(words: bytes, device: int, stream: int) -> Array:
-    # By stream, as a copy to the device is in order with what its own stream does, and with nothing else.
-    del device, stream
+def _on_device(words: bytes, device: int, stream: int) -> Array:
+    """What many batches have in common, sent once; for each stream, as copies are in no order with other streams."""
+    del device, stream  # only to tell copies apart
     return _cupy().asarray(np.frombuffer(words, dtype=np.int64))
 
 

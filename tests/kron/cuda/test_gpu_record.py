@@ -27,7 +27,7 @@ def built(tmp_path_factory):
 def cupy(built, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", built)
     monkeypatch.setattr(gpu, "PROBLEMS", SMALL)
-    for kept in (fused._module, fused._limits, fused._sent):
+    for kept in (fused._module, fused._limits, fused._on_device):
         kept.cache_clear()
     return built
 
