@@ -7,7 +7,8 @@ bytes of device memory traffic, 8 read and 8 written, and 8 bytes on the bus.
 
 - ``copy``: one array copied to another on the device, 2**CELLS numbers.
 - ``fused`` and ``portable``: tables by the fused kernel, and by products of matrices, of about as many cells, from
-  integers that lie on the device.  Tables of each shape are compared with NumPy's first.
+  integers that lie on the device.  Tables of each shape are compared with NumPy's first.  Which answers a table needs
+  lies there too for the kernel; for ``fused_rows_sent`` and ``portable`` it is sent with each batch, 64 bytes a table.
 - ``bus``: the device's memory copied to memory of the host that the system keeps in place.
 - ``to_host``: tables by the fused kernel, copied there batch by batch while the next batch is made.
 - ``peak``: the device memory that making these batches takes beside the answers, relative to two batches.
@@ -135,14 +136,15 @@ class Bench:
         source, target = self.cupy.zeros(self.cells), self.pinned(self.cells)
         return self.cells / self.seconds(lambda: source.get(out=target, blocking=False)) / 1e9
 
-    def tables(self, problem: Problem, make: Callable[..., Any]) -> float:
-        """G cells a second of tables; ValueError if they are not NumPy's."""
+    def tables(self, problem: Problem, make: Callable[..., Any], *, sends_rows: bool = False) -> float:
+        """G cells a second of tables, their rows on the host if they are sent; ValueError if they are not NumPy's."""
         count = problem.tables(self.cells)
         on_host, rows = problem.answers(count)
-        blocks, on_device = [self.cupy.asarray(block) for block in on_host], self.cupy.asarray(rows)
+        blocks = [self.cupy.asarray(block) for block in on_host]
+        all_rows = rows if sends_rows else self.cupy.asarray(rows)
         divisors = [2**10 * 3] * len(blocks)
 
-        def work(rows: Any = on_device) -> Any:
+        def work(rows: Any = all_rows) -> Any:
             return make(blocks, rows, maps=problem.maps, divisors=divisors)
 
         some = rows[:: max(1, count // 50)]
@@ -213,7 +215,8 @@ def figures(bench: Bench) -> dict[str, Any]:
     found: dict[str, Any] = {
         "copy": bench.copy(),
         "fused": by_shape[first.name],
-        "portable": bench.tables(first, tables_of_residuals),
+        "fused_rows_sent": bench.tables(first, fused_tables, sends_rows=True),
+        "portable": bench.tables(first, tables_of_residuals, sends_rows=True),
         "bus": bench.bus(),
         "to_host": to_host,
         "peak": peak,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.kernel_faults import FAULTS
 from residualplanner.kron.cuda import kernel_sha256, kernel_source
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -32,6 +33,10 @@ def test_the_page_says_whether_there_are_figures(gpu_figures):
     text = (DOCS / f"{gpu_figures.PAGE}.md").read_text()
     assert (gpu_figures.NONE_YET in text) is not gpu_figures.RECORD.exists()
     gpu_figures.with_figures(text)  # raises where the record is of another kernel
+
+
+def test_the_page_counts_the_faults(gpu_figures):
+    assert f"plants {len(FAULTS)} faults in the source" in (DOCS / f"{gpu_figures.PAGE}.md").read_text()
 
 
 def test_figures_of_this_kernel_take_the_place_of_the_sentence_that_there_are_none(gpu_figures, tmp_path):
