@@ -39,7 +39,8 @@ def fused_tables(
         blocks (2**k,): CuPy arrays on the current device, in C order: block j (g_j, ..) holds residuals of sets of
             attributes of the same bases, int64 or float64; it has an axis of m_i answers for every i whose bit in j is
             set (bit 0 is the first attribute).  Those of float64 are the residuals themselves.
-        rows (b, 2**k): for each table, which rows of the blocks are its own; on the host or on the device.
+        rows (b, 2**k): for each table, which rows of the blocks are its own; on the host or on the device.  That they
+            are rows of these blocks is not checked.
         maps: from a tensor, whose axes have the total and then the m_i answers, to a table; axes of one entry may be
             added.  They must `fit_on_device`.
         divisors (2**k,): what the integers of each block are divided by, 1 for one of float64; omitted, 1 for all.
@@ -50,7 +51,8 @@ def fused_tables(
 
     Raises:
         MissingExtraError: CuPy is not installed.
-        ValueError: the tables do not fit, there is not one block for each subset, or one has another shape.
+        ValueError: the tables do not fit, there is not one block for each subset, one has another shape, or there are
+            more tables than one launch can make.
         TypeError: a block is neither int64 nor float64 with the divisor 1, or not in C order.
 
     Guarantees: the numbers of `tables_of_residuals` but for the order in which sums are rounded: they differ by a few
