@@ -66,6 +66,7 @@ HOMES = {
     "rich": {"cli"},
     "pydantic": {"cli"},
     "cupy": {"kron"},
+    "array_api_compat": {"kron"},
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 #: Rooms that stand beside the layers: what the command line reads as examples.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
+from residualplanner.kron import SameArray
 
 #: The most values of an attribute with any kind but the identity: n x n matrices are formed.
 SIZE_LIMIT = 10_000
@@ -47,8 +48,8 @@ class Rows(Protocol):
         """The first value that has the same column of W as each, (n,)."""
         ...
 
-    def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-        """W along one axis of an array: that axis goes from n to q entries."""
+    def apply(self, array: SameArray, axis: int) -> SameArray:
+        """W along one axis of an array of any library: that axis goes from n to q entries, where the array is."""
         ...
 
     def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
+from residualplanner.kron import SameArray, add_up_into, cumulative_sums, namespace
 from residualplanner.queries.kind import PlainRows
 
 
@@ -43,9 +44,9 @@ class Prefix(PlainRows):
         from_here_on: NDArray[np.float64] = np.cumsum(weights[::-1])[::-1]
         return from_here_on[np.maximum.outer(codes, codes)]
 
-    def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    def apply(self, array: SameArray, axis: int) -> SameArray:
         """Cumulative sums along an axis."""
-        return np.cumsum(array, axis=axis)
+        return cumulative_sums(array, axis)
 
     def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of every leading square block of a symmetric ``form`` (size, size), (size,)."""
@@ -99,20 +100,22 @@ class Range(PlainRows):
         above = np.triu(held, 1)
         return above + above.T + np.diag(np.diagonal(held))
 
-    def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    def apply(self, array: SameArray, axis: int) -> SameArray:
         """Sums over all ranges along an axis, which grows from n to n(n+1)/2 entries.
 
         Cost: one addition an entry, and no memory but the result's.
         """
-        values = np.moveaxis(array, axis, -1)
+        xp = namespace(array)
+        values = xp.moveaxis(array, axis, -1)
         size = values.shape[-1]
-        sums = np.empty((*values.shape[:-1], self.rows(size)), dtype=values.dtype)
+        sums = xp.empty((*values.shape[:-1], self.rows(size)), dtype=values.dtype, device=values.device)
         start = 0
         for first in range(size):
             # Sums start anew at each first value: differences of cumulative sums would lose digits.
-            np.cumsum(values[..., first:], axis=-1, out=sums[..., start : start + size - first])
+            add_up_into(sums[..., start : start + size - first], values[..., first:])
             start += size - first
-        return np.moveaxis(sums, -1, axis)
+        ranges: SameArray = xp.moveaxis(sums, -1, axis)
+        return ranges
 
     def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of every square block on the diagonal of a symmetric ``form`` (n, n), (n (n + 1) / 2,).

@@ -6,6 +6,7 @@ Equations: (10), (13) and (25), which turn residual answers into tables; (38) wh
 Everything here is post-processing: it sees no record and costs no privacy budget.
 """
 
+from residualplanner.kron import Device, cuda_device
 from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.files.export import require_exportable
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
@@ -19,6 +20,7 @@ from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
     "PARTS_FORMAT",
+    "Device",
     "Estimate",
     "FormatName",
     "ProfileName",
@@ -29,6 +31,7 @@ __all__ = [
     "Table",
     "TableBatch",
     "Tables",
+    "cuda_device",
     "layout_of",
     "level_of",
     "load_tables",

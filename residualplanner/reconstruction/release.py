@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import require_path, require_type
-from residualplanner.errors import WorkloadError, memory_for
-from residualplanner.kron import Scratch
+from residualplanner._checks import frozen, require_path, require_type
+from residualplanner.errors import ArgumentError, WorkloadError, memory_for
+from residualplanner.kron import HOST, Device, Scratch, device_of
 from residualplanner.measurement import Measurement, NoiseRecord, Progress
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
@@ -36,13 +36,15 @@ class Release(Tables):
 
     Attributes:
         measurement: the noisy answers that all tables follow from.
+        device: where tables are computed; what is looked up, iterated over or written is on the host in any case.
     """
 
     measurement: Measurement
+    device: Device = HOST
     _reconstructor: Reconstructor = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_reconstructor", Reconstructor(self.measurement))
+        object.__setattr__(self, "_reconstructor", Reconstructor(self.measurement, self.device))
 
     @property
     def plan(self) -> Plan:
@@ -55,7 +57,8 @@ class Release(Tables):
         return self.measurement.noise
 
     def __repr__(self) -> str:
-        return f"<Release of {len(self):,} tables: {self.noise.kind}, {self.noise.randomness}>"
+        where = "" if self.device is HOST else f", on {self.device.name}"
+        return f"<Release of {len(self):,} tables: {self.noise.kind}, {self.noise.randomness}{where}>"
 
     def tables(self, progress: Progress | None = None) -> Iterator[Table]:
         """The tables of all queries of the workload, in its order, computed a few at a time.
@@ -69,7 +72,7 @@ class Release(Tables):
         for batches in chunks(self._reconstructor, self.plan.workload, 0, len(self)):
             attributes: list[Any] = [None] * sum(len(batch.queries) for batch in batches)
             kinds, estimates = attributes.copy(), attributes.copy()
-            for batch in batches:
+            for batch in (batch.to_host(self.device) for batch in batches):
                 numbers = (batch.queries - done).tolist()
                 for number, row, estimate in zip(numbers, batch.attributes.tolist(), batch.estimates, strict=True):
                     attributes[number], kinds[number], estimates[number] = tuple(row), batch.kinds, estimate
@@ -82,6 +85,15 @@ class Release(Tables):
         """The tables of all queries of the workload as arrays: several of one shape and the same kinds at a time.
 
         The order is the workload's, except that such tables are moved together where they are near each other.
+        """
+        for batch in self.device_batches():
+            yield batch.to_host(self.device)
+
+    def device_batches(self) -> Iterator[TableBatch]:
+        """The same as `batches`, but the estimates stay on the release's device, as arrays of its library.
+
+        This is for what goes on computing there.  How many cells are on the device at once does not depend on how many
+        tables there are.
         """
         for batches in chunks(self._reconstructor, self.plan.workload, 0, len(self)):
             yield from batches
@@ -126,6 +138,7 @@ class Release(Tables):
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
             FileExistsError: the folder exists and is not empty.
+            ArgumentError: the format is "parts", which the host computes, and the release is on a device.
             WorkloadError: there is no such format or profile, an attribute has the name of a column of estimates, or
                 Excel cannot hold a table; `require_exportable` tells before anything is measured.
             MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
@@ -134,6 +147,7 @@ class Release(Tables):
         require_path("release.save", folder, 'release.save("release")')
         require_exportable(self.plan.workload, format, profile)
         if format == PARTS_FORMAT:
+            _require_host(self.device)
             save_parts(self.measurement, folder, level=level, workers=workers, progress=progress)
             return
         save_tables(
@@ -160,20 +174,25 @@ class Release(Tables):
         positions, kinds = query.in_domain_order
         rows, codes = np.array([positions], dtype=np.int32), np.arange(len(kinds), dtype=np.int16)[None]
         (stack,) = self._reconstructor.stacks(rows, codes, kinds, Scratch())
-        return Table(self.plan, *query, stack.estimates[0].transpose(query.axes))
+        estimates = frozen(self.device.to_host(stack.estimates))
+        return Table(self.plan, *query, estimates[0].transpose(query.axes))
 
 
-def reconstruct(measurement: Measurement) -> Release:
+def reconstruct(measurement: Measurement, *, device: Device | str | None = None) -> Release:
     """All tables that follow from a measurement; each is computed when it is looked up.
 
     Args:
         measurement: from `measure` or `load_measurement`.
+        device: where tables are computed: by NumPy unless given; ``"cuda"``, by CuPy on its current device; or a
+            `Device`.
 
     Returns:
         The release: a mapping from queries to tables.
 
     Raises:
-        ArgumentError: ``measurement`` is not a measurement.
+        ArgumentError: ``measurement`` is not a measurement, or there is no such device.
+        MissingExtraError: ``"cuda"``, and CuPy is not installed.
+        DeviceError: ``"cuda"``, and there is no CUDA device; nothing is computed elsewhere in its place.
 
     Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on common marginals.
     Source: spec eqs. (10), (13) and (25); paper Algorithms 2 and 6.
@@ -185,4 +204,13 @@ def reconstruct(measurement: Measurement) -> Release:
         Measurement,
         "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path))",
     )
-    return Release(measurement)
+    return Release(measurement, device_of(device))
+
+
+def _require_host(device: Device) -> None:
+    """Raise ArgumentError where a release that is to be written in parts is on a device."""
+    if device is not HOST:
+        raise ArgumentError(
+            "release.save: parts are computed by NumPy, the same bytes each time; write "
+            'reconstruct(measurement).save(folder, format="parts"), without device'
+        )
