@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "contents",
     "docstrings",
+    "gpu_figures",
     "mathml",
 ]
 exclude_patterns = ["changes"]  # not yet released; CHANGELOG.md has the others

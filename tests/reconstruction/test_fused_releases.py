@@ -36,6 +36,7 @@ def cupy(tmp_path_factory):
     about = {"attributes": ATTRIBUTES, "mem_info": (2**30, 2**31)}
     built.cuda = SimpleNamespace(
         Device=lambda number=0: SimpleNamespace(id=number, **about),
+        get_current_stream=lambda: SimpleNamespace(ptr=0),
         runtime=SimpleNamespace(CUDARuntimeError=NoDriverError),
     )
     compat.asarray = lambda values, device: built.asarray(values)

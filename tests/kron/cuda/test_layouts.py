@@ -16,11 +16,12 @@ from residualplanner.kron.cuda import (
     Source,
     axis_launches_of,
     fits,
+    kernel_source,
     launch_of,
     layout_of,
 )
 from residualplanner.kron.cuda.launches import inverse, require_answers
-from residualplanner.kron.cuda.layouts import MOST_NUMBERS, cut_layout
+from residualplanner.kron.cuda.layouts import MOST_AXES, MOST_NUMBERS, cut_layout
 
 
 def of_ones(rows, columns):
@@ -160,3 +161,10 @@ def test_bits_are_those_of_axes_with_residual_answers(columns):
     bits = words[15 : 15 + 9][2::3]
     assert [bit for bit, n in zip(bits, columns, strict=True) if n == 1] == [0] * columns.count(1)
     assert [bit for bit in bits if bit] == [2**number for number in range(columns.count(3))]
+
+
+def test_the_kernel_has_room_for_as_many_axes_as_fit():
+    assert f"#define MOST_AXES {MOST_AXES}\n" in kernel_source()
+    many = ProductMap([of_ones(2, 1)] + [of_ones(1, 1)] * MOST_AXES)
+    assert len(many.axes) == MOST_AXES + 1
+    assert layout_of(many).cut == 1
