@@ -52,6 +52,8 @@ def empty_floats(shape: tuple[int, ...], array: Array) -> Array:
         >>> empty_floats((2, 0), np.array([1])).dtype
         dtype('float64')
     """
+    if isinstance(array, np.ndarray):
+        return np.empty(shape)
     xp = namespace(array)
     return xp.empty(shape, dtype=xp.float64, device=array.device)
 

@@ -38,12 +38,14 @@ class DeviceAnswers:
         require_type("DeviceAnswers", "residuals", residuals, (IntegerResiduals, FloatResiduals), remedy)
         self._residuals, self._device = residuals, device
         self._is_kept = _smallest_within(np.diff(residuals.starts), device.memory // _BYTES)
+        self._are_all_kept = bool(self._is_kept.all())
         self._kept = lru_cache(_KEPT)(self._sent)
         self._numbers = lru_cache(_KEPT)(self._new_numbers)
 
     def divisor(self, group: int) -> int:
         """What the numbers of a group are to be divided by."""
-        return 1 if self._is_wide(group) else self._residuals.divisor(group)
+        # Floats are the answers themselves.
+        return self._residuals.divisor(group) if self._numbers(group).dtype == np.int64 else 1
 
     def blocks(self, groups: Sequence[int], rows: NDArray[np.int64]) -> tuple[list[Array], NDArray[np.int64]]:
         """Blocks on the device, and the rows of them that some tables need.
@@ -55,7 +57,7 @@ class DeviceAnswers:
         Returns:
             The blocks (g, m_1, .., m_k), and which of their rows are meant, (b, j).
         """
-        if self._is_kept[groups].all():
+        if self._are_all_kept or self._is_kept[groups].all():
             return [self._kept(group) for group in groups], rows
         found, chosen = [], rows.copy()
         for number, group in enumerate(groups):
@@ -71,10 +73,8 @@ class DeviceAnswers:
 
     def _new_numbers(self, group: int) -> NDArray[np.int64] | NDArray[np.float64]:
         """The numbers of a group, int64 or, where int64 cannot hold them, the answers as floats, rounded once."""
-        return self._residuals.block(group) if self._is_wide(group) else self._residuals.stored(group)
-
-    def _is_wide(self, group: int) -> bool:
-        return self._residuals.stored(group).dtype == np.object_
+        stored = self._residuals.stored(group)
+        return self._residuals.block(group) if stored.dtype == np.object_ else stored
 
 
 def _smallest_within(sizes: NDArray[np.int64], room: int) -> NDArray[np.bool_]:

@@ -247,3 +247,16 @@ def test_measurements_that_are_left_on_disk_go_to_a_device(tmp_path):
         tables = zip(reconstruct(mapped, device=device).tables(), reconstruct(measurement).tables(), strict=True)
         for found, expected in tables:
             np.testing.assert_allclose(found.estimate, expected.estimate, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
+@pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
+def test_tables_of_measured_records_are_those_of_numpy(noise, device):
+    """Counts here are hundreds of standard errors, unlike answers that are noise alone."""
+    domain = rp.Domain({"a": 40, "b": 4, "c": 3})
+    queries = [{"a": rp.Prefix(), "b": rp.Identity()}, {"b": rp.Range(), "c": rp.Identity()}, {"a": rp.Hierarchy([8])}]
+    plan = rp.select(rp.Workload(domain, queries), budget=rp.zcdp("2"))
+    records = np.random.default_rng(0).integers(0, domain.sizes, (4000, 3))
+    measurement = rp.measure(plan, records, noise=noise)
+    pair = (gpu_cases.estimates_of(reconstruct(measurement, device=each)) for each in (None, device))
+    assert worst_difference(*pair) <= TOLERANCE
