@@ -24,9 +24,10 @@ MOST_CELLS = 2**17
 _MOST_SETS, _LEAST_SETS, _LEAST_RECORDS = 2**25, 16, 2**15
 #: About how long it takes to count a record in a set of its own, and in a larger table, and to sum a cell of that.
 _OWN, _LARGER, _CELL = 1.6, 1.8, 2.5
-#: So many records are counted at a time, which bounds memory, and so many are numbered, which stay in the cache.
+#: How many records are counted at a time, which bounds memory; of how many the cells are computed, so that they stay
+#: in the processor's cache.
 _RECORDS, _CHUNK = 2**21, 2**16
-#: Tables that follow one another often have their first attributes in common, so many of which are numbered once.
+#: Tables that follow one another often have their first attributes in common, so many of which are taken once for all.
 _FIRST = 2
 
 
@@ -74,8 +75,9 @@ def cover(sizes: Sequence[int], rows: IntArray) -> list[CoveringTable]:
 
 def is_worth_it(larger: Sequence[CoveringTable], sizes: Sequence[int], sets: int, records: int) -> bool:
     """Whether counting larger tables takes less time than each of so many sets by itself."""
-    cells = sum(math.prod(sizes[i] for i in table.attributes) for table in larger)
-    return _LARGER * len(larger) * records + _CELL * cells < _OWN * sets * records
+    cells = [math.prod(sizes[i] for i in table.attributes) for table in larger]
+    is_faster = _LARGER * len(larger) * records + _CELL * sum(cells) < _OWN * sets * records
+    return is_faster and max(cells) <= np.iinfo(np.int32).max
 
 
 def may_be_worth_it(attribute_count: int, order: int, sets: int, records: int) -> bool:
@@ -94,7 +96,12 @@ def tables_from_larger(
         sizes (d,): how many values each attribute can take.
         rows (m, k): the sets, each ascending.
         larger: a cover of them.
+
+    Raises:
+        ValueError: a code is not in 0 .. sizes[i]-1.  What counts writes where it is told to, without a look.
     """
+    if (codes.max(axis=1, initial=0) >= sizes).any() or (codes.min(axis=1, initial=0) < 0).any():
+        raise ValueError("codes must lie in 0 .. size-1 of their attribute")
     for start in range(0, codes.shape[1], _RECORDS):
         part = codes[:, start : start + _RECORDS]
         for table, counts in zip(larger, _larger_tables(part, sizes, larger), strict=True):
@@ -121,9 +128,9 @@ def _larger_tables(
 
 
 def _histogram(cells: NDArray[np.int32], ones: NDArray[np.int32], cell_count: int) -> NDArray[np.int32]:
-    """How many entries each cell has: entries of a sparse matrix that stand in the same place are added.
+    """How many records fall in each cell: entries of a sparse matrix that stand in the same place are added.
 
-    That takes two thirds of the time of `np.add.at` and of `np.bincount`, which need 64-bit cells besides.
+    That takes two thirds of the time of `np.add.at` and of `np.bincount`, which need 64-bit numbers besides.
     """
     one_row = sparse.csr_array((ones, cells, np.array([0, len(cells)], dtype=np.int32)), shape=(1, cell_count))
     return np.asarray(one_row.toarray()[0])
