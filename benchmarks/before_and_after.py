@@ -82,7 +82,7 @@ def cases_of_both(before: Path, after: Path) -> list[str]:
 
 def _said(checkout: Path, program: str, *arguments: str) -> str:
     """What a program prints that runs on one core with the code of a checkout."""
-    environment = {**os.environ, **ONE_CORE, "PYTHONPATH": str(checkout)}
+    environment = {**os.environ, **ONE_CORE, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -101,9 +101,10 @@ def main(arguments: list[str] | None = None) -> None:
     before, after = options.before.resolve(strict=True), options.after.resolve(strict=True)
     if before == after:
         parser.error("the two checkouts must be different folders")
+    cases = cases_of_both(before, after)  # also compiles both, so that no run does
     print(HEADER)
     results = []
-    for case in options.only or cases_of_both(before, after):
+    for case in options.only or cases:
         results.append(compared(case, before, after, options.runs))
         print(results[-1], flush=True)
     if options.json:
