@@ -198,7 +198,7 @@ def _parts(W: sparse.csr_array) -> Iterator[tuple[NDArray[np.int64], NDArray[np.
     if _cost(*W.shape) <= _QUICK:
         yield np.arange(W.shape[0]), np.arange(W.shape[1])
         return
-    from scipy.sparse.csgraph import connected_components  # takes a twentieth of the time to import the package
+    from scipy.sparse.csgraph import connected_components  # takes a thirtieth of the time to import the package
 
     graph: Any = sparse.block_array([[None, W], [W.T, None]], format="csr")
     number = connected_components(graph, directed=False)[1]
