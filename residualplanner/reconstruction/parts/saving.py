@@ -12,6 +12,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -99,8 +100,6 @@ def _written(
     if workers == 1:
         yield map(partial(PartWriter(measurement, layout, about).write, folder), range(len(layout)))
         return
-    from concurrent.futures import ProcessPoolExecutor  # takes a hundredth of the time to import the package
-
     path = measurement.mapped_from or folder / _MEASUREMENT
     if measurement.mapped_from is None:
         measurement.save(path)
