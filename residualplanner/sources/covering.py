@@ -98,7 +98,7 @@ def tables_from_larger(
         larger: a cover of them.
 
     Raises:
-        ValueError: a code is not in 0 .. sizes[i]-1: SciPy counts in whatever cell it is given, inside the table or not.
+        ValueError: a code is not in 0 .. sizes[i]-1: SciPy counts in any cell, inside the table or not.
     """
     if (codes.max(axis=1, initial=0) >= sizes).any() or (codes.min(axis=1, initial=0) < 0).any():
         raise ValueError("codes must lie in 0 .. size-1 of their attribute")
