@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from residualplanner._checks import is_unicode
 from residualplanner.domain import Attribute
@@ -202,6 +201,8 @@ def _parts(W: sparse.csr_array) -> Iterator[tuple[NDArray[np.int64], NDArray[np.
     if _cost(*W.shape) <= _QUICK:
         yield np.arange(W.shape[0]), np.arange(W.shape[1])
         return
+    from scipy.sparse.csgraph import connected_components  # takes a thirtieth of the time to import the package
+
     graph: Any = sparse.block_array([[None, W], [W.T, None]], format="csr")
     number = connected_components(graph, directed=False)[1]
     group = np.cumsum(np.bincount(number))[number] // _SMALL  # small parts together

@@ -10,7 +10,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from residualplanner._checks import IntArray
-from residualplanner.sources.covering import Codes, Larger, cover, is_worth_it, may_be_worth_it, tables_from_larger
+from residualplanner.sources.covering import (
+    Codes,
+    CoveringTable,
+    cover,
+    is_worth_it,
+    may_be_worth_it,
+    tables_from_larger,
+)
 
 #: How many records are counted at a time, so that they stay in the processor's cache.
 BLOCK = 2**16
@@ -86,7 +93,7 @@ class Counts:
     def __init__(self, sizes: Sequence[int], groups: Sequence[IntArray]) -> None:
         self.tables = zero_tables(sizes, groups)
         self._sizes, self._groups = sizes, groups
-        self._covers: dict[int, list[Larger]] = {}
+        self._covers: dict[int, list[CoveringTable]] = {}
 
     def add(self, codes: Codes, *, report: Callable[[int], None] | None = None) -> None:
         """Add some records.
