@@ -107,6 +107,26 @@ def kinds_asked(basis):
     return kinds_of(basis.size).filter(lambda found: tells_more_than_total(found[1])).map(lambda found: found[0])
 
 
+@settings(max_examples=50)
+@given(plan=every_plan)
+def test_variances_of_stacked_tables_are_those_of_explicit_matrices_table_by_table(plan):
+    stacks = {}
+    for query in plan.workload:
+        attributes, kinds = zip(*sorted(written_pairs(plan, query)), strict=True) if as_mapping(query) else ((), ())
+        by_name = {plan.domain.names[number]: kind for number, kind in zip(attributes, kinds, strict=True)}
+        stacks.setdefault((kinds, shape_of(plan, by_name)), []).append((attributes, by_name))
+    for (kinds, shape), tables in stacks.items():
+        attributes = np.array([numbers for numbers, _ in tables], dtype=np.int32).reshape(len(tables), len(kinds))
+        found = plan._accuracy.stacked_variances(attributes, kinds)
+        for variances, (_, by_name) in zip(found, tables, strict=True):
+            expected = np.diag(table_covariance(plan, by_name)).reshape(shape)
+            np.testing.assert_allclose(variances, expected, rtol=1e-7, atol=1e-9 * expected.max())
+
+
+def written_pairs(plan, query):
+    return [(plan.domain.positions((name,))[0], kind) for name, kind in as_mapping(query).items()]
+
+
 def test_a_table_of_attributes_of_all_sorts_is_that_of_explicit_matrices():
     """Fewer answers than values, the subtraction basis, a single value, ranges, groups, three attributes."""
     assert [SAMPLE.bases[name].answers for name in "abc"] == [3, 2, 2]
