@@ -70,7 +70,7 @@ class TableAccuracy:
         Raises:
             WorkloadError: there are too many.
         """
-        (found,) = self._with_noise(self.noise[None])
+        found: NDArray[np.float64] = self._with_noise(self.noise[None])[0]
         return found.transpose(self.written)
 
     def stacked_variances(self, noise: FloatArray) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ Reads: a measurement, a part's number.  Gives: bytes, which depend on nothing el
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from pathlib import Path
