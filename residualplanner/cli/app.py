@@ -158,7 +158,7 @@ def measure(
 def reconstruct(  # noqa: PLR0913, PLR0917
     path: opt.MeasurementFile,
     folder: opt.Folder,
-    format: opt.Format = "parquet",
+    format: opt.Format = None,
     profile: opt.Profile = "default",
     level: opt.ProfileLevel = None,
     workers: opt.Workers = 1,

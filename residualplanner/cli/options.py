@@ -11,7 +11,7 @@ import typer
 from residualplanner._version import __version__
 from residualplanner.cli.spec.typed_budget import LossName, complete_budget
 from residualplanner.privacy import Notion
-from residualplanner.reconstruction import FormatName, ProfileName
+from residualplanner.reconstruction import MOST_FILES, FormatName, ProfileName
 
 
 def _print_version(value: bool) -> None:
@@ -32,9 +32,11 @@ DryRun = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
 Format = Annotated[
-    FormatName,
+    FormatName | None,
     typer.Option(
-        "--format", help="The type of the tables' files; xlsx: Excel workbooks; parts: Parquet of many tables each."
+        "--format",
+        help="The type of the tables' files; xlsx: Excel workbooks; parts: Parquet of many tables each. By default "
+        f"parquet, and parts for more than {MOST_FILES:,} tables.",
     ),
 ]
 Workers = Annotated[

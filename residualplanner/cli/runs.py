@@ -38,7 +38,15 @@ from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
 from residualplanner.plan import Plan
-from residualplanner.reconstruction import PARTS_FORMAT, Release, reconstruct, require_exportable
+from residualplanner.reconstruction import (
+    MOST_FILES,
+    PARTS_FORMAT,
+    FormatName,
+    Release,
+    chosen_format,
+    reconstruct,
+    require_exportable,
+)
 from residualplanner.workload import Workload
 
 
@@ -75,11 +83,12 @@ def run_measure(
 
 
 def run_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
-    """Write the tables of a measurement; with the format "parts" its answers stay on disk."""
+    """Write the tables of a measurement; where they may be in parts its answers stay on disk."""
     with telling_outputs(folder):
-        tables = reconstruct(load_measurement(path, mapped=wanted.format == PARTS_FORMAT))
+        tables = reconstruct(load_measurement(path, mapped=wanted.format in (PARTS_FORMAT, None)))
         require_tables(tables.plan.workload, wanted)
         say_workload(tables.plan.workload, output)
+        say_format(tables.plan.workload, wanted, output)
         _write_tables(tables, folder, wanted, output, workers=workers)
 
 
@@ -100,8 +109,8 @@ def run_release(
         charged = open_ledger(ledger)
         with naming(spec):
             plan = make_plan(changed, output, is_written=True)
-        size = measurement_bytes(plan)
-        require_room_for_tables(folder, plan.workload, changed.output.format, measurement=measured, size=size)
+        size, file_format = measurement_bytes(plan), say_format(plan.workload, changed.output, output)
+        require_room_for_tables(folder, plan.workload, file_format, measurement=measured, size=size)
         measurement = _measure_to(
             measured, plan, data, ledger=charged, output=output, newlines_in_values=newlines_in_values
         )
@@ -151,6 +160,15 @@ def require_tables(workload: Workload, wanted: OutputTable) -> None:
     require_exportable(workload, wanted.format, wanted.profile)
 
 
+def say_format(workload: Workload, wanted: OutputTable, output: Output) -> FormatName:
+    """The format of the tables; where none is given and they are too many for a file each, it is said."""
+    found = chosen_format(workload, wanted.format, wanted.profile)
+    if found == PARTS_FORMAT and wanted.format is None:
+        words = f"parts, of many tables each, since there are more than {MOST_FILES:,}"
+        output.fact("Format", f"{words}; --format parquet writes a file for each", format=found)
+    return found
+
+
 def measure_records(
     plan: Plan, data: Path, *, output: Output, ledger: Ledger | None = None, newlines_in_values: bool = False
 ) -> Measurement:
@@ -186,4 +204,5 @@ def _measure_to(
 
 def _write_tables(release: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
     save_tables(release, folder, wanted, output, workers=workers)
-    say_release(release, folder, output, in_parts=wanted.format == PARTS_FORMAT)
+    in_parts = chosen_format(release.plan.workload, wanted.format, wanted.profile) == PARTS_FORMAT
+    say_release(release, folder, output, in_parts=in_parts)

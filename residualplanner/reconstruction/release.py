@@ -17,7 +17,7 @@ from residualplanner.measurement import Measurement, NoiseRecord, Progress
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
-from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
+from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.stacks import Reconstructor
@@ -90,7 +90,7 @@ class Release(Tables):
     def save(
         self,
         folder: PathLike,
-        format: FormatName = "parquet",
+        format: FormatName | None = None,
         *,
         profile: ProfileName = "default",
         level: float | None = None,
@@ -102,7 +102,8 @@ class Release(Tables):
         Args:
             folder: one that does not exist, or is empty.
             format: "parquet", "csv" or "xlsx", a file for each table; or "parts", Parquet files of about a million
-                cells each, for very many tables.
+                cells each, for very many tables.  By default "parts" for more than 5,000 tables in the profile
+                "default", else "parquet"; the manifest says which.
             profile: "default", "acs" (90% margins, as the American Community Survey has them) or "gls" (for
                 generalized least squares); see `Table.to_frame`.
             level: the confidence level of margins and intervals, between 0 and 1; the profile's if not given.
@@ -133,11 +134,12 @@ class Release(Tables):
         """
         require_path("release.save", folder, 'release.save("release")')
         require_exportable(self.plan.workload, format, profile)
-        if format == PARTS_FORMAT:
+        chosen = chosen_format(self.plan.workload, format, profile)
+        if chosen == PARTS_FORMAT:
             save_parts(self.measurement, folder, level=level, workers=workers, progress=progress)
             return
         save_tables(
-            self.tables(progress), self.plan, self.noise, folder, file_format=format, profile=profile, level=level
+            self.tables(progress), self.plan, self.noise, folder, file_format=chosen, profile=profile, level=level
         )
 
     def _require(self, query: WrittenQuery) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from made_releases import any_release
 from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.reconstruction.files import export_files
 from residualplanner.reconstruction.parts import layout as layouts
 from residualplanner.reconstruction.parts.layout import layout_of
 from workloads_by_set import ODD
@@ -200,6 +201,20 @@ def test_other_profiles_are_refused(tmp_path, format_profile):
 def test_workers_are_a_number_of_processes(tmp_path, workers):
     with pytest.raises(WorkloadError, match="workers must be a number of processes"):
         release_of(PLAIN).save(tmp_path / "out", "parts", workers=workers)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, "parts"), ({"format": "csv"}, "csv"), ({"format": "parquet"}, "parquet"), ({"profile": "acs"}, "parquet")],
+)
+def test_very_many_tables_are_in_parts_unless_another_format_is_given(tmp_path, monkeypatch, given, expected):
+    release = release_of(PLAIN)
+    monkeypatch.setattr(export_files, "MOST_FILES", len(release))
+    release.save(tmp_path / "few")
+    assert rp.load_tables(tmp_path / "few").manifest["tables"]["format"] == "parquet"
+    monkeypatch.setattr(export_files, "MOST_FILES", len(release) - 1)
+    release.save(tmp_path / "many", **given)
+    assert rp.load_tables(tmp_path / "many").manifest["tables"]["format"] == expected
 
 
 def damaged(folder, damage):
