@@ -121,6 +121,14 @@ NewPlan = Annotated[
     Path | None,
     typer.Option("-o", "--output", help="The plan to write; SPEC's name with .plan if not given.", metavar="PLAN"),
 ]
+ErrorsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--errors-file",
+        help="The error table to write, .csv or .parquet; PLAN.errors.csv if not given.",
+        metavar="FILE",
+    ),
+]
 ForcePlan = Annotated[
     bool, typer.Option("--force", help="Replace an existing plan and error table; never another file.")
 ]

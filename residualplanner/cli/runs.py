@@ -20,7 +20,6 @@ from residualplanner.cli.messages.summary import (
     say_release,
     say_spending,
     say_workload,
-    write_errors,
 )
 from residualplanner.cli.paid import (
     measurement_beside,
@@ -31,13 +30,12 @@ from residualplanner.cli.paid import (
     telling_loss,
     telling_measurement,
 )
-from residualplanner.cli.replacing import errors_path
 from residualplanner.cli.spec.file import OutputTable, SpecFile
 from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
-from residualplanner.plan import Plan
+from residualplanner.plan import Plan, error_format, write_error_table
 from residualplanner.reconstruction import (
     MOST_FILES,
     PARTS_FORMAT,
@@ -50,17 +48,17 @@ from residualplanner.reconstruction import (
 from residualplanner.workload import Workload
 
 
-def run_plan(changed: SpecFile, spec: Path, path: Path, output: Output) -> None:
+def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Output) -> None:
     """Write the plan of a spec, and its error table."""
-    errors = errors_path(path)
     with telling_outputs(path, errors):
         with naming(spec):
             plan = make_plan(changed, output)
         with output.progress("computing the error table"):
-            table = plan.errors(level=changed.output.chosen_level)
-        say_errors(table, output)
+            table = plan.error_table(changed.output.chosen_level)
+            rows = table.frame(0, len(table))
+        say_errors(rows, output)
         with output.progress("writing the plan"), write_atomically(errors) as file:  # both files, or neither
-            write_errors(table, file)
+            write_error_table(table, file, error_format(errors))
             plan.save(path)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
         measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"))
