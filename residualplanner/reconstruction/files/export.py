@@ -71,7 +71,7 @@ def save_tables(
     described = Description(plan, noise, file_format, profile_named(profile), level_of(profile, level))
     with write_folder_atomically(folder) as partial:
         hashes = _write_files(tables, partial, described)
-        write_new(partial / "manifest.json", [manifest_bytes(described, hashes)])
+        write_new(partial / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])
 
 
 def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:

@@ -5,7 +5,7 @@ Reads: a measurement, a part's number.  Gives: bytes, which depend on nothing el
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from pathlib import Path
@@ -120,6 +120,18 @@ def write_whole(path: Path, content: Any) -> str:
     with write_atomically(path) as file:
         file.write(content)
     return hashlib.sha256(content).hexdigest()
+
+
+def write_tables(path: Path, tables: Iterator[Any]) -> str:
+    """Write PyArrow tables of one schema to one Parquet file, completely or not at all; the SHA-256 of its bytes."""
+    import pyarrow.parquet as pq
+
+    first = next(tables)
+    with write_atomically(path) as file, pq.ParquetWriter(file, first.schema, write_statistics=False) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
+    with open(path, "rb") as written:
+        return hashlib.file_digest(written, "sha256").hexdigest()
 
 
 def _put(column: FloatArray, starts: IntArray, rows: FloatArray) -> None:
