@@ -10,7 +10,7 @@ from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.files.export import require_exportable
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
-from residualplanner.reconstruction.parts.layout import layout_of
+from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.profiles import ProfileName, level_of
 from residualplanner.reconstruction.release import Release, reconstruct
@@ -22,6 +22,7 @@ __all__ = [
     "PARTS_FORMAT",
     "Estimate",
     "FormatName",
+    "Layout",
     "ProfileName",
     "Release",
     "SavedParts",
