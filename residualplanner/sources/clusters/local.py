@@ -1,4 +1,4 @@
-"""This process as the only worker, for any records.
+"""One worker, the process itself, for any records.
 
 Reads: a source of counts.  Gives: Cluster.
 """
