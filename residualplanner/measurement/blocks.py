@@ -8,7 +8,7 @@ The tables of a block are counted, get their noise, and are dropped; then the re
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
@@ -20,19 +20,25 @@ from residualplanner._checks import IntArray, frozen, value_text
 from residualplanner.errors import ResourceError
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.measurement.counting import Parents
-from residualplanner.measurement.dividing import Block, cells_of_maximal, division
-from residualplanner.measurement.resources import BYTES_OF_NUMBER, require_memory, working_bytes
-from residualplanner.plan import bytes_text
+from residualplanner.measurement.dividing import Block, Division, answers_of_maximal, cells_of_maximal, division
+from residualplanner.measurement.resources import require_memory
+from residualplanner.plan import BYTES_OF_NUMBER, bytes_text, working_bytes
 from residualplanner.strategy import BasisGroups
 
 Residuals = IntegerResiduals | FloatResiduals
 #: What makes residuals of all numbers, and of those groups whose numbers int64 cannot hold.
 Join = Callable[[NDArray[Any], Mapping[int, NDArray[Any]]], Residuals]
-#: Counts and answers of a block are held together for a while.
-_BYTES_OF_CELL = 2 * BYTES_OF_NUMBER
 
 
-def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> list[Block]:
+class Blocks(Protocol):
+    """Blocks that are measured one after another."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Block]: ...
+
+
+def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division:
     """Divide sets into blocks, the measuring of each of which holds about so many bytes at once, and no more.
 
     Args:
@@ -45,15 +51,15 @@ def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> list[Blo
 
     Guarantees: as `division`.
     """
-    working, largest = working_bytes(groups), int(cells_of_maximal(groups, family).max())
-    most = (memory - working) // _BYTES_OF_CELL
-    if largest > most:
+    # Counts and answers of a block are held together for a while.
+    sizes = BYTES_OF_NUMBER * (cells_of_maximal(groups, family) + answers_of_maximal(groups, family))
+    working, largest = working_bytes(groups), int(sizes.max())
+    if largest + working > memory:
         raise ResourceError(
-            f"too little memory: the largest tables take {bytes_text(_BYTES_OF_CELL * largest + working)} at once, and "
+            f"too little memory: the largest tables take {bytes_text(largest + working)} at once, and "
             f"memory= allows {bytes_text(memory)}; nothing was charged or read.  Allow more, or ask for smaller tables"
         )
-    divided = division(groups, family, most)
-    return [divided.block(number) for number in range(len(divided))]
+    return division(groups, family, memory - working, sizes)
 
 
 class AnswerCollector(Protocol):
@@ -132,7 +138,7 @@ class AnswersOnDisk:
 class Room(Protocol):
     """How much may be held at once."""
 
-    def blocks(self, groups: BasisGroups, family: Parents) -> list[Block]:
+    def blocks(self, groups: BasisGroups, family: Parents) -> Blocks:
         """What is measured at a time.  ResourceError where even that is too much."""
         ...
 
@@ -144,7 +150,7 @@ class Room(Protocol):
 class AllAtOnce:
     """All counts and all answers are held in memory."""
 
-    def blocks(self, groups: BasisGroups, family: Parents) -> list[Block]:
+    def blocks(self, groups: BasisGroups, family: Parents) -> Blocks:
         """All sets, if the machine has the memory for them."""
         del family
         require_memory(groups)
@@ -168,8 +174,9 @@ class Within:
     memory: int
     scratch: PathLike | None
 
-    def blocks(self, groups: BasisGroups, family: Parents) -> list[Block]:
-        """As many sets at a time as there is room for."""
+    def blocks(self, groups: BasisGroups, family: Parents) -> Blocks:
+        """As many sets at a time as there is room for, if the machine has the memory for them."""
+        require_memory(groups, self.memory)
         return blocks_within(groups, family, self.memory)
 
     def collector(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> AnswerCollector:

@@ -6,6 +6,7 @@ A block holds some sets that are part of no other set, and those of their subset
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,10 @@ class Division:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def __iter__(self) -> Iterator[Block]:
+        """The blocks, each made when it is its turn: one has arrays as long as there are sets."""
+        return map(self.block, range(len(self)))
+
     def members(self, number: int) -> IntArray:
         """The numbers of the sets of a block, ascending."""
         return self.sets[self.starts[number] : self.starts[number + 1]]
@@ -71,19 +76,20 @@ class Division:
         return Block(part_groups, numbers, tuple(groups.row[mine] for mine in members))
 
 
-def division(groups: BasisGroups, family: Parents, most: int) -> Division:
+def division(groups: BasisGroups, family: Parents, most: int, sizes: FloatArray | None = None) -> Division:
     """Divide sets into blocks of at most so many cells, as far as each is more than one maximal set with its subsets.
 
     Args:
         groups: the sets by the bases of their attributes.
         family: which larger set each is summed down from.
         most: how many cells the tables of a block may have together.
+        sizes (t,): of each maximal set with its subsets, to count in place of cells.
 
     Guarantees: each set is in exactly one block, that of the set which it is summed down from.  The blocks follow from
         the sets and from ``most``.
     """
     number = np.full(len(family.parent), -1)
-    number[family.is_maximal] = _filled(cells_of_maximal(groups, family), most)
+    number[family.is_maximal] = _filled(cells_of_maximal(groups, family) if sizes is None else sizes, most)
     number = number[_tops(family)]
     counts = np.bincount(number)
     starts = np.cumsum([0, *counts.tolist()])
@@ -92,9 +98,18 @@ def division(groups: BasisGroups, family: Parents, most: int) -> Division:
 
 def cells_of_maximal(groups: BasisGroups, family: Parents) -> FloatArray:
     """For each maximal set how many cells its table has and those of all sets that are summed down from it, (t,)."""
-    cells = np.array([math.prod(shape) for shape in groups.shapes], dtype=np.float64)[groups.group]
-    found = np.zeros(len(cells))
-    np.add.at(found, _tops(family), cells)
+    return _of_maximal(groups, family, groups.shapes)
+
+
+def answers_of_maximal(groups: BasisGroups, family: Parents) -> FloatArray:
+    """For each maximal set how many answers it has together with all sets that are summed down from it, (t,)."""
+    return _of_maximal(groups, family, groups.answer_shapes)
+
+
+def _of_maximal(groups: BasisGroups, family: Parents, shapes: Sequence[tuple[int, ...]]) -> FloatArray:
+    """For each maximal set the entries of arrays of its group's shape, and of those of its subsets, (t,)."""
+    entries = np.array([math.prod(shape) for shape in shapes], dtype=np.float64)[groups.group]
+    found = np.bincount(_tops(family), weights=entries, minlength=len(entries)).astype(np.float64)
     return found[family.is_maximal]
 
 

@@ -21,7 +21,7 @@ from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError, DataError, ResourceError
 from residualplanner.ledger import Ledger, charged_text
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals
-from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Residuals, Room, room_for
+from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
 from residualplanner.measurement.charging import charge_plan, require_room_for_plan
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
 from residualplanner.measurement.dividing import Block
@@ -231,7 +231,7 @@ class _Job(NamedTuple):
     cost: Fraction
     record: NoiseRecord
     family: Parents
-    blocks: list[Block]
+    blocks: Blocks
     collector: AnswerCollector
     progress: Progress | None
     answer: Callable[[Block, list[IntArray], Progress | None], Residuals]

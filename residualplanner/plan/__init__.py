@@ -12,6 +12,7 @@ from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.plan import Plan, plan_to_archive
 from residualplanner.plan.questions.comparison import Comparison, compare
 from residualplanner.plan.questions.cost_of_more import CostOfMore, cost_of_more
+from residualplanner.plan.questions.measuring_memory import BYTES_OF_NUMBER, measuring_bytes, working_bytes
 from residualplanner.plan.questions.resource_estimate import (
     ResourceEstimate,
     bytes_text,
@@ -22,6 +23,7 @@ from residualplanner.plan.questions.sweep import sweep
 from residualplanner.plan.select import select
 
 __all__ = [
+    "BYTES_OF_NUMBER",
     "TOTAL",
     "Comparison",
     "CostOfMore",
@@ -34,6 +36,7 @@ __all__ = [
     "cost_of_more",
     "error_format",
     "load_plan",
+    "measuring_bytes",
     "plan_bytes",
     "plan_from_archive",
     "plan_hash",
@@ -42,5 +45,6 @@ __all__ = [
     "seconds_text",
     "select",
     "sweep",
+    "working_bytes",
     "write_error_table",
 ]

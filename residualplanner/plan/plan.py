@@ -274,17 +274,18 @@ class Plan:
         """
         save_error_table(self.error_table(level), path)
 
-    def resource_estimate(self, *, records: int | None = None) -> ResourceEstimate:
+    def resource_estimate(self, *, records: int | None = None, memory: int | None = None) -> ResourceEstimate:
         """What the plan takes to measure and write, and took to make, in time, memory and on disk, from sizes alone.
 
         Args:
             records: about how many records there are, from public knowledge; by default the counting is left out.
+            memory: as `measure` will be told; by default all counts and answers are held at once.
 
         Raises:
             DataError: ``records`` is not a number, or less than 0.
         """
         by_set = bool(self.strategy.varying.any())
-        return resource_estimate(self.workload, loss=self.loss, by_set=by_set, records=records)
+        return resource_estimate(self.workload, loss=self.loss, by_set=by_set, records=records, memory=memory)
 
     def save(self, path: PathLike) -> None:
         """Write the plan to one file, whole or not at all; `load_plan` reads it.
