@@ -18,6 +18,7 @@ ROOT = Path(residualplanner.__file__).parent
 LAYERS = [
     "privacy",
     "ledger",
+    "stores",
     "discrete_gaussian",
     "kron",
     "domain",
@@ -55,6 +56,7 @@ HOMES = {
     "dask": {"sources"},
     "ibis": {"sources"},
     "pyspark": {"sources"},
+    "obstore": {"stores"},
     "matplotlib": {"reporting"},
     "jinja2": {"reporting"},
     "xlsxwriter": {"reconstruction"},
