@@ -1,6 +1,6 @@
 """What counting very many tables at an engine's workers takes, beside NumPy in the same run.
 
-    python -m benchmarks.engines_scale [--records 1000000] [--engine NAME] [--attributes 30] [--folder DIR] [--json FILE]
+    python -m benchmarks.engines_scale [--records 1000000] [--engine NAME] [--attributes 30] [--json FILE]
 
 All three-way tables of 30, 31 and 50 attributes of ten values: 4,060, 4,495 and 19,600.  Each engine counts in a
 process of its own, whose processor time, with that of all processes that it starts, is looked at ten times a second;

@@ -18,6 +18,7 @@ ROOT = Path(residualplanner.__file__).parent
 LAYERS = [
     "privacy",
     "ledger",
+    "stores",
     "workers",
     "discrete_gaussian",
     "kron",
@@ -57,6 +58,7 @@ HOMES = {
     "distributed": {"workers"},
     "ibis": {"sources"},
     "pyspark": {"workers"},
+    "obstore": {"stores"},
     "matplotlib": {"reporting"},
     "jinja2": {"reporting"},
     "xlsxwriter": {"reconstruction"},

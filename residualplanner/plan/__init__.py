@@ -6,7 +6,7 @@ Source: spec sections 2 and 3; paper section 6.
 """
 
 from residualplanner.plan.error_table import TOTAL
-from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash
+from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash, plan_of_bytes
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.plan import Plan, plan_to_archive
 from residualplanner.plan.questions.comparison import Comparison, compare
@@ -34,6 +34,7 @@ __all__ = [
     "plan_bytes",
     "plan_from_archive",
     "plan_hash",
+    "plan_of_bytes",
     "plan_to_archive",
     "resource_estimate",
     "seconds_text",

@@ -1,6 +1,6 @@
 """From the data that people have to a source of counts.
 
-Reads: frames, files, code matrices, counts.  Gives: Source, Cluster.
+Reads: frames, files, code matrices, counts.  Gives: Source.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,8 +12,7 @@ import numpy as np
 from residualplanner._checks import value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.clusters import Cluster, LocalCluster
-from residualplanner.sources.clusters.engine import EngineCluster, source_of_engine
+from residualplanner.sources.clusters.engine import source_of_engine
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_matrix, blocks_of_pandas, require_columns
 from residualplanner.sources.column_types import require_types, type_of_values
 from residualplanner.sources.csv_files import CsvFile, source_of_csv
@@ -86,31 +85,9 @@ def open_source(data: object, domain: Domain) -> Source:
     return outcome
 
 
-def open_cluster(data: object, domain: Domain) -> Cluster:
-    """Open confidential data for counting at workers: an engine's own for its frames, this process for all others.
-
-    Args:
-        data: what `open_source` takes.
-        domain: the schema the data must fit.
-
-    Raises:
-        DataError: as `open_source`.
-    """
-    outcome = guarded(_open_cluster, data, domain)
-    del data  # the traceback must not lead to the records
-    if isinstance(outcome, DataError):
-        raise outcome
-    return outcome
-
-
 def is_read_once(data: object) -> bool:
     """Whether records are gone when they have been read."""
     return ("pyarrow", "RecordBatchReader") in _names_of_classes(data)
-
-
-def _open_cluster(data: object, domain: Domain) -> Cluster:
-    records = records_of_engine(data, domain)
-    return LocalCluster(_open(data, domain)) if records is None else EngineCluster(records, domain)
 
 
 def _open(data: object, domain: Domain) -> Source:

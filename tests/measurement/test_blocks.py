@@ -16,7 +16,7 @@ from residualplanner.errors import DataError, ResourceError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import blocks, measure
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
-from residualplanner.measurement.blocks import DiskStore, Within, blocks_within
+from residualplanner.measurement.blocks import AnswersOnDisk, Within, blocks_within
 from residualplanner.measurement.counting import count_tables, parents
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.resources import measuring_bytes, working_bytes
@@ -120,7 +120,9 @@ def test_answers_that_int64_cannot_hold_keep_their_places(tmp_path):
         for a, b, m, s in zip(starts[:-1], starts[1:], GROUPS.members, GROUPS.answer_shapes, strict=True)
     ]
     divisors = (1,) * len(GROUPS.members)
-    store = DiskStore(GROUPS, np.int64, lambda flat, large: IntegerResiduals(GROUPS, divisors, flat, large), tmp_path)
+    collector = AnswersOnDisk(
+        GROUPS, np.int64, lambda flat, large: IntegerResiduals(GROUPS, divisors, flat, large), tmp_path
+    )
     for block in found:
         parts = [groups_of[number][rows] for number, rows in zip(block.numbers, block.rows, strict=True)]
         large = {n: part for n, part in enumerate(parts) if any(abs(x) >= 2**63 for x in part.ravel())}
@@ -130,8 +132,8 @@ def test_answers_that_int64_cannot_hold_keep_their_places(tmp_path):
                 for n, part in enumerate(parts)
             ]
         )
-        store.put(block, IntegerResiduals(block.groups, (1,) * len(parts), flat, large))
-    answers = store.answers()
+        collector.put(block, IntegerResiduals(block.groups, (1,) * len(parts), flat, large))
+    answers = collector.answers()
     assert list(answers.wide) == [wide]
     for number, expected in enumerate(groups_of):
         assert (answers.stored(number) == expected).all()
