@@ -5,7 +5,8 @@ losses and queries would cost.  Never sees a record.
 Source: spec sections 2 and 3; paper section 6.
 """
 
-from residualplanner.plan.error_table import TOTAL
+from residualplanner.plan.error_table import TOTAL, ErrorTable
+from residualplanner.plan.error_table_file import error_format, write_error_table
 from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash, plan_of_bytes
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.plan import Plan, plan_to_archive
@@ -24,12 +25,14 @@ __all__ = [
     "TOTAL",
     "Comparison",
     "CostOfMore",
+    "ErrorTable",
     "NoiseVariances",
     "Plan",
     "ResourceEstimate",
     "bytes_text",
     "compare",
     "cost_of_more",
+    "error_format",
     "load_plan",
     "plan_bytes",
     "plan_from_archive",
@@ -40,4 +43,5 @@ __all__ = [
     "seconds_text",
     "select",
     "sweep",
+    "write_error_table",
 ]

@@ -20,7 +20,8 @@ from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError, memory_for
 from residualplanner.losses import Loss, LossLike, Targets, read_loss
-from residualplanner.plan.error_table import error_table, mean_largest_error, query_table
+from residualplanner.plan.error_table import ErrorTable, mean_largest_error, query_table
+from residualplanner.plan.error_table_file import save_error_table
 from residualplanner.plan.noise_variances import NoiseVariances, checked_noise
 from residualplanner.plan.questions.resource_estimate import ResourceEstimate, resource_estimate
 from residualplanner.plan.strategy_arrays import strategy_to_arrays
@@ -252,7 +253,26 @@ class Plan:
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
         """
-        return error_table(self.workload, self._accuracy, level=level, targets=self.targets)
+        return self.error_table(level).frame(0, len(self.workload))
+
+    def error_table(self, level: float = 0.95) -> ErrorTable:
+        """The same for any of its rows, where they are too many to hold at once."""
+        return ErrorTable(self.workload, self._accuracy, level, self.targets)
+
+    @_within_memory
+    def save_errors(self, path: PathLike, level: float = 0.95) -> None:
+        """Write the error table to one file, whole or not at all, without holding all of it.
+
+        Args:
+            path: a name that ends in ".csv" or ".parquet".
+            level: the confidence level of the margins of error, between 0 and 1.
+
+        Raises:
+            BudgetError: ``level`` is not between 0 and 1.
+            FileFormatError: the name ends in something else.
+            OSError: the file cannot be written.
+        """
+        save_error_table(self.error_table(level), path)
 
     def resource_estimate(self, *, records: int | None = None) -> ResourceEstimate:
         """What the plan takes to measure and write, and took to make, in time, memory and on disk, from sizes alone.

@@ -8,9 +8,9 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 
 from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.files.export import require_exportable
-from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
+from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
-from residualplanner.reconstruction.parts.layout import layout_of
+from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.profiles import ProfileName, level_of
 from residualplanner.reconstruction.release import Release, reconstruct
@@ -18,9 +18,11 @@ from residualplanner.reconstruction.table import Estimate, Table
 from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
+    "MOST_FILES",
     "PARTS_FORMAT",
     "Estimate",
     "FormatName",
+    "Layout",
     "ProfileName",
     "Release",
     "SavedParts",
@@ -29,6 +31,7 @@ __all__ = [
     "Table",
     "TableBatch",
     "Tables",
+    "chosen_format",
     "layout_of",
     "level_of",
     "load_tables",

@@ -114,6 +114,14 @@ class Subject:
         """The rows of the error table with a target."""
         return self.errors[self.errors["target"].notna()] if "target" in self.errors else self.errors.iloc[:0]
 
+    @property
+    def has_table(self) -> NDArray[np.bool_]:
+        """Whether there is a table for each row of the error table, (q,)."""
+        found = np.zeros(len(self.errors), dtype=np.bool_)
+        if self.tables is not None:
+            found[self.tables.numbers] = True
+        return found
+
     def read_table(self, row: int) -> ShownTable:
         """The rows to show of the table that a row of the error table is about, in a release."""
         tables: Any = self.tables

@@ -28,7 +28,7 @@ from residualplanner.cli.spec.values import (
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.losses import SumOfVariances
 from residualplanner.privacy import gdp, require_discrete
-from residualplanner.reconstruction import level_of
+from residualplanner.reconstruction import MOST_FILES, FormatName, level_of
 
 #: The longest spec, in bytes.
 SIZE_LIMIT = 2**20
@@ -137,8 +137,10 @@ class BudgetTable(SpecTable):
 class OutputTable(SpecTable):
     """What the published tables look like."""
 
-    format: Literal["parquet", "csv", "xlsx", "parts"] = Field(
-        default="parquet", description="The files' type; xlsx: workbooks; parts: Parquet files of many tables each."
+    format: FormatName | None = Field(
+        default=None,
+        description="The files' type; xlsx: workbooks; parts: Parquet files of many tables each, as if not given for "
+        f"more than {MOST_FILES:,} tables; else parquet.",
     )
     profile: Literal["default", "acs", "gls"] = Field(
         default="default",

@@ -68,7 +68,7 @@ noise = "discrete"
 up_to = 2
 
 [output]
-format = "parquet"        # or "csv", or "xlsx" for Excel
+# format = "csv"          # or "xlsx" for Excel; by default Parquet, and above 5,000 tables many of them in a file
 profile = "default"       # 95% margins and intervals; "acs": 90% margins, as E and M; "gls": standard deviations
 # level = 0.99            # of confidence, for margins of error, in place of the profile's
 

@@ -18,10 +18,11 @@ from residualplanner.queries import Kind
 from residualplanner.reconstruction.files import csvw
 from residualplanner.reconstruction.files.export_files import (
     PARTS_FORMAT,
+    FormatName,
     TidyWriter,
+    chosen_format,
     csv_bytes,
     parquet_bytes,
-    require_format,
     write_new,
 )
 from residualplanner.reconstruction.files.file_names import file_stem, table_name, written_queries
@@ -33,12 +34,12 @@ from residualplanner.reconstruction.table import Table
 from residualplanner.workload import Workload
 
 
-def require_exportable(workload: Workload, format: str = "parquet", profile: str = "default") -> None:
+def require_exportable(workload: Workload, format: FormatName | None = None, profile: str = "default") -> None:
     """Raise unless the tables of a workload can be written in a format and profile; to call before they are measured.
 
     Args:
         workload: the tables to save.
-        format: "parquet", "csv", "xlsx" or "parts".
+        format: "parquet", "csv", "xlsx" or "parts"; by default what `Release.save` chooses.
         profile: "default", "acs" or "gls".
 
     Raises:
@@ -46,7 +47,7 @@ def require_exportable(workload: Workload, format: str = "parquet", profile: str
             a column of the profile, or Excel cannot hold a table.
         MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
     """
-    require_format(format)
+    format = chosen_format(workload, format, profile_named(profile).name)
     if format == PARTS_FORMAT and profile_named(profile).name != "default":
         raise WorkloadError(f'"parts" has estimates and standard errors only: profile={profile!r} is for other formats')
     used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
@@ -61,7 +62,7 @@ def save_tables(
     noise: NoiseRecord,
     folder: PathLike,
     *,
-    file_format: str,
+    file_format: FormatName,
     profile: str,
     level: float | None,
 ) -> None:
@@ -70,7 +71,7 @@ def save_tables(
     described = Description(plan, noise, file_format, profile_named(profile), level_of(profile, level))
     with write_folder_atomically(folder) as partial:
         hashes = _write_files(tables, partial, described)
-        write_new(partial / "manifest.json", [manifest_bytes(described, hashes)])
+        write_new(partial / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])
 
 
 def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:

@@ -21,6 +21,7 @@ from residualplanner.plan import Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.profiles import Profile
 from residualplanner.reconstruction.table import Table, cell_words
+from residualplanner.workload import Workload
 
 #: The formats of the tables' files.
 FormatName = Literal["parquet", "csv", "xlsx", "parts"]
@@ -28,6 +29,8 @@ FormatName = Literal["parquet", "csv", "xlsx", "parts"]
 #: The formats that have a file for each table, and that of very many tables, which has Parquet files of many each.
 FORMATS = ("parquet", "csv", "xlsx")
 PARTS_FORMAT = "parts"
+#: Up to this many tables are written to a file each where no format is given.
+MOST_FILES = 5_000
 #: Columns whose values hardly repeat, for which a dictionary would only cost time.
 _DISTINCT = frozenset(("estimate", "ci_low", "ci_high", "E", "query"))
 
@@ -37,6 +40,30 @@ def require_format(name: object) -> None:
     every = (*FORMATS, PARTS_FORMAT)
     if not isinstance(name, str) or name not in every:
         raise WorkloadError(f"format must be one of {list(every)}, got {value_text(name)}{suggestion(name, every)}")
+
+
+def chosen_format(workload: Workload, format: FormatName | None, profile: str = "default") -> FormatName:
+    """The format of the tables of a workload: the given one, or else "parquet", or "parts" where there are very many.
+
+    Args:
+        workload: the tables; more than 5,000 are very many.
+        format: None where none is given.
+        profile: of the columns; tables in any but "default" are "parquet", since parts have no other.
+
+    Raises:
+        WorkloadError: there is no such format.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.workload import marginals
+        >>> many = marginals(Domain({f"q{number}": 2 for number in range(101)}), up_to=2)
+        >>> len(many), chosen_format(many, None), chosen_format(many, "csv"), chosen_format(many, None, "acs")
+        (5152, 'parts', 'csv', 'parquet')
+    """
+    if format is not None:
+        require_format(format)
+        return format
+    return "parts" if len(workload) > MOST_FILES and profile == "default" else "parquet"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
