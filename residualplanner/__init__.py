@@ -38,6 +38,7 @@ from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
+from residualplanner.workers import DaskWorkers, SparkWorkers
 from residualplanner.workload import Workload, marginals
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "ConvexLoss",
     "CsvFile",
     "Custom",
+    "DaskWorkers",
     "DataError",
     "Domain",
     "DomainError",
@@ -67,6 +69,7 @@ __all__ = [
     "ResidualPlannerError",
     "ResourceError",
     "SolverError",
+    "SparkWorkers",
     "StoreError",
     "Strategy",
     "SumOfVariances",

@@ -27,20 +27,22 @@ class DaskWorkers:
             found = client.run(versions)
         except Exception:  # noqa: BLE001 - whatever the cause is, the remedy is the same
             raise ResourceError(
-                "Dask's workers cannot run this library; install it there, for the same version of Python.  Nothing "
-                "was charged or read"
+                "Dask's workers cannot run this library; install it there, for the same version of Python"
             ) from None
         if not found:
-            raise ResourceError("Dask's client has no workers; start some.  Nothing was charged or read")
+            raise ResourceError("Dask's client has no workers; start some")
         require_equal_versions(found.values(), "Dask")
+
+    def require_single_attempts(self) -> None:
+        """Dask starts a task again only if a worker is lost."""
 
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
         """Call a function with each number; ResourceError if Dask fails."""
         from dask import delayed
 
-        call = delayed(function, pure=False, traverse=False)
+        call, sent = delayed(_called, pure=False), delayed(function, pure=False, traverse=False)  # sent once
         try:
-            return self.compute([call(number) for number in numbers])
+            return self.compute([call(sent, number) for number in numbers])
         except Exception as error:
             message = f"Dask failed: {type(error).__name__}; its logs say why.  Its workers need this library"
             raise ResourceError(message) from error
@@ -50,6 +52,10 @@ class DaskWorkers:
         import dask
 
         return [*dask.compute(*tasks)]
+
+
+def _called(function: Callable[[int], bytes], number: int) -> bytes:
+    return function(number)
 
 
 def _client() -> Any:

@@ -38,21 +38,24 @@ class SparkWorkers:
         self._session = session
 
     def require_ready(self) -> None:
-        """Raise ResourceError if Spark may start tasks twice, or if its workers have other versions."""
-        if self._setting(_SPECULATION, "false").strip().lower() != "false":
-            raise ResourceError(
-                f"Spark is set to start slow tasks a second time ({_SPECULATION}), and then noise might be drawn "
-                f"twice; start the session with {_SPECULATION}=false.  Nothing was charged or read"
-            )
+        """Raise ResourceError if the workers do not have the versions of Python and this library that are here."""
         try:
             probe = self._session.range(0, _PROBES, 1, _PROBES).mapInArrow(_versions, "python string, library string")
             rows = self.collect(probe).to_pylist()
         except Exception:  # noqa: BLE001 - whatever the cause is, the remedy is the same
             raise ResourceError(
                 "Spark's workers cannot run this library; install it there, for the same version of Python, which "
-                "PYSPARK_PYTHON names.  Nothing was charged or read"
+                "PYSPARK_PYTHON names"
             ) from None
         require_equal_versions([(row["python"], row["library"]) for row in rows], "Spark")
+
+    def require_single_attempts(self) -> None:
+        """Raise ResourceError if Spark is set to start slow tasks a second time."""
+        if self._setting(_SPECULATION, "false").strip().lower() != "false":
+            raise ResourceError(
+                f"Spark is set to start slow tasks a second time ({_SPECULATION}), and then noise might be drawn "
+                f"twice; start the session with {_SPECULATION}=false"
+            )
 
     @property
     def result_bytes(self) -> int | None:

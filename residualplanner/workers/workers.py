@@ -18,11 +18,11 @@ class Workers(Protocol):
     """Processes that call a function which is sent to them."""
 
     def require_ready(self) -> None:
-        """Raise what calling a function there would certainly fail with, or could not be trusted with.
+        """Raise ResourceError if the workers do not have the versions of Python and this library that are here."""
+        ...
 
-        Raises:
-            ResourceError: the engine's settings, or the versions at its workers, do not serve.
-        """
+    def require_single_attempts(self) -> None:
+        """Raise ResourceError if the engine is set to start a task again that has not failed."""
         ...
 
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
@@ -54,5 +54,5 @@ def require_equal_versions(found: Iterable[Versions], engine: str) -> None:
         theirs = " and ".join(f"Python {python} with residualplanner {library}" for python, library in others)
         raise ResourceError(
             f"{engine}'s workers have {theirs}; this process has Python {own[0]} with residualplanner {own[1]}.  "
-            "Install the same there; nothing was charged or read"
+            "Install the same there"
         )

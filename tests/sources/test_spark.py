@@ -270,11 +270,26 @@ def test_a_function_is_called_at_workers_with_each_number(session):
         workers.run(lambda number: bytes([2 * number]), [200])
 
 
+def test_workers_write_the_parts_that_this_process_would_write(session, tmp_path):
+    plan = select(marginals(Domain({name: 100 for name in "abcd"}), up_to=3), budget=pcost(1))
+    measurement = measure(plan, np.zeros((10, 4), dtype=int))
+    measurement.save(tmp_path / "some.measurement")
+    release = rp.reconstruct(rp.load_measurement(tmp_path / "some.measurement", mapped=True))
+    release.save(tmp_path / "one", "parts")
+    release.save(tmp_path / "workers", "parts", workers=SparkWorkers(session))
+    found, expected = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()}
+        for name in ("workers", "one")
+    )
+    assert len(expected) > 7
+    assert found == expected
+
+
 def test_a_session_that_starts_slow_tasks_again_is_refused(session):
     session.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
     session.conf.set("spark.speculation", "true")
     try:
-        with pytest.raises(ResourceError, match=r"start the session with spark\.speculation=false"):
+        with pytest.raises(ResourceError, match=r"spark\.speculation=false.  Nothing was charged"):
             open_cluster(session.range(3), Domain({"id": 3})).require_ready([])
     finally:
         session.conf.unset("spark.speculation")

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, final
 
 from residualplanner._checks import IntArray
 from residualplanner.domain import Domain
-from residualplanner.errors import DataError
+from residualplanner.errors import DataError, ResourceError
 from residualplanner.sources.clusters.cluster import CountingTask, Draw
 from residualplanner.sources.clusters.partitions import (
     PROBLEMS,
@@ -70,7 +70,11 @@ class EngineCluster:
     def require_ready(self, tasks: Sequence[CountingTask]) -> None:
         """ResourceError where the engine's settings or its workers do not serve."""
         del tasks  # what comes back of each is a receipt
-        self._records.workers.require_ready()
+        try:
+            self._records.workers.require_single_attempts()
+            self._records.workers.require_ready()
+        except ResourceError as error:
+            raise ResourceError(f"{error}.  Nothing was charged or read") from None
 
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count and draw at the workers; DataError where the records do not fit the schema, or the engine failed."""
