@@ -141,6 +141,8 @@ def test_each_set_is_in_one_task_and_tasks_of_several_maximal_sets_are_within_th
     sets = [tasks.division.members(number) for number in range(len(tasks))]
     assert sorted(np.concatenate(sets).tolist()) == list(range(len(plan.closure)))
     cells = [sum(np.prod([plan.domain.sizes[i] for i in list(plan.closure)[number]]) for number in own) for own in sets]
+    assert tasks.division.cells.tolist() == cells
+    assert tasks.largest.groups.members[-1].tolist()[-1] in sets[int(np.argmax(cells))]
     for number, (own, size) in enumerate(zip(sets, cells, strict=True)):
         counted = [row for rows in tasks.counting(number).groups for row in rows.tolist()]
         names = {frozenset(list(plan.closure)[one]) for one in own}
