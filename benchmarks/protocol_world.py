@@ -266,7 +266,7 @@ class World:
         gives_up = self.scene is None and self.random.random() < 0.1
         for number in range(100):
             self._is_calm = number >= DRIVERS or self.scene is not None
-            if gives_up and number == 4 and self.store.names(RELEASE):
+            if gives_up and number == 4 and self.store.names(RELEASE) and not self.store.names(MANIFEST):
                 self._give_up()
                 return self
             outcome = self._drive()

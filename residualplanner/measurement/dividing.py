@@ -47,6 +47,11 @@ class Division:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    @property
+    def cells(self) -> FloatArray:
+        """How many cells the tables of each block have together, (blocks,)."""
+        return np.add.reduceat(cells_of_sets(self.groups)[self.sets], self.starts[:-1])
+
     def members(self, number: int) -> IntArray:
         """The numbers of the sets of a block, ascending."""
         return self.sets[self.starts[number] : self.starts[number + 1]]
@@ -92,10 +97,15 @@ def division(groups: BasisGroups, family: Parents, most: int) -> Division:
 
 def cells_of_maximal(groups: BasisGroups, family: Parents) -> FloatArray:
     """For each maximal set how many cells its table has and those of all sets that are summed down from it, (t,)."""
-    cells = np.array([math.prod(shape) for shape in groups.shapes], dtype=np.float64)[groups.group]
+    cells = cells_of_sets(groups)
     found = np.zeros(len(cells))
     np.add.at(found, _tops(family), cells)
     return found[family.is_maximal]
+
+
+def cells_of_sets(groups: BasisGroups) -> FloatArray:
+    """How many cells the table of each set has, (m,)."""
+    return np.array([math.prod(shape) for shape in groups.shapes], dtype=np.float64)[groups.group]
 
 
 def _tops(family: Parents) -> IntArray:

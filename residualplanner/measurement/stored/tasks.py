@@ -47,9 +47,8 @@ class Tasks:
 
     @property
     def largest(self) -> Block:
-        """A block that takes as much memory as any."""
-        sizes = np.array([len(self.division.members(number)) for number in range(len(self))])
-        return self.division.block(int(sizes.argmax()))
+        """The block with the most cells."""
+        return self.division.block(int(self.division.cells.argmax()))
 
     def counting(self, number: int) -> CountingTask:
         """What is counted for a task."""
