@@ -6,7 +6,7 @@ All three-way tables of 30, 31 and 50 attributes of ten values: 4,060, 4,495 and
 process of its own, whose processor time, with that of all processes that it starts, is looked at ten times a second;
 "start" is what it takes until the engine has opened the records, and is not part of "CPU s".  No count comes to the
 process that asks: workers answer with hashes of each task's counts, which must be those of NumPy's.  "driver" is the
-most memory of the process that asks, without Java.
+most memory of the process that asks, without Java, and without files.
 """
 
 import argparse
@@ -152,7 +152,7 @@ def counted(engine: str, folder: Path, attributes: int) -> dict[str, Any]:
     spent = run_watched([*command, "--attributes", str(attributes)])
     tables = sum(len(rows) for task in tasks_of(attributes) for rows in task.groups)
     row = {"engine": engine, "tables": tables, "start": spent.start, "cpu": spent.work, "clock": spent.said["clock"]}
-    return row | {"peak_mib": spent.peak, "driver_mib": spent.own_peak, "receipts": spent.said["receipts"]}
+    return row | {"peak_mib": spent.peak, "driver_mib": spent.driver, "receipts": spent.said["receipts"]}
 
 
 def compared(names: Sequence[str], folder: Path, attributes: int) -> list[dict[str, Any]]:

@@ -23,7 +23,8 @@ class Spent(NamedTuple):
         work: processor seconds after that.
         before: memory of all its processes when it was ready.
         peak: the most memory of all its processes.
-        own_peak: the most memory of its first process.
+        driver: the most memory of its first process that is no file's.
+        java: the same of the Java machine that it has started; 0 without one.
     """
 
     said: dict[str, Any]
@@ -31,7 +32,8 @@ class Spent(NamedTuple):
     work: float
     before: float
     peak: float
-    own_peak: float
+    driver: float
+    java: float
 
 
 def run_watched(command: Sequence[str]) -> Spent:
@@ -50,17 +52,18 @@ def run_watched(command: Sequence[str]) -> Spent:
         spent = {process: processor_seconds(process) for process in tree}
         start = sum(spent.values())
         before = peak = sum(map(memory_of, tree))
-        own = memory_of(child.pid)
+        driver = java = 0.0
         while waiting.is_alive():
             waiting.join(0.1)
             tree = tree_of(child.pid)
-            memory = [memory_of(process) for process in tree]
-            peak, own = max(peak, sum(memory)), max(own, memory[0])
+            peak = max(peak, sum(map(memory_of, tree)))
+            driver = max(driver, anonymous_of(child.pid))
+            java = max(java, *map(anonymous_of, [process for process in tree if name_of(process) == "java"][:1]), 0.0)
             spent |= {process: processor_seconds(process) for process in tree}
         child.communicate("done\n")
     if not found[0]:
         raise SystemExit(f"{' '.join(command)} failed:\n{''.join(errors)}")
-    return Spent(json.loads(found[0]), start, sum(spent.values()) - start, before, peak, own)
+    return Spent(json.loads(found[0]), start, sum(spent.values()) - start, before, peak, driver, java)
 
 
 def tree_of(root: int) -> list[int]:
@@ -92,3 +95,19 @@ def memory_of(process: int) -> float:
     except OSError:
         return 0.0
     return next((int(text.split()[1]) / 1024 for text in lines if text.startswith("Pss:")), 0.0)
+
+
+def anonymous_of(process: int) -> float:
+    """MiB that are no file's."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(text.split()[1]) / 1024 for text in lines if text.startswith("RssAnon")), 0.0)
+
+
+def name_of(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    except OSError:
+        return ""
