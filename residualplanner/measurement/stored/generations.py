@@ -14,6 +14,7 @@ from residualplanner.discrete_gaussian import ByteSource, NoiseError
 from residualplanner.errors import StoreError
 from residualplanner.measurement.stored.answer_objects import CLOSED, Outcome, Receipt, receipt_of_bytes
 from residualplanner.measurement.stored.drawing import Drawing, Finding
+from residualplanner.measurement.stored.manifest import has_ended
 from residualplanner.measurement.stored.object_names import (
     ANSWERS,
     CLAIMS,
@@ -112,6 +113,8 @@ class Driver:
             self.charge_again(latest + 1, claimed_by_workers(self.release, self._missing, latest))
         if not store.create_if_absent(generation_name(latest + 1), self.release.terms.identifier.encode("ascii")):
             raise self._other_run()
+        if has_ended(store):  # who gives a release up says so first, and then closes the generations that it finds
+            raise StoreError(f"the release in {store!r} was given up, or completed by another run")
         self._issued = latest + 1
         return latest + 1
 

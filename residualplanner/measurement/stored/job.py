@@ -86,10 +86,10 @@ class _Job:
         noise = self.tasks.noise
         if self.options.ledger is None or not numbers:
             return None
-        found = [entry for entry in self.options.ledger.entries if entry.label.startswith(purpose)]
-        if found:
-            return found[0]
         cost = noise.cost if len(numbers) == len(self.tasks) else self.tasks.cost(numbers)
+        for entry in self.options.ledger.entries:
+            if entry.label.startswith(purpose) and entry.cost >= cost:
+                return entry
         return charge_plan(self.options.ledger, noise.plan, cost, purpose=purpose)
 
     def _charge_again(self, generation: int, numbers: list[int]) -> None:

@@ -1,6 +1,6 @@
 """The measurement in a store: answers that its manifest lists, put together in a file.
 
-Reads: a store, from anyone; all of it is data, and checked.  Gives: Measurement.
+Reads: a store, which others may have altered; all of it is data, and checked.  Gives: Measurement.
 """
 
 import numpy as np

@@ -161,7 +161,6 @@ def test_what_is_sent_to_workers_can_be_pickled_and_is_small(tmp_path, monkeypat
         def run(self, function, numbers):
             return super().run(pickle.loads(pickle.dumps(function)), numbers)  # noqa: S301 - our own
 
-    monkeypatch.setattr(local.LocalCluster, "__final__", False, raising=False)
     monkeypatch.setattr(job, "open_cluster", lambda data, domain, **_: Remote(open_source(data, domain), domain))
     found = stored(PLAN, RECORDS, tmp_path / "store", task_cells=LITTLE)
     assert (found.residuals.integers == rp.load_stored_measurement(tmp_path / "store").residuals.integers).all()
@@ -347,6 +346,29 @@ def test_a_release_that_is_given_up_loses_its_answers_and_is_never_complete(tmp_
     with pytest.raises(rp.StoreError, match="holds a complete release"):
         rp.abort_measuring(tmp_path / "t")
     rp.load_stored_measurement(tmp_path / "t")
+
+
+def test_a_release_that_is_given_up_while_a_generation_is_issued_is_not_drawn(tmp_path, monkeypatch):
+    store, create = Folder(tmp_path / "s"), Folder.create_if_absent
+
+    def given_up_before(self, name, content):
+        if name == "generations/000000":
+            rp.abort_measuring(store)
+        return create(self, name, content)
+
+    monkeypatch.setattr(Folder, "create_if_absent", given_up_before)
+    with pytest.raises(rp.StoreError, match="was given up"):
+        stored(PLAN, RECORDS, store, task_cells=LITTLE)
+    assert store.names("claims/") == []
+
+
+def test_an_entry_of_a_lower_cost_does_not_count_as_the_charge(tmp_path, monkeypatch):
+    ledger, store = rp.Ledger(rp.pcost(9)), Folder(tmp_path / "s")
+    begin(store, monkeypatch)
+    release = job.opened_release(store)
+    ledger.charge(Fraction(1, 9), "0" * 64, neighbors="add-remove", label=release.purpose)
+    found = rp.resume_measuring(store, RECORDS, ledger=ledger)
+    assert ledger.spent == found.noise.pcost + Fraction(1, 9)
 
 
 def test_a_driver_that_another_has_followed_gives_up(tmp_path, monkeypatch):
