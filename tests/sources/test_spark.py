@@ -285,15 +285,28 @@ def test_workers_write_the_parts_that_this_process_would_write(session, tmp_path
     assert found == expected
 
 
-def test_a_session_that_starts_slow_tasks_again_is_refused(session):
+def test_noise_drawn_by_workers_is_charged_once_and_its_tables_are_about_the_records(session, tmp_path):
+    """With a budget so large that the noise hardly matters."""
+    plan = select(marginals(Domain({"a": 2, "b": 3}), up_to=2), budget=pcost(1e9))
+    frame, ledger = session.range(100).selectExpr("id % 2 as a", "id % 3 as b"), rp.Ledger(pcost(1e9))
+    measurement = rp.measure_in_store(plan, frame, str(tmp_path / "store"), ledger=ledger)
+    assert ledger.spent == measurement.noise.pcost
+    table = rp.reconstruct(measurement)["a", "b"]
+    assert np.abs(table.estimate - [[17, 17, 16], [17, 16, 17]]).max() < 0.1
+
+
+def test_a_session_that_starts_slow_tasks_again_is_refused_before_the_charge(session, tmp_path):
+    plan, ledger = select(marginals(Domain({"id": 3}), up_to=1), budget=pcost(1)), rp.Ledger(pcost(1))
     session.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
     session.conf.set("spark.speculation", "true")
     try:
-        with pytest.raises(ResourceError, match=r"spark\.speculation=false.  Nothing was charged"):
-            open_cluster(session.range(3), Domain({"id": 3})).require_ready([])
+        with pytest.raises(ResourceError, match=r"spark\.speculation=false\.  Nothing was charged"):
+            rp.measure_in_store(plan, session.range(3), str(tmp_path / "store"), ledger=ledger)
     finally:
         session.conf.unset("spark.speculation")
         session.conf.unset("spark.sql.legacy.setCommandRejectsSparkCoreConfs")
+    assert ledger.spent == 0
+    assert not [*tmp_path.rglob("answers*")]
 
 
 def test_a_session_whose_workers_cannot_run_the_library_is_refused(session, monkeypatch):
