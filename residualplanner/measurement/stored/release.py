@@ -3,8 +3,8 @@
 Reads: a plan and choices, or a store.  Gives: StoredRelease.
 """
 
+import os
 import re
-import secrets
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -85,7 +85,7 @@ def open_release(
     Raises:
         StoreError: the store holds a release already, or cannot be written.
     """
-    terms = Terms(secrets.token_hex(16), plan_hash(plan), task_cells, source, has_ledger, is_strict)
+    terms = Terms(os.urandom(16).hex(), plan_hash(plan), task_cells, source, has_ledger, is_strict)
     store.create_if_absent(plan_name(terms.plan_sha256), plan_bytes(plan))
     release = StoredRelease(store, terms)
     release.plan()  # one that was there before may be damaged
