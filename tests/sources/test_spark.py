@@ -318,10 +318,12 @@ def test_a_session_whose_workers_cannot_run_the_library_is_refused(session, monk
         SparkWorkers(session).require_ready()
 
 
-def test_the_manuals_example_runs(session):
+@pytest.mark.parametrize("page", ["data.md", "engines.md"])
+def test_the_manuals_example_runs(session, page, tmp_path, monkeypatch):
     """The page's other examples are run with the manual's, where there is no Spark."""
-    page = Path(__file__).resolve().parents[2] / "docs" / "data.md"
-    (block,) = re.findall(r"^```py\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    text = (Path(__file__).resolve().parents[2] / "docs" / page).read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
     plan = select(marginals(Domain({"region": ["01", "02"], "age": Bins([0, 65, 120])}), up_to=2), budget=pcost(1))
     people = pd.DataFrame({"region": ["01", "02", "01"], "age": [3.0, 66.0, 120.0]})
     names = {"spark": session, "rp": rp, "plan": plan, "people": people}
