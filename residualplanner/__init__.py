@@ -17,19 +17,30 @@ from residualplanner.errors import (
     ResidualPlannerError,
     ResourceError,
     SolverError,
+    StoreError,
     UnexpectedError,
     UnforcedError,
     WorkloadError,
 )
 from residualplanner.ledger import Ledger
 from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
-from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
+from residualplanner.measurement import (
+    CsvFile,
+    Measurement,
+    abort_measuring,
+    load_measurement,
+    load_stored_measurement,
+    measure,
+    measure_in_store,
+    resume_measuring,
+)
 from residualplanner.plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
 from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
+from residualplanner.workers import DaskWorkers, SparkWorkers
 from residualplanner.workload import Workload, marginals
 
 __all__ = [
@@ -42,6 +53,7 @@ __all__ = [
     "ConvexLoss",
     "CsvFile",
     "Custom",
+    "DaskWorkers",
     "DataError",
     "DeviceError",
     "Domain",
@@ -60,6 +72,8 @@ __all__ = [
     "ResidualPlannerError",
     "ResourceError",
     "SolverError",
+    "SparkWorkers",
+    "StoreError",
     "Strategy",
     "SumOfVariances",
     "Table",
@@ -69,6 +83,7 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "__version__",
+    "abort_measuring",
     "approx_dp",
     "compare",
     "constant_strategy",
@@ -76,13 +91,16 @@ __all__ = [
     "gdp",
     "load_measurement",
     "load_plan",
+    "load_stored_measurement",
     "load_tables",
     "marginals",
     "measure",
+    "measure_in_store",
     "orthogonal_residuals",
     "pcost",
     "reconstruct",
     "resource_estimate",
+    "resume_measuring",
     "select",
     "subtraction_strategy",
     "svd_bound",

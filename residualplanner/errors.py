@@ -66,6 +66,10 @@ class UnforcedError(ResidualPlannerError, OSError):
     """A file or folder is written completely, but the system could not force its name to the disk."""
 
 
+class StoreError(ResidualPlannerError, OSError):
+    """A store of a release could not be read or written, or somebody else is at work in it."""
+
+
 class UnexpectedError(ResidualPlannerError, RuntimeError):
     """A defect found while records were in memory; only its location is told, since its text may quote a record."""
 

@@ -52,6 +52,11 @@ class Division:
         """The blocks, each made when it is its turn: one has arrays as long as there are sets."""
         return map(self.block, range(len(self)))
 
+    @property
+    def cells(self) -> FloatArray:
+        """How many cells the tables of each block have together, (blocks,)."""
+        return np.add.reduceat(cells_of_sets(self.groups)[self.sets], self.starts[:-1])
+
     def members(self, number: int) -> IntArray:
         """The numbers of the sets of a block, ascending."""
         return self.sets[self.starts[number] : self.starts[number + 1]]
@@ -108,9 +113,19 @@ def answers_of_maximal(groups: BasisGroups, family: Parents) -> FloatArray:
 
 def _of_maximal(groups: BasisGroups, family: Parents, shapes: Sequence[tuple[int, ...]]) -> FloatArray:
     """For each maximal set the entries of arrays of its group's shape, and of those of its subsets, (t,)."""
-    entries = np.array([math.prod(shape) for shape in shapes], dtype=np.float64)[groups.group]
+    entries = _entries(groups, shapes)
     found = np.bincount(_tops(family), weights=entries, minlength=len(entries)).astype(np.float64)
     return found[family.is_maximal]
+
+
+def cells_of_sets(groups: BasisGroups) -> FloatArray:
+    """How many cells the table of each set has, (m,)."""
+    return _entries(groups, groups.shapes)
+
+
+def _entries(groups: BasisGroups, shapes: Sequence[tuple[int, ...]]) -> FloatArray:
+    """The entries of an array of the shape of each set's group, (m,)."""
+    return np.array([math.prod(shape) for shape in shapes], dtype=np.float64)[groups.group]
 
 
 def _tops(family: Parents) -> IntArray:

@@ -19,10 +19,10 @@ from residualplanner._checks import FloatArray, IntArray, frozen, type_refusal, 
 from residualplanner._words import suggestion
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError, DataError, ResourceError
-from residualplanner.ledger import Ledger, charged_text
+from residualplanner.ledger import Ledger
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals
 from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
-from residualplanner.measurement.charging import charge_plan, require_room_for_plan
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
 from residualplanner.measurement.dividing import Block
 from residualplanner.measurement.exact_noise import exact_noise
@@ -208,20 +208,12 @@ def _measured(
         source = open_source(data, plan.domain)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
-    entry = None
-    try:
-        entry = None if ledger is None else charge_plan(ledger, plan, job.cost)
-        measurement = job.run(source)
-        if ledger is not None and ledger.budget is None:
-            return replace(measurement, noise=replace(measurement.noise, unlimited_because=ledger.reason))
-        return measurement
-    except BaseException as error:  # noqa: BLE001 - it may have been where the records are
-        if ledger is not None and entry is None:
-            return without_history(error)  # the ledger's own, which says whether it was charged
-        outcome = shielded(error, progress)
-        if entry is not None:
-            outcome.add_note(f"{charged_text(entry)}  That a run fails may itself reveal something of the records.")
-        return outcome
+    outcome = run_charged(
+        lambda: None if ledger is None else charge_plan(ledger, plan, job.cost), lambda: job.run(source), progress
+    )
+    if isinstance(outcome, Measurement) and ledger is not None:
+        return replace(outcome, noise=outcome.noise.charged_to(ledger))
+    return outcome
 
 
 class _Job(NamedTuple):

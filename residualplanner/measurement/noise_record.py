@@ -6,7 +6,7 @@ Reads: how `measure` drew the noise, or JSON values from anyone.  Gives: NoiseRe
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from residualplanner._version import __version__
 from residualplanner._words import fraction_text
 from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.errors import BudgetError, FileFormatError
-from residualplanner.ledger import TEXT_LIMIT
+from residualplanner.ledger import TEXT_LIMIT, Ledger
 from residualplanner.measurement.precision import (
     measured_cost,
     precision_of,
@@ -68,6 +68,10 @@ class NoiseRecord:
     neighbors: str = "adding or removing one record"
     versions: tuple[tuple[str, str], ...] = field(default_factory=package_versions)
     unlimited_because: str = ""
+
+    def charged_to(self, ledger: Ledger) -> "NoiseRecord":
+        """The same noise, after its cost was charged to a ledger."""
+        return self if ledger.budget is not None else replace(self, unlimited_because=ledger.reason)
 
     @property
     def is_private(self) -> bool:

@@ -8,7 +8,7 @@ Source: spec sections 2 and 3; paper section 6.
 from residualplanner.plan.combined_plan import combined_plan, combined_precision, sets_of_plan
 from residualplanner.plan.error_table import ErrorTable
 from residualplanner.plan.error_table_file import error_format, write_error_table
-from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash
+from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash, plan_of_bytes
 from residualplanner.plan.noise_variances import NoiseVariances
 from residualplanner.plan.plan import Plan, plan_to_archive
 from residualplanner.plan.questions.comparison import Comparison, compare
@@ -42,6 +42,7 @@ __all__ = [
     "plan_bytes",
     "plan_from_archive",
     "plan_hash",
+    "plan_of_bytes",
     "plan_to_archive",
     "resource_estimate",
     "seconds_text",

@@ -24,6 +24,7 @@ from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.stacks import Reconstructor
 from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
+from residualplanner.workers import Workers
 from residualplanner.workload import QueryLike, WrittenQuery, written_query
 
 
@@ -130,7 +131,7 @@ class Release(Tables):
         *,
         profile: ProfileName = "default",
         level: float | None = None,
-        workers: int = 1,
+        workers: int | Workers = 1,
         only: Iterable[int] | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -145,7 +146,8 @@ class Release(Tables):
                 generalized least squares); see `Table.to_frame`.
             level: the confidence level of margins and intervals, between 0 and 1; the profile's if not given.
             workers: with "parts", how many processes write; more than one need a script whose main part stands under
-                ``if __name__ == "__main__":``.
+                ``if __name__ == "__main__":``.  Or an engine's workers, `SparkWorkers` or `DaskWorkers`, which must
+                see the folder, and the file of a measurement that is mapped, under the same names.
             only: with "parts", which it chooses: the numbers of the parts to write; see `part_of`.
             progress: as in `tables`.
 
@@ -168,7 +170,7 @@ class Release(Tables):
             ArgumentError: the format is "parts", which the host computes, and the release is on a device.
             WorkloadError: there is no such format, profile or part, an attribute has the name of a column of estimates,
                 or Excel cannot hold a table; `require_exportable` tells before anything is measured.
-            ResourceError: the disk has too little room for the parts.
+            ResourceError: the disk has too little room for the parts; or an engine's workers do not serve.
             MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
             OSError: the folder cannot be written.
         """

@@ -174,7 +174,7 @@ def failing(error):
     return fail
 
 
-@pytest.mark.parametrize("where", ["measure.count_tables", "exact_noise.integer_answers"])
+@pytest.mark.parametrize("where", ["measure", "exact_noise"])
 @pytest.mark.parametrize(
     ("error", "kind", "word"),
     [
@@ -184,7 +184,8 @@ def failing(error):
     ],
 )
 def test_what_goes_wrong_behind_the_charge_is_told_without_its_text(monkeypatch, where, error, kind, word):
-    monkeypatch.setattr(f"residualplanner.measurement.{where}", failing(error))
+    step = {"measure": "count_tables", "exact_noise": "integer_answers"}[where]
+    monkeypatch.setattr(sys.modules[f"residualplanner.measurement.{where}"], step, failing(error))
     data, ledger = pd.DataFrame(VALUES), Ledger(pcost(1))
     with pytest.raises(kind, match=word) as caught:
         measure(PLAN, data, ledger=ledger)

@@ -189,7 +189,7 @@ def test_the_replay_sees_noise_that_depends_on_the_data(tmp_path, monkeypatch):
 def test_the_replay_sees_a_count_that_a_file_keeps(tmp_path, monkeypatch):
     real = NOISE.integer_answers
 
-    class Telling(GATE.NoiseRecord):
+    class Telling(NOISE.NoiseRecord):
         __slots__ = ()
 
     def telling(tables, *given, **named):
@@ -197,6 +197,6 @@ def test_the_replay_sees_a_count_that_a_file_keeps(tmp_path, monkeypatch):
         monkeypatch.setattr(Telling, "guarantee", property(lambda _: f"none for {kept} records"))
         return real(tables, *given, **named)
 
-    monkeypatch.setattr(GATE, "NoiseRecord", Telling)
+    monkeypatch.setattr(NOISE, "NoiseRecord", Telling)
     monkeypatch.setattr(NOISE, "integer_answers", telling)
     assert "files" in "".join(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(5))

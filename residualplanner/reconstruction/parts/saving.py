@@ -7,12 +7,9 @@ own name only when it is complete; the manifest comes last; then the hidden fold
 
 import hashlib
 import json
-import multiprocessing
 import os
 import shutil
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
@@ -22,7 +19,7 @@ from typing import Any
 from residualplanner._atomic import PathLike, force_name, require_free_folder
 from residualplanner._checks import value_text
 from residualplanner.errors import ResourceError, WorkloadError
-from residualplanner.measurement import Measurement, Progress, answers_hash, load_measurement
+from residualplanner.measurement import Measurement, Progress, answers_hash
 from residualplanner.plan import bytes_text, plan_bytes, plan_hash
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, csv_bytes, parquet_bytes
 from residualplanner.reconstruction.files.manifest import PLAN_FILE, manifest_bytes
@@ -37,8 +34,10 @@ from residualplanner.reconstruction.parts.layout import (
     layout_of,
     part_name,
 )
+from residualplanner.reconstruction.parts.worker_parts import WritePart, written_by
 from residualplanner.reconstruction.parts.writing import PartWriter, write_tables, write_whole
 from residualplanner.reconstruction.profiles import level_of, profile_named
+from residualplanner.workers import Workers
 
 _MEASUREMENT = "answers.measurement"
 #: How many bytes of a part a cell takes at least.
@@ -50,13 +49,16 @@ def save_parts(
     folder: PathLike,
     *,
     level: float | None,
-    workers: int,
+    workers: int | Workers,
     only: Iterable[int] | None,
     progress: Progress | None,
 ) -> None:
     """Write the tables of a measurement's workload in parts, all or some, as `Release.save` describes."""
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise WorkloadError(f"workers must be a number of processes, at least 1, got {value_text(workers)}")
+    if workers is True or not (workers >= 1 if isinstance(workers, int) else hasattr(workers, "run")):
+        raise WorkloadError(
+            "workers must be a number of processes, at least 1, or an engine's, such as SparkWorkers(spark), got "
+            f"{value_text(workers)}"
+        )
     target = Path(folder)
     require_free_folder(target)
     plan, noise = measurement.plan, measurement.noise
@@ -122,7 +124,7 @@ def _written(
     about: Mapping[str, Any],
     folder: Path,
     parts: Sequence[int],
-    workers: int,
+    workers: int | Workers,
 ) -> Iterator[Iterator[str]]:
     """The SHA-256 of each of the parts, in order, as they are written."""
     if workers == 1:
@@ -131,12 +133,9 @@ def _written(
     path = measurement.mapped_from or folder / _MEASUREMENT
     if measurement.mapped_from is None:
         measurement.save(path)
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, _start_worker, (path, layout, about, folder))
-    try:
-        yield pool.map(_write_in_worker, parts)
-    finally:
-        pool.shutdown(cancel_futures=True)
+    write = WritePart(path.absolute(), folder.absolute(), json.dumps(about), layout)
+    with written_by(workers, write, parts) as hashes:
+        yield hashes
     (folder / _MEASUREMENT).unlink(missing_ok=True)
 
 
@@ -147,27 +146,6 @@ def _reported(hashes: Iterator[str], layout: Layout, parts: Sequence[int], progr
         if progress is not None:
             progress(done, sum(counts))
         yield digest
-
-
-#: What a worker process writes parts with, from when it starts.
-_worker: list[partial[str]] = []
-
-
-def _start_worker(path: Path, layout: Layout, about: Mapping[str, Any], folder: Path) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker.append(partial(PartWriter(load_measurement(path, mapped=True), layout, about).write, folder))
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent has ended, however it did."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _write_in_worker(part: int) -> str:
-    return _worker[0](part)
 
 
 def _write_rest(

@@ -6,5 +6,6 @@ come back.  `LocalCluster` is this process; an engine's clusters are its workers
 
 from residualplanner.sources.clusters.cluster import Cluster, CountingTask, Draw
 from residualplanner.sources.clusters.local import LocalCluster
+from residualplanner.sources.clusters.opening import open_cluster
 
-__all__ = ["Cluster", "CountingTask", "Draw", "LocalCluster"]
+__all__ = ["Cluster", "CountingTask", "Draw", "LocalCluster", "open_cluster"]
