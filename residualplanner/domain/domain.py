@@ -12,8 +12,9 @@ from typing import Any
 from residualplanner._checks import is_frame, value_text
 from residualplanner._words import suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
-from residualplanner.domain.attribute import Attribute, Label
+from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
+from residualplanner.domain.labels import Label
 from residualplanner.errors import DomainError
 
 
@@ -24,7 +25,8 @@ class Domain:
     A domain without attributes is allowed: its only table is the number of records.
 
     Args:
-        mapping: attribute name to a size, a sequence of labels, Bins, or an Attribute of that name.
+        mapping: attribute name to a size, a sequence of labels, a mapping from labels to their meanings, Bins, or an
+            Attribute of that name.
 
     Attributes:
         attributes: in the order given.
@@ -42,7 +44,7 @@ class Domain:
 
     attributes: tuple[Attribute, ...]
 
-    def __init__(self, mapping: Mapping[str, int | Sequence[Label] | Bins | Attribute]) -> None:
+    def __init__(self, mapping: Mapping[str, int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute]) -> None:
         if not isinstance(mapping, Mapping):
             raise DomainError(
                 f"a domain is a mapping from attribute name to size, labels or bins, got {value_text(mapping)}; "
@@ -179,7 +181,7 @@ class Domain:
         return [self._position[name] for name in names]
 
 
-def _attribute(name: str, value: int | Sequence[Label] | Bins | Attribute) -> Attribute:
+def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute) -> Attribute:
     if isinstance(value, Attribute):
         if value.name != name:
             message = f"attribute {value.name!r} has the key {name!r}; the two must be the same"

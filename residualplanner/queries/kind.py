@@ -77,6 +77,10 @@ class Kind(Rows, Protocol):
         """The labels of the answers, in terms of the attribute's values, (q,); no two are equal."""
         ...
 
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The labels of the answers in words: the same in terms of the meanings of the values, (q,)."""
+        ...
+
 
 class Centered(NamedTuple):
     """A basic matrix as ``W = c 1^T + D``.

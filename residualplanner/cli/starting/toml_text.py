@@ -35,7 +35,7 @@ def attribute_text(attribute: Attribute) -> str:
     """
     fields: dict[str, str] = {}
     if attribute.bins is not None:
-        fields["bins"] = _list([number_text(edge) for edge in attribute.bins.edges])
+        fields["bins"] = _list([edge_text(edge) for edge in attribute.bins.edges])
         fields["labels"] = _list([_text(label) for label in attribute.bins.labels])
     elif attribute.labels is not None:
         fields["labels"] = _list([_label(label) for label in attribute.labels])
