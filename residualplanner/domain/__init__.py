@@ -10,7 +10,7 @@ from residualplanner.domain.about import About
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.domain import Domain
-from residualplanner.domain.entries import first_rounded_integer
+from residualplanner.domain.entries import day_of, first_rounded_integer
 from residualplanner.domain.families import MISSING, UNKNOWN, Entries
 from residualplanner.domain.labels import Into, Label, Rule, label_text, plain_label
 from residualplanner.domain.omission import omission_of
@@ -30,6 +30,7 @@ __all__ = [
     "codes_of_days",
     "codes_of_numbers",
     "codes_of_values",
+    "day_of",
     "first_rounded_integer",
     "integer_range",
     "label_text",

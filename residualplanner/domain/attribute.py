@@ -7,6 +7,7 @@ import datetime as dt
 import difflib
 import reprlib
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -156,6 +157,12 @@ class Attribute:
                 self.name, f"has no value {reprlib.repr(label)}; its values are {_list_text(self.values)}"
             )
         return code
+
+    def described(self, about: About) -> "Attribute":
+        """The same attribute with other words about it."""
+        twin = copy(self)
+        twin._set("about", about)
+        return twin
 
     def __repr__(self) -> str:
         rules = {word: rule for word, rule in (("unknown", self.unknown), ("missing", self.missing)) if rule != "error"}

@@ -126,8 +126,8 @@ def shown_table(table: Table, *, level: float) -> ShownTable:
     estimate, std_err = table.estimate.ravel(), table.std_err.ravel()
     chosen = rows_to_show(estimate)
     indices = np.stack(np.unravel_index(chosen, table.estimate.shape or (1,)), axis=1)[:, : table.estimate.ndim]
-    labels = table.labels
-    texts = tuple(tuple(str(labels[axis][i]) for axis, i in enumerate(row)) for row in indices.tolist())
+    labels = table.labels_in_words
+    texts = tuple(tuple(labels[axis][i] for axis, i in enumerate(row)) for row in indices.tolist())
     return ShownTable(table.names, estimate.size, texts, estimate[chosen], std_err[chosen], level)
 
 

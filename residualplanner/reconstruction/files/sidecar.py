@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from residualplanner.domain import Attribute
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Kind
@@ -72,6 +71,7 @@ class Description:
         """What the tables hold, as JSON values."""
         about = {
             "rows": ROWS,
+            **({"left_out": self.noise.omission} if self.noise.omission else {}),
             "columns": self.columns,
             "conf_level": self.level,
             "variance": VARIANCE,
@@ -98,15 +98,18 @@ class Description:
 
     def _attribute(self, position: int) -> dict[str, Any]:
         attribute, kinds = self.plan.domain.attributes[position], list(self.plan.workload.kinds)
+        meanings = {"meanings": list(attribute.value_meanings)} if attribute.meanings else {}
         return {
             "name": attribute.name,
+            **attribute.about.to_json(),
             "size": attribute.size,
+            **meanings,
             "kinds": [
                 {
                     "in_names": part,
                     "kind": kind.name,
                     "kind_number": kinds.index(kind),
-                    "datatype": label_type(attribute, kind),
+                    "datatype": label_type(kind.labels(attribute)),
                 }
                 for (each, kind), part in self.parts.items()
                 if each == position
@@ -114,15 +117,14 @@ class Description:
         }
 
 
-def label_type(attribute: Attribute, kind: Kind) -> str:
-    """The type of an attribute's labels in a table, in the vocabulary of CSV on the Web.
+def label_type(labels: Sequence[object]) -> str:
+    """The type of labels in a table, in the vocabulary of CSV on the Web.
 
     Example:
-        >>> from residualplanner.queries import Identity, Prefix
-        >>> label_type(Attribute("age", size=3), Identity()), label_type(Attribute("age", size=3), Prefix())
-        ('integer', 'string')
+        >>> label_type((0, 1, 2)), label_type(("≤ 0", "≤ 1", "≤ 2")), label_type((False, True))
+        ('integer', 'string', 'boolean')
     """
-    first = kind.labels(attribute)[0]
+    first = labels[0]
     if isinstance(first, bool):
         return TRUTH
     return WHOLE if isinstance(first, int) else TEXT
