@@ -188,7 +188,7 @@ class Attribute:
         code = self.values.code_of_label(label)
         if code is not None:
             return Into(code if isinstance(self.values, Codes) else self.values.labels[code])
-        is_misspelled = not isinstance(rule, Into) and isinstance(rule, str) and rule.casefold() in ("error", "drop")
+        is_misspelled = isinstance(rule, str) and rule.casefold() in ("error", "drop")
         if not isinstance(label, str) or not label.strip() or not is_unicode(label) or is_misspelled:
             raise attribute_error(
                 self.name,
@@ -200,14 +200,15 @@ class Attribute:
 
     def _require_new(self, word: str, label: str) -> None:
         """Raise DomainError where a label of its own looks like a value."""
-        texts = [label_text(each) for each in self.values.labels] if len(self.values) <= _COMPARED else []
-        close = [text for text in texts if text.casefold().strip() == label.casefold().strip()]
-        close = close or difflib.get_close_matches(label, texts, n=1, cutoff=_ALIKE)
+        if len(self.values) > _COMPARED:
+            return
+        plain = {label_text(each).casefold().strip(): label_text(each) for each in self.values.labels}
+        close = difflib.get_close_matches(label.casefold().strip(), plain, n=1, cutoff=_ALIKE)
         if close:
             raise attribute_error(
                 self.name,
-                f"has {word}={reprlib.repr(label)}, which is hardly to be told from its value {close[0]!r}; write the "
-                "value as it was declared, or a label that differs more",
+                f"has {word}={reprlib.repr(label)}, which is hardly to be told from its value {plain[close[0]]!r}; "
+                "write the value as it was declared, or a label that differs more",
             )
 
 

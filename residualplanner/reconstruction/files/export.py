@@ -116,8 +116,12 @@ def _write_tables(tables: Iterable[Table], folder: Path, described: Description,
 def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
     """The function that turns a table, given its number in the workload, into the bytes of a file."""
     if described.file_format == "xlsx":
+        workload = described.plan.workload
         return lambda number, table: workbook_bytes(
-            table, described.about_table(index["query"][number].as_py(), index["kinds"][number].as_py())
+            table,
+            described.about_table(
+                index["query"][number].as_py(), index["kinds"][number].as_py(), workload.query_at(number).positions
+            ),
         )
     plain = parquet_bytes if described.file_format == "parquet" else csv_bytes
     return lambda _, table: plain(table)

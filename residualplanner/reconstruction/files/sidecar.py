@@ -81,8 +81,14 @@ class Description:
         privacy = {"guarantee": self.noise.guarantee, "protected_change": self.plan.neighbors.words}
         return {"tables": about, "profile": self.profile.name, "plan_sha256": self.plan_sha256, "privacy": privacy}
 
-    def about_table(self, query: str, kinds: str) -> list[tuple[str, ...]]:
-        """What one table is, as rows of strings for people."""
+    def about_table(self, query: str, kinds: str, positions: Sequence[int]) -> list[tuple[str, ...]]:
+        """What one table is, as rows of strings for people.
+
+        Args:
+            query: its attributes in words.
+            kinds: the kinds of query on them in words; empty where all are the identity.
+            positions: of its attributes.
+        """
         return [
             ("table", query),
             *([("kinds of query", kinds)] if kinds else []),
@@ -93,17 +99,25 @@ class Description:
             ("plan", f"SHA-256 {self.plan_sha256}"),
             ("", ""),
             ("column", "unit", "meaning"),
+            *self._about_attributes(positions),
             *((column["name"], column["unit"], column["meaning"]) for column in self.columns),
         ]
 
+    def _about_attributes(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
+        """The columns of labels that something is said about: name, unit, meaning."""
+        described = [self.plan.domain.attributes[position] for position in positions]
+        texts = [(each.name, each.about, (each.about.title, each.about.note, each.about.source)) for each in described]
+        return [(name, about.unit, "; ".join(filter(None, words))) for name, about, words in texts if about]
+
     def _attribute(self, position: int) -> dict[str, Any]:
         attribute, kinds = self.plan.domain.attributes[position], list(self.plan.workload.kinds)
-        meanings = {"meanings": list(attribute.value_meanings)} if attribute.meanings else {}
+        pairs = zip(attribute.value_labels, attribute.value_meanings, strict=True)
+        values = [{"label": label, "meaning": meaning} for label, meaning in pairs] if attribute.meanings else []
         return {
             "name": attribute.name,
             **attribute.about.to_json(),
             "size": attribute.size,
-            **meanings,
+            **({"values": values} if values else {}),
             "kinds": [
                 {
                     "in_names": part,
