@@ -216,7 +216,8 @@ FIELDS = [
     {"name": "member", "type": "boolean"},
     {"name": "voted", "type": "boolean", "trueValues": ["yes"], "falseValues": ["no"]},
 ]
-EXPECTED = Domain({"sex": ["F", "M"], "age": 100, "grade": [1, 2], "member": [True, False], "voted": ["yes", "no"]})
+EXPECTED = {"sex": ["F", "M"], "age": 100, "grade": [1, 2], "member": [True, False], "voted": ["yes", "no"]}
+MEANT = EXPECTED | {"grade": {1: "low", 2: "high"}}
 PROPERTIES = {
     "sex": {"$ref": "#/$defs/sex"},
     "age": {"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 100},
@@ -235,20 +236,48 @@ CSVW = [
 
 
 @pytest.mark.parametrize(
-    "schema",
+    ("schema", "expected"),
     [
-        {"fields": FIELDS},
-        {"name": "p", "resources": [{"name": "people", "schema": {"fields": FIELDS}}, {"name": "notes"}]},
-        {"$schema": "x", "type": "object", "properties": PROPERTIES, "$defs": DEFS},
-        {"type": "array", "items": {"type": "object", "properties": PROPERTIES}, "$defs": DEFS},
-        {"type": "array", "items": {"$ref": "#/$defs/row"}, "$defs": DEFS | {"row": {"properties": PROPERTIES}}},
-        {"@context": "http://www.w3.org/ns/csvw", "url": "p.csv", "tableSchema": {"columns": CSVW}},
-        {"@context": ["http://www.w3.org/ns/csvw"], "tables": [{"url": "p", "tableSchema": {"columns": CSVW}}]},
+        ({"fields": FIELDS}, MEANT),
+        ({"name": "p", "resources": [{"name": "people", "schema": {"fields": FIELDS}}, {"name": "notes"}]}, MEANT),
+        ({"$schema": "x", "type": "object", "properties": PROPERTIES, "$defs": DEFS}, MEANT),
+        ({"type": "array", "items": {"type": "object", "properties": PROPERTIES}, "$defs": DEFS}, MEANT),
+        ({"items": {"$ref": "#/$defs/row"}, "$defs": DEFS | {"row": {"properties": PROPERTIES}}}, MEANT),
+        ({"@context": "http://www.w3.org/ns/csvw", "url": "p.csv", "tableSchema": {"columns": CSVW}}, EXPECTED),
+        (
+            {"@context": ["http://www.w3.org/ns/csvw"], "tables": [{"url": "p", "tableSchema": {"columns": CSVW}}]},
+            EXPECTED,
+        ),
     ],
 )
-def test_public_schemas_give_their_domain(tmp_path, schema):
+def test_public_schemas_give_their_domain(tmp_path, schema, expected):
     (tmp_path / "schema.json").write_text(json.dumps(schema))
-    assert domain_of(tmp_path / "schema.json") == EXPECTED
+    assert domain_of(tmp_path / "schema.json") == Domain(expected)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"fields": [{"name": "x", "title": "Grade", "description": "as given", "constraints": {"enum": [1, 2]}}]},
+        {"type": "object", "properties": {"x": {"title": "Grade", "description": "as given", "enum": [1, 2]}}},
+        {
+            "tableSchema": {
+                "columns": [
+                    {
+                        "titles": "x",
+                        "dc:title": "Grade",
+                        "dc:description": "as given",
+                        "datatype": {"base": "integer", "minimum": 1, "maximum": 2},
+                    }
+                ]
+            }
+        },
+    ],
+)
+def test_titles_and_descriptions_of_public_schemas_reach_the_domain(tmp_path, schema):
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    about = About(title="Grade", note="as given")
+    assert domain_of(tmp_path / "schema.json") == Domain({"x": Attribute("x", labels=[1, 2], about=about)})
 
 
 def test_one_of_several_tables_is_chosen(tmp_path, run, folder):
@@ -265,6 +294,10 @@ def test_one_of_several_tables_is_chosen(tmp_path, run, folder):
 @pytest.mark.parametrize(
     ("field", "note"),
     [
+        (
+            {"type": "date", "constraints": {"minimum": "2020-01-05"}},
+            '# dates from 2020-01-05: write { months = ["2020-01", "..."] }, { years = [2020, ...] } or {',
+        ),
         ({"type": "string"}, "# string: its values are not in the schema"),
         ({"type": "number", "constraints": {"minimum": 0, "maximum": 10}}, "# numbers from 0 to 10: write { bins"),
         ({"type": "number", "constraints": {"enum": [0.5, 1]}}, "# number: values that are not strings or integers"),
