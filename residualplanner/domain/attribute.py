@@ -47,7 +47,7 @@ class Attribute:
         values: the values, without labels of their own.
         unknown: "error", "drop" or Into(label).
         missing: "error", "drop" or Into(label).
-        meanings (len(values),): of the values; empty where none has one.
+        meanings (m,): of each of the m values; (0,) where none has one.
         about: as given.
 
     Raises:

@@ -40,6 +40,7 @@ class Bins:
     Attributes:
         edges: strictly increasing, one more than there are bins.
         labels: one string per bin.
+        scale: of the edges: numbers or dates.
 
     Raises:
         DomainError: fewer than two edges, edges that are neither numbers nor dates or do not increase, labels that do
