@@ -4,7 +4,6 @@ Reads: the user's declarations.  Gives: Attribute.  Never sees a record.
 """
 
 import datetime as dt
-import difflib
 import reprlib
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -16,11 +15,8 @@ from residualplanner.domain.about import About
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.families import Codes, Dates, Listed, Matching, Values, values_of_labels
 from residualplanner.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
+from residualplanner.domain.rules import checked_rule, list_text
 from residualplanner.errors import DomainError
-
-#: How alike a new label and a value may be, by difflib, before the label is taken for a misspelled value; and of how
-#: many values at most they are compared.
-_ALIKE, _COMPARED = 0.85, 1_000
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -52,7 +48,7 @@ class Attribute:
 
     Raises:
         DomainError: no name; none or several of size, labels and bins; labels that repeat or mix kinds; meanings that
-            are not strings; a rule whose label differs from a value in little but its spelling.
+            are not strings; a rule whose label looks like a misspelled value, unless it is written as Into(label).
 
     Example:
         >>> Attribute("sex", labels=["F", "M", "?"], unknown="?", missing="drop")
@@ -90,8 +86,8 @@ class Attribute:
         self._set("values", _values(name, size, labels, bins))
         self._set("meanings", _meanings(name, labels) if isinstance(labels, Mapping) else ())
         self._set("about", about or About())
-        self._set("unknown", self._rule("unknown", unknown))
-        self._set("missing", self._rule("missing", missing))
+        self._set("unknown", checked_rule(self.name, self.values, "unknown", unknown))
+        self._set("missing", checked_rule(self.name, self.values, "missing", missing))
 
     @cached_property
     def size(self) -> int:
@@ -154,7 +150,7 @@ class Attribute:
             code = self.value_labels.index(label)
         if code is None:
             raise attribute_error(
-                self.name, f"has no value {reprlib.repr(label)}; its values are {_list_text(self.values)}"
+                self.name, f"has no value {reprlib.repr(label)}; its values are {list_text(self.values)}"
             )
         return code
 
@@ -176,40 +172,10 @@ class Attribute:
             return f"bins={self.bins!r}"
         if self.meanings:
             return f"labels={reprlib.repr(dict(zip(self.values.labels, self.meanings, strict=True)))}"
-        return f"size={len(self.values)}" if self.labels is None else f"labels={_list_text(self.values)}"
+        return f"size={len(self.values)}" if self.labels is None else f"labels={list_text(self.values)}"
 
     def _set(self, word: str, value: object) -> None:
         object.__setattr__(self, word, value)
-
-    def _rule(self, word: str, rule: Rule | Label) -> Rule:
-        if isinstance(rule, str) and rule in ("error", "drop"):
-            return "error" if rule == "error" else "drop"
-        label = _plain(rule.label if isinstance(rule, Into) else rule)
-        code = self.values.code_of_label(label)
-        if code is not None:
-            return Into(code if isinstance(self.values, Codes) else self.values.labels[code])
-        is_misspelled = isinstance(rule, str) and rule.casefold() in ("error", "drop")
-        if not isinstance(label, str) or not label.strip() or not is_unicode(label) or is_misspelled:
-            raise attribute_error(
-                self.name,
-                f"has {word}={reprlib.repr(label)}; write 'error', 'drop' or one of its values "
-                f"{_list_text(self.values)}, or another string as a label of its own",
-            )
-        self._require_new(word, label)
-        return Into(label)
-
-    def _require_new(self, word: str, label: str) -> None:
-        """Raise DomainError where a label of its own looks like a value."""
-        if len(self.values) > _COMPARED:
-            return
-        plain = {label_text(each).casefold().strip(): label_text(each) for each in self.values.labels}
-        close = difflib.get_close_matches(label.casefold().strip(), plain, n=1, cutoff=_ALIKE)
-        if close:
-            raise attribute_error(
-                self.name,
-                f"has {word}={reprlib.repr(label)}, which is hardly to be told from its value {plain[close[0]]!r}; "
-                "write the value as it was declared, or a label that differs more",
-            )
 
 
 def _plain(label: object) -> object:
@@ -251,8 +217,3 @@ def _meanings(name: str, labels: Mapping[Label, str]) -> tuple[str, ...]:
         if not isinstance(meaning, str) or not is_unicode(meaning):
             raise attribute_error(name, f"has a meaning that is not a string of valid Unicode: {value_text(meaning)}")
     return tuple(map(str, meanings)) if any(meanings) else ()
-
-
-def _list_text(values: Values) -> str:
-    """The values, at most six of them."""
-    return f"0 .. {len(values) - 1}" if isinstance(values, Codes) else reprlib.repr(list(values.labels))

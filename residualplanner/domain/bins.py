@@ -133,11 +133,11 @@ class Bins:
     def code_of(self, entry: object) -> int:
         """The bin that an entry is in, or UNKNOWN."""
         positions, position = self._positions, self.scale.position(entry)
-        if not (math.isfinite(position) and positions[0] <= position <= positions[-1]):
-            return UNKNOWN
-        if position == positions[-1]:
-            return len(self) - 1 if self.scale.is_last_closed else UNKNOWN
-        return bisect_right(positions, position) - 1
+        code = bisect_right(positions, position) - 1
+        if 0 <= code < len(positions) - 1 and position > -math.inf:
+            return code
+        is_last_edge = position == positions[-1] and math.isfinite(position)
+        return len(positions) - 2 if is_last_edge and self.scale.is_last_closed else UNKNOWN
 
     def code_of_label(self, label: object) -> int | None:
         """The bin of this label, or None."""

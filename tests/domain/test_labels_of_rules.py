@@ -70,6 +70,7 @@ def test_a_misspelled_value_is_not_taken_for_a_label_of_its_own(label):
     with pytest.raises(DomainError, match=r"'sex' has missing=.*hardly to be told from its value 'female'; write"):
         Attribute("sex", labels=["female", "male"], missing=label)
     assert Attribute("sex", labels=["female", "male"], missing="Not stated").size == 3
+    assert Attribute("sex", labels=["female", "male"], missing=Into(label)).value_labels[2] == label
 
 
 @pytest.mark.parametrize("rule", [3, True, None, "", " ", "DROP", "Error", "\ud800", b"x", ["x"]])
@@ -78,9 +79,25 @@ def test_what_is_no_rule_is_refused(rule):
         Attribute("a", 3, unknown=rule)
 
 
-def test_shown_values_are_not_labels_of_their_own():
-    with pytest.raises(DomainError, match="hardly to be told from its value '1'"):
-        Attribute("a", 3, missing="1")
+@pytest.mark.parametrize(
+    ("values", "label"),
+    [({"size": 3}, "1"), ({"size": 10**6}, "5000"), ({"labels": [7, 8]}, "8"), ({"labels": [True, False]}, "true")],
+)
+def test_no_label_of_its_own_is_shown_like_a_value(values, label):
+    for rule in (label, Into(label)):
+        with pytest.raises(DomainError, match=f"hardly to be told from its value '{label}'"):
+            Attribute("a", **values, missing=rule)
+
+
+def test_labels_from_files_and_long_ones_are_not_compared_letter_by_letter(monkeypatch):
+    compared = []
+    monkeypatch.setattr("difflib.get_close_matches", lambda label, texts, **_: compared.extend([label, *texts]) or [])
+    Attribute("a", labels=["x" * 10**6, "y"], missing="z")
+    Attribute("a", labels=["x", "y"], missing="z" * 10**6)
+    domain = Domain({"a": Attribute("a", labels=["x", "y"], missing=Into("z"))})
+    assert compared == ["z", "y"]
+    assert Domain.from_json(domain.to_json()) == domain
+    assert compared == ["z", "y"]
 
 
 # --- meanings ---
