@@ -5,7 +5,7 @@ The flow: Domain, Workload, ``select`` a Plan without data, ``measure`` records,
 
 from residualplanner._version import __version__
 from residualplanner.bases import Basis, orthogonal_residuals
-from residualplanner.domain import Attribute, Bins, Domain
+from residualplanner.domain import About, Attribute, Bins, Domain
 from residualplanner.errors import (
     ArgumentError,
     BudgetError,
@@ -44,6 +44,7 @@ from residualplanner.workers import DaskWorkers, SparkWorkers
 from residualplanner.workload import Workload, marginals
 
 __all__ = [
+    "About",
     "ArgumentError",
     "Attribute",
     "Basis",

@@ -6,30 +6,34 @@ raw entries, or `UNKNOWN` or `MISSING`, and the attribute's rules say what becom
 Nothing here ever sees a data set: labels are never taken from the records.
 """
 
-from residualplanner.domain.attribute import Attribute, Into, Label, Rule, plain_label
+from residualplanner.domain.about import About
+from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.domain import Domain
-from residualplanner.domain.values import (
-    MISSING,
-    UNKNOWN,
-    codes_of_numbers,
-    codes_of_values,
-    first_rounded_integer,
-    integer_range,
-)
+from residualplanner.domain.entries import day_of, first_rounded_integer
+from residualplanner.domain.families import MISSING, UNKNOWN, Entries
+from residualplanner.domain.labels import Into, Label, Rule, label_text, plain_label
+from residualplanner.domain.omission import omission_of
+from residualplanner.domain.values import codes_of_days, codes_of_numbers, codes_of_values, integer_range
 
 __all__ = [
     "MISSING",
     "UNKNOWN",
+    "About",
     "Attribute",
     "Bins",
     "Domain",
+    "Entries",
     "Into",
     "Label",
     "Rule",
+    "codes_of_days",
     "codes_of_numbers",
     "codes_of_values",
+    "day_of",
     "first_rounded_integer",
     "integer_range",
+    "label_text",
+    "omission_of",
     "plain_label",
 ]

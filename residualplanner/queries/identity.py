@@ -52,3 +52,7 @@ class Identity(PlainRows):
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """The values of the attribute, (size,)."""
         return attribute.value_labels
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The values of the attribute in words, (size,)."""
+        return attribute.value_meanings

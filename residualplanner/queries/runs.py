@@ -4,7 +4,7 @@ Reads: the values of an attribute in the order in which they were declared.  Giv
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,9 +56,11 @@ class Prefix(PlainRows):
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``≤ value`` for each value, or the interval up to the bin's upper edge, (size,)."""
-        if attribute.bins is not None and attribute.bins.labels_are_intervals:
-            return span_texts(attribute, ((0, last) for last in range(attribute.size)))
-        return tuple(f"≤ {text}" for text in _value_texts(attribute))
+        return _distinct(_prefix_texts, attribute, _value_texts(attribute))
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The same in the meanings of the values, (size,)."""
+        return _prefix_texts(attribute, attribute.value_meanings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,36 +131,76 @@ class Range(PlainRows):
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``first – last`` for each range, a value's own label for itself, or the interval that bins cover."""
-        size = attribute.size
-        return span_texts(attribute, ((first, last) for first in range(size) for last in range(first, size)))
+        return span_texts(attribute, _all_runs(attribute.size))
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The same in the meanings of the values, (size (size + 1) / 2,)."""
+        return tuple(_spelled(attribute, attribute.value_meanings, run) for run in _all_runs(attribute.size))
 
 
 def span_texts(attribute: Attribute, spans: Iterable[tuple[int, int]]) -> tuple[str, ...]:
     """A label for each run of values, given by its first and last codes; different runs have different labels.
 
     A run of bins is the interval that they cover, unless the bins have names of their own.  A run of one value has the
-    value's label.
+    value's label.  A label that no value has, such as that of missing entries, is in no interval, and added in words.
 
     Example:
         >>> span_texts(Attribute("grade", labels=["a", "b", "c"]), [(0, 2), (1, 1)])
         ('a – c', 'b')
+        >>> span_texts(Attribute("grade", labels=["a", "b"], missing="not graded"), [(0, 2), (1, 2), (2, 2)])
+        ('a – b or not graded', 'b or not graded', 'not graded')
     """
     runs = list(spans)
-    bins = attribute.bins
-    if bins is not None and bins.labels_are_intervals:
-        return tuple(bins.interval_text(first, last) for first, last in runs)
-    words = _value_texts(attribute)
-    texts = _spelled(words, runs)
+    return _distinct(
+        lambda attribute, words: tuple(_spelled(attribute, words, run) for run in runs),
+        attribute,
+        _value_texts(attribute),
+    )
+
+
+def _distinct(
+    texts_of: Callable[[Attribute, Sequence[str]], tuple[str, ...]], attribute: Attribute, words: Sequence[str]
+) -> tuple[str, ...]:
+    """Labels made of words; in quotes where some would be equal, as of the labels "a", "b" and "a – b"."""
+    texts = texts_of(attribute, words)
     if len(set(texts)) == len(texts):
         return texts
-    # Labels that contain dashes, such as "a", "b", "a – b": quotes show where one ends.
-    return _spelled([json.dumps(word, ensure_ascii=False) for word in words], runs)
+    return texts_of(attribute, [json.dumps(word, ensure_ascii=False) for word in words])
+
+
+def _prefix_texts(attribute: Attribute, words: Sequence[str]) -> tuple[str, ...]:
+    if _has_intervals(attribute):
+        return tuple(_spelled(attribute, words, (0, last)) for last in range(attribute.size))
+    final = len(attribute.values) - 1
+    return tuple(f"≤ {_spelled(attribute, words, (min(last, final), last))}" for last in range(attribute.size))
+
+
+def _spelled(attribute: Attribute, words: Sequence[str], run: tuple[int, int]) -> str:
+    """A run of values in words, one for each of the values; of bins as the interval."""
+    first, last = run
+    last_value = min(last, len(attribute.values) - 1)
+    own = words[max(first, last_value + 1) : last + 1]
+    return " or ".join([*_values_text(attribute, words, first, last_value), *own])
+
+
+def _values_text(attribute: Attribute, words: Sequence[str], first: int, last: int) -> list[str]:
+    """The values of a run in words; none where it has labels of its own only."""
+    if first > last:
+        return []
+    if _has_intervals(attribute):
+        assert attribute.bins is not None
+        return [attribute.bins.interval_text(first, last)]
+    return [words[first] if first == last else f"{words[first]} – {words[last]}"]
+
+
+def _has_intervals(attribute: Attribute) -> bool:
+    return attribute.bins is not None and attribute.bins.labels_are_intervals
+
+
+def _all_runs(size: int) -> Iterator[tuple[int, int]]:
+    return ((first, last) for first in range(size) for last in range(first, size))
 
 
 def _value_texts(attribute: Attribute) -> tuple[str, ...]:
     """The values of the attribute as strings, (size,)."""
     return tuple(map(str, attribute.value_labels))
-
-
-def _spelled(words: list[str] | tuple[str, ...], runs: list[tuple[int, int]]) -> tuple[str, ...]:
-    return tuple(words[first] if first == last else f"{words[first]} – {words[last]}" for first, last in runs)

@@ -138,6 +138,19 @@ def test_columns_whose_type_matches_nothing_are_told_before_spark_counts(session
             open_source(frame, Domain({name: attribute}))
 
 
+def test_dates_and_times_without_a_zone_are_counted_and_moments_are_refused(session):
+    texts = ["1969-12-31 23:59:59.999999", "1970-01-01 00:00:00", "2020-02-29 12:00:00", "2020-03-01 00:00:00", None]
+    frame = session.createDataFrame([(text,) for text in texts], "text string").selectExpr(
+        "text", "cast(text as date) as date", "cast(text as timestamp_ntz) as time", "cast(text as timestamp) as moment"
+    )
+    bins = Bins(["1970-01-01", "2020-03-01"])
+    for name in ("text", "date", "time"):
+        domain = Domain({name: Attribute(name, bins=bins, unknown="another day", missing="Not stated")})
+        assert open_source(frame, domain).count([np.array([[0]])])[0].tolist() == [[2, 2, 1]], name
+    with pytest.raises(DataError, match="column 'moment' holds moments with a time zone"):
+        open_source(frame, Domain({"moment": bins}))
+
+
 def test_no_records_give_tables_of_zeros(session):
     frame = session.range(1).where("id > 5")
     assert open_source(frame, Domain({"id": 2})).count([np.array([[0]])])[0].tolist() == [[0, 0]]

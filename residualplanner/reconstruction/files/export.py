@@ -30,6 +30,7 @@ from residualplanner.reconstruction.files.file_names import file_stem, table_nam
 from residualplanner.reconstruction.files.manifest import PLAN_FILE, manifest_bytes
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.files.workbook import require_workbooks, workbook_bytes
+from residualplanner.reconstruction.label_columns import label_column_names
 from residualplanner.reconstruction.profiles import level_of, profile_named, require_free_names
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import Workload
@@ -52,7 +53,8 @@ def require_exportable(workload: Workload, format: FormatName | None = None, pro
     if format == PARTS_FORMAT and profile_named(profile).name != "default":
         raise WorkloadError(f'"parts" has estimates and standard errors only: profile={profile!r} is for other formats')
     used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
-    require_free_names([workload.domain.names[position] for position in used], profile_named(profile))
+    names = label_column_names(workload.domain.attributes[position] for position in used)
+    require_free_names(names, profile_named(profile))
     if format == "xlsx":
         require_workbooks(workload)
 
@@ -116,8 +118,12 @@ def _write_tables(tables: Iterable[Table], folder: Path, described: Description,
 def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
     """The function that turns a table, given its number in the workload, into the bytes of a file."""
     if described.file_format == "xlsx":
+        workload = described.plan.workload
         return lambda number, table: workbook_bytes(
-            table, described.about_table(index["query"][number].as_py(), index["kinds"][number].as_py())
+            table,
+            described.about_table(
+                index["query"][number].as_py(), index["kinds"][number].as_py(), workload.query_at(number).positions
+            ),
         )
     plain = parquet_bytes if described.file_format == "parquet" else csv_bytes
     return lambda _, table: plain(table)

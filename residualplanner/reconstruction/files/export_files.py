@@ -4,7 +4,7 @@ Reads: tables.  Gives: PyArrow tables with one row per cell and strings dictiona
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import frozen, value_text
 from residualplanner._words import suggestion
-from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
-from residualplanner.reconstruction.profiles import Profile
+from residualplanner.reconstruction.label_columns import label_columns
+from residualplanner.reconstruction.profiles import QUERY, Profile
 from residualplanner.reconstruction.table import Table, cell_words
 from residualplanner.workload import Workload
 
@@ -74,13 +74,14 @@ class TidyWriter:
         plan: what was measured, with how much noise.
         profile: the columns beside the labels.
         level: the confidence level.
-        labels: of each attribute and kind written so far: strings as a PyArrow array, anything else as a NumPy array.
+        labels: of each attribute and kind written so far its columns of labels, by name: strings as a PyArrow array,
+            anything else as a NumPy array.
     """
 
     plan: Plan
     profile: Profile
     level: float
-    labels: dict[tuple[int, Kind], Any] = field(default_factory=dict)
+    labels: dict[tuple[int, Kind], dict[str, Any]] = field(default_factory=dict)
 
     def tidy(self, table: Table, average_variance: float) -> Any:
         """A table as a PyArrow table: one row per cell, strings dictionary-encoded.
@@ -94,22 +95,24 @@ class TidyWriter:
         estimate = table.estimate.ravel()
         variance = average_variance if _has_one_variance(table) else table.variance.ravel()
         std_err = np.broadcast_to(np.sqrt(variance), estimate.shape)
-        columns = [self._column(table, axis) for axis in range(len(table.positions))]
+        columns = {name: column for axis in range(len(table.positions)) for name, column in self._columns(table, axis)}
         if self.profile.is_described:
-            columns.append(pa.array(cell_words(table.names, table.labels), type=pa.string()))
-        numbers = self.profile.numbers(estimate, std_err, self.level)
-        return pa.table([*columns, *map(pa.array, numbers)], names=[*table.names, *self.profile.value_names])
+            columns[QUERY] = pa.array(cell_words(table.names, table.labels_in_words), type=pa.string())
+        numbers = map(pa.array, self.profile.numbers(estimate, std_err, self.level))
+        return pa.table(columns | dict(zip((name for name, _ in self.profile.columns), numbers, strict=True)))
 
-    def _column(self, table: Table, axis: int) -> Any:
+    def _columns(self, table: Table, axis: int) -> Iterator[tuple[str, Any]]:
+        """The columns of labels of an axis, by name."""
         import pyarrow as pa
 
         key = (table.positions[axis], table.kinds[axis])
         if key not in self.labels:
-            self.labels[key] = _label_array(self.plan.domain.attributes[key[0]], key[1])
-        labels, codes = self.labels[key], cell_indices(table.estimate.shape, axis)
-        if isinstance(labels, np.ndarray):
-            return pa.array(labels[codes])
-        return pa.DictionaryArray.from_arrays(codes, labels)
+            columns = label_columns(self.plan.domain.attributes[key[0]], key[1])
+            self.labels[key] = {name: _label_array(labels) for name, labels in columns.items()}
+        codes = cell_indices(table.estimate.shape, axis)
+        for name, labels in self.labels[key].items():
+            is_number = isinstance(labels, np.ndarray)
+            yield name, pa.array(labels[codes]) if is_number else pa.DictionaryArray.from_arrays(codes, labels)
 
 
 @lru_cache(maxsize=64)
@@ -164,8 +167,7 @@ def _has_one_variance(table: Table) -> bool:
     )
 
 
-def _label_array(attribute: Attribute, kind: Kind) -> Any:
+def _label_array(labels: tuple[object, ...]) -> Any:
     import pyarrow as pa
 
-    labels = kind.labels(attribute)
     return pa.array(labels) if isinstance(labels[0], str) else np.array(labels)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner.plan import ErrorTable, Plan
+from residualplanner.queries import meanings_of
 from residualplanner.reconstruction.parts.layout import Layout
 from residualplanner.workload import QueryBlock
 
@@ -60,11 +61,12 @@ def _rows(plan: Plan, layout: Layout, error_table: ErrorTable, first: int, last:
 def labels_table(plan: Plan) -> Any:
     """One row for each answer on each attribute in each kind of query on it.
 
-    Columns: ``attribute``, ``kind`` as in the dictionary of tables, ``index`` of the answer on its axis, ``label``.
+    Columns: ``attribute``, ``kind`` as in the dictionary of tables, ``index`` of the answer on its axis, ``label``, and
+    ``meaning``: the label in words, or the label itself.
     """
     import pyarrow as pa
 
-    rows: dict[str, list[Any]] = {"attribute": [], "kind": [], "index": [], "label": []}
+    rows: dict[str, list[Any]] = {"attribute": [], "kind": [], "index": [], "label": [], "meaning": []}
     for position, code in np.argwhere(plan.workload.uses).tolist():
         attribute, kind = plan.domain.attributes[position], plan.workload.kinds[code]
         labels = [str(label) for label in kind.labels(attribute)]
@@ -72,6 +74,7 @@ def labels_table(plan: Plan) -> Any:
         rows["kind"] += [kind.name] * len(labels)
         rows["index"] += range(len(labels))
         rows["label"] += labels
+        rows["meaning"] += meanings_of(kind, attribute) or labels
     return pa.table(rows)
 
 
