@@ -91,7 +91,10 @@ class Days:
         if isinstance(given, str) and len(given) != len("2020-12-31"):
             return None
         day = day_of(given)
-        return None if day is None else date_of_day(day)
+        try:
+            return None if day is None else date_of_day(day)
+        except (ValueError, OverflowError):
+            raise DomainError("bin edges that are dates must be in the years 1 to 9999") from None
 
     def position(self, entry: object) -> float:
         """The day, numbered from 1970-01-01; NaN for what means no day."""

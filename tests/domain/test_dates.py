@@ -133,6 +133,7 @@ def test_years_hold_each_of_their_days_leap_days_too():
         (lambda: Bins(["2020-01-01", "2020-02-01 00:00"]), "must be numbers, or else all of them dates"),
         (lambda: Bins(["2020-01-01", dt.datetime(2020, 2, 1, 12)]), "no time of day and no time zone"),
         (lambda: Bins(["2020-01-01", dt.datetime(2020, 2, 1, tzinfo=dt.UTC)]), "no time of day and no time zone"),
+        (lambda: Bins(["2020-02-01", np.datetime64("12020-01-01")]), "in the years 1 to 9999"),
         (lambda: Bins(["2020-02-01", "2020-01-01"]), "strictly increasing"),
         (lambda: Bins.months("2020-02", "2020-01"), "first and a last of them, in this order"),
         (lambda: Bins.months("2020", "2021"), 'a month is written as "2020-12"'),

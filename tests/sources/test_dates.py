@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
-from residualplanner.domain import Attribute, Bins, Domain
+from residualplanner.domain import MISSING, UNKNOWN, Attribute, Bins, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources import open_source
+from residualplanner.sources.columns import ArrowColumn
 
 few = settings(max_examples=15)
 FIRST = [np.array([[0]])]
@@ -153,3 +154,9 @@ def test_an_entry_outside_the_declared_dates_breaks_the_rule_and_is_not_shown(en
     with pytest.raises(DataError, match="column 'when' has values outside its schema") as told:
         open_source(tmp_path / "a.csv", strict).count(FIRST)
     assert entry not in str(told.value)
+
+
+def test_moments_with_a_time_zone_are_unknown_wherever_they_turn_up_later():
+    moments = pa.array([0, None], pa.timestamp("us", tz="UTC"))
+    for array in (moments, moments.dictionary_encode()):
+        assert ArrowColumn(WHEN).raw_codes(array).tolist() == [UNKNOWN, MISSING]
