@@ -35,6 +35,7 @@ from residualplanner.measurement import (
     resume_measuring,
 )
 from residualplanner.plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
+from residualplanner.postprocessing import NonNegativeRelease, RoundedRelease, nonnegative, rounded
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
@@ -66,12 +67,14 @@ __all__ = [
     "MaxVariance",
     "Measurement",
     "MissingExtraError",
+    "NonNegativeRelease",
     "Plan",
     "Prefix",
     "Range",
     "Release",
     "ResidualPlannerError",
     "ResourceError",
+    "RoundedRelease",
     "SolverError",
     "SparkWorkers",
     "StoreError",
@@ -97,11 +100,13 @@ __all__ = [
     "marginals",
     "measure",
     "measure_in_store",
+    "nonnegative",
     "orthogonal_residuals",
     "pcost",
     "reconstruct",
     "resource_estimate",
     "resume_measuring",
+    "rounded",
     "select",
     "subtraction_strategy",
     "svd_bound",

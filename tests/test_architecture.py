@@ -34,6 +34,7 @@ LAYERS = [
     "sources",
     "measurement",
     "reconstruction",
+    "postprocessing",
     "reporting",
     "cli",
 ]

@@ -20,6 +20,7 @@ from residualplanner.kron.residuals import (
     rebuilding,
     subtracting,
     tables_of_residuals,
+    tensors_of_residuals,
 )
 
 __all__ = [
@@ -49,4 +50,5 @@ __all__ = [
     "subtracting",
     "tables_of_residuals",
     "take",
+    "tensors_of_residuals",
 ]

@@ -109,13 +109,14 @@ def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence
 
 
 def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
-    """Estimates with two intervals each: a thick bar for the cell by itself, a thin one for all cells at once."""
+    """Estimates with two intervals each: a thick bar for the cell by itself, a thin one for all cells at once.
+
+    Where margins are not those of the estimates there are no intervals.
+    """
     figure, axes = _bars(len(table.labels))
     rows, estimates = np.arange(len(table.labels)), table.estimates
-    for margins, label, color, width in (
-        (table.joint_margins, labels[1], QUIET, 1),
-        (table.margins, labels[0], SKY, 6),
-    ):
+    intervals = ((table.joint_margins, labels[1], QUIET, 1), (table.margins, labels[0], SKY, 6))
+    for margins, label, color, width in intervals if table.has_intervals else ():
         axes.hlines(rows, estimates - margins, estimates + margins, color=color, linewidth=width, label=label)
     axes.plot(estimates, rows, "o", color=INK, markersize=3, label="estimate")
     _name_rows(axes, [" · ".join(cell) for cell in table.labels])

@@ -27,6 +27,7 @@ class ShownTable:
         estimates (r,): in counts.
         std_errs (r,): in counts.
         level: the confidence level of the margins.
+        has_intervals: whether the margins are those of the estimates, so that intervals around these mean something.
 
     Example:
         >>> shown = ShownTable(("sex",), 2, (("F",), ("M",)), np.array([5.0, 9.0]), np.array([1.0, 1.0]), 0.95)
@@ -40,6 +41,7 @@ class ShownTable:
     estimates: FloatArray
     std_errs: FloatArray
     level: float
+    has_intervals: bool = True
 
     @property
     def is_whole(self) -> bool:

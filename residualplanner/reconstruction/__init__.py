@@ -8,11 +8,12 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 
 from residualplanner.kron import Device, cuda_device
 from residualplanner.reconstruction.batches import TableBatch
-from residualplanner.reconstruction.files.export import require_exportable
+from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.reading import SavedParts
+from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of
 from residualplanner.reconstruction.release import Release, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
@@ -21,10 +22,12 @@ from residualplanner.reconstruction.tables import Tables
 __all__ = [
     "MOST_FILES",
     "PARTS_FORMAT",
+    "UNBIASED",
     "Device",
     "Estimate",
     "FormatName",
     "Layout",
+    "Product",
     "ProfileName",
     "Release",
     "SavedParts",
@@ -40,4 +43,5 @@ __all__ = [
     "load_tables",
     "reconstruct",
     "require_exportable",
+    "save_tables",
 ]

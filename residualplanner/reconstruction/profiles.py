@@ -4,15 +4,16 @@ Reads: estimates and standard errors.  Gives: columns of numbers, by name, and w
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, value_text
+from residualplanner._checks import FloatArray, IntArray, value_text
 from residualplanner._margins import margin_factor, require_level
 from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
+from residualplanner.reconstruction.product import UNBIASED, Product
 
 #: The profiles that tables can be written in.
 ProfileName = Literal["default", "acs", "gls"]
@@ -28,6 +29,16 @@ _MEANINGS = {
     "ci_low": "low end of the confidence interval of level {level}",
     "ci_high": "high end of the confidence interval of level {level}",
 }
+#: The same of numbers that were made from unbiased estimates: their own errors are not known from the plan.
+_MADE = {
+    "estimate": "{mark}",
+    "std_err": "standard error of the unbiased estimate that this number was made from, exact; not that of this number",
+    "moe": "margin of error of the unbiased estimate that this number was made from: that estimate is within it of the "
+    "truth with probability {level}",
+    "conf_level": "confidence level of margins",
+}
+#: What the names of columns end with where numbers were made from unbiased estimates; others are left out.
+_ENDINGS = {"std_err": "_unbiased", "moe": "_unbiased", "conf_level": ""}
 _QUERY_MEANING = "the cell in words: each attribute and its label"
 
 
@@ -40,12 +51,30 @@ class Profile:
         level: the confidence level, unless another is given.
         columns: the name of each column of numbers, and the quantity that it holds.
         is_described: whether a column `QUERY` says in words which cell a row is about.
+        product: what the numbers are.
     """
 
     name: ProfileName
     level: float
     columns: tuple[tuple[str, str], ...]
     is_described: bool = False
+    product: Product = UNBIASED
+
+    def of(self, product: Product) -> "Profile":
+        """The profile of another product: names say what the numbers are, and intervals are left out.
+
+        Example:
+            >>> [name for name, _ in PROFILES["acs"].of(Product("non-negative")).columns]
+            ['E_nonneg', 'M_unbiased']
+        """
+        if product == self.product:
+            return self
+        columns = tuple(
+            (name + product.ending if quantity == "estimate" else name + _ENDINGS[quantity], quantity)
+            for name, quantity in self.columns
+            if quantity in _ENDINGS or quantity == "estimate"
+        )
+        return replace(self, columns=columns, product=product)
 
     @property
     def value_names(self) -> tuple[str, ...]:
@@ -57,8 +86,8 @@ class Profile:
         """The name of the column of estimates, which every profile has."""
         return next(name for name, quantity in self.columns if quantity == "estimate")
 
-    def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float) -> list[FloatArray]:
-        """The columns of numbers.
+    def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float) -> list[FloatArray | IntArray]:
+        """The columns of numbers; rounded estimates are integers.
 
         Args:
             estimate (cells,): in counts.
@@ -68,7 +97,8 @@ class Profile:
         Source: spec section 7.
         """
         moe = margin_factor(level) * std_err
-        found = {"estimate": estimate, "std_err": std_err, "moe": moe, "conf_level": np.full(estimate.shape, level)}
+        shown = estimate.astype(np.int64) if self.product.is_rounded else estimate
+        found = {"estimate": shown, "std_err": std_err, "moe": moe, "conf_level": np.full(estimate.shape, level)}
         found |= {"ci_low": estimate - moe, "ci_high": estimate + moe}
         return [found[quantity] for _, quantity in self.columns]
 
@@ -82,8 +112,13 @@ class Profile:
             M (counts): margin of error: the estimate is within it of the truth with probability 0.9
         """
         query = [(QUERY, "", _QUERY_MEANING)] if self.is_described else []
+        meanings = _MEANINGS if self.product.is_unbiased else _MADE
         return query + [
-            (name, "" if quantity == "conf_level" else "counts", _MEANINGS[quantity].format(level=level))
+            (
+                name,
+                "" if quantity == "conf_level" else "counts",
+                meanings[quantity].format(level=level, mark=self.product.mark),
+            )
             for name, quantity in self.columns
         ]
 

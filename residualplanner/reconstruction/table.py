@@ -6,7 +6,7 @@ Reads: a plan and estimates.  Gives: Table and Estimate.
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from residualplanner.plan import Plan
 from residualplanner.queries import Kind, labels_in_words
 from residualplanner.reconstruction.label_columns import label_column_names, label_columns
 from residualplanner.reconstruction.lookups import adds_up, index_of_cell, require_members
+from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
 from residualplanner.reconstruction.table_views import html_of, polars_of, text_of, xarray_of
 from residualplanner.workload import query_of
@@ -66,19 +67,22 @@ class Estimate:
 class Table:
     """The answer to one query: unbiased estimates, consistent with every other table, with exact variances.
 
-    Everything about it has the attributes in the order in which the query was written.
+    Everything about it has the attributes in the order in which the query was written.  Where its numbers are another
+    product, such as non-negative tables, variances and standard errors are still those of the unbiased estimates.
 
     Attributes:
         plan: what was measured, with how much noise.
         positions: of the attributes in the domain.
         kinds: the kind of query on each attribute.
         estimate (q_1, .., q_k): the estimates in counts, read-only, an axis for each attribute.  They can be negative.
+        product: what the numbers are.
     """
 
     plan: Plan = field(repr=False)
     positions: tuple[int, ...]
     kinds: tuple[Kind, ...]
     estimate: FloatArray
+    product: Product = UNBIASED
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -130,9 +134,11 @@ class Table:
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
+            WorkloadError: the numbers are not unbiased.
 
         Source: spec eq. (47).
         """
+        self.product.require_unbiased("a margin of error")
         return margin_factor(level) * self.std_err
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -157,11 +163,12 @@ class Table:
             weights (q_1, .., q_k): the weight of each cell.
 
         Raises:
-            WorkloadError: the weights are not numbers, or not one for each cell.
+            WorkloadError: the weights are not numbers, or not one for each cell; the numbers are not unbiased.
 
         Cost: O(cells) where all is identity, else a product with a matrix for each attribute.
         Source: spec eqs. (12) and (26).
         """
+        self.product.require_unbiased("the variance of a combination")
         array = require_numbers("weights must be numbers, one for each cell", weights)
         variance = self.plan.combination_variance(self.query, array)
         return Estimate(float((array * self.estimate).sum()), variance)
@@ -173,6 +180,7 @@ class Table:
 
         Raises:
             DomainError: an attribute is missing or unknown, or has no such label; the nearest one is named.
+            WorkloadError: the numbers are not unbiased.
 
         Example:
             >>> from residualplanner.domain import Domain
@@ -186,6 +194,7 @@ class Table:
             >>> round(table.at(sex="F", age=0).std_err, 3)
             1.0
         """
+        self.product.require_unbiased("the error of a cell")
         cell = index_of_cell(self.names, self.labels, labels)
         return Estimate(float(self.estimate[cell]), float(self.variance[cell]))
 
@@ -217,11 +226,13 @@ class Table:
             tuple(self.positions[axis] for axis in kept),
             tuple(self.kinds[axis] for axis in kept),
             frozen(np.asarray(self.estimate.sum(axis=tuple(axes)))),
+            self.product,
         )
 
     def shown(self, level: float = 0.95) -> ShownTable:
         """The cells to show where there is room for a few: all, or the largest estimates."""
-        return shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level)
+        found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level)
+        return replace(found, has_intervals=self.product.is_unbiased)
 
     def to_frame(self, level: float | None = None, profile: ProfileName = "default") -> "pd.DataFrame":
         """The table in tidy form: one row per cell, in C order.
@@ -280,7 +291,7 @@ class Table:
         """The columns of the tidy form, by name."""
         import pandas as pd
 
-        chosen = profile_named(profile)
+        chosen = profile_named(profile).of(self.product)
         require_free_names(label_column_names(attribute for attribute, _ in self._axes), chosen)
         indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
         columns: dict[str, Any] = {

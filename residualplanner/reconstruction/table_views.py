@@ -12,6 +12,7 @@ from residualplanner._checks import FloatArray
 from residualplanner._html import html_table
 from residualplanner._words import JOIN, TOTAL, count_text, number_text
 from residualplanner.errors import MissingExtraError
+from residualplanner.reconstruction.product import Product
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,10 +37,13 @@ class Viewed(Protocol):
     @property
     def std_err(self) -> FloatArray: ...  # noqa: D102
 
+    @property
+    def product(self) -> Product: ...  # noqa: D102
+
 
 def text_of(table: Viewed) -> str:
     """A table as a console shows it: a row for each cell, up to a number of rows."""
-    head, rows = [*table.names, "estimate", "std_err"], _rows(table)
+    head, rows = [*table.names, *table.product.columns], _rows(table)
     lines = [head, *([str(entry) for entry in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     is_number = [False] * len(table.names) + [True, True]
@@ -55,7 +59,7 @@ def text_of(table: Viewed) -> str:
 
 def html_of(table: Viewed) -> str:
     """A table as a notebook shows it: the same rows."""
-    return html_table(_title(table), [*table.names, "estimate", "std_err"], _rows(table), note=_note(table))
+    return html_table(_title(table), [*table.names, *table.product.columns], _rows(table), note=_note(table))
 
 
 def polars_of(columns: dict[str, Sequence[object]]) -> "pl.DataFrame":
@@ -86,7 +90,8 @@ def xarray_of(table: Viewed) -> "xr.Dataset":
     coordinates: dict[str, Any] = {
         name: (name, _array_of(labels)) for name, labels in zip(table.names, table.labels, strict=True)
     }
-    arrays = {"estimate": (table.names, table.estimate), "std_err": (table.names, table.std_err)}
+    estimate, std_err = table.product.columns
+    arrays = {estimate: (table.names, table.estimate), std_err: (table.names, table.std_err)}
     return xr.Dataset(arrays, coordinates, {"units": "counts"})
 
 

@@ -14,6 +14,7 @@ from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
+from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import QueryLike, WrittenQuery, workload_html, written_query
 
@@ -38,6 +39,11 @@ class Tables(Mapping[Any, Table]):
     def numbers(self) -> IntArray:
         """The numbers of the queries of the workload whose tables are here, ascending, (t,)."""
         return np.arange(len(self.plan.workload))
+
+    @property
+    def product(self) -> Product:
+        """What the numbers are: unbiased estimates, or something made from them."""
+        return UNBIASED
 
     @abstractmethod
     def _require(self, query: WrittenQuery) -> None:

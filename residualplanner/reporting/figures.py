@@ -85,16 +85,21 @@ def estimates_of(subject: Subject) -> Iterator[Figure]:
     """The tables of a release to show, read one at a time."""
     rows = rows_of_tables(subject) if subject.tables else []
     for row, name in zip(rows, table_names(subject.errors.iloc[rows]), strict=True):
-        yield _estimates(subject.read_table(row), name, int(subject.errors["order"].iloc[row]), subject.level)
+        table, order = subject.read_table(row), int(subject.errors["order"].iloc[row])
+        if subject.product.is_unbiased:
+            yield _estimates(table, name, order, subject.level)
+        else:
+            yield _made_estimates(table, name, order, subject.product.sentences)
 
 
 def total_texts(subject: Subject) -> tuple[str, str] | None:
-    """The number of records and its margin, where a release has the table of it."""
+    """The number of records and its margin, empty where it is not unbiased, where a release has the table of it."""
     rows = np.flatnonzero((subject.errors["order"].to_numpy() == 0) & subject.has_table)
     if not rows.size:
         return None
     table = subject.read_table(int(rows[0]))
-    return f"{table.estimates[0]:,.1f}", number_text(float(table.margins[0]))
+    margin = number_text(float(table.margins[0])) if subject.product.is_unbiased else ""
+    return f"{table.estimates[0]:,.1f}", margin
 
 
 def order_text(order: int) -> str:
@@ -244,6 +249,27 @@ def _estimates(table: ShownTable, name: str, order: int, level: float) -> Figure
         head=(*table.names, "Estimate", f"± {percent}", "From", "To", "± all at once"),
         rows=[
             (*cell, *(f"{number:,.1f}" for number in row)) for cell, *row in zip(table.labels, *numbers, strict=True)
+        ],
+    )
+
+
+def _made_estimates(table: ShownTable, name: str, order: int, sentences: str) -> Figure:
+    """The same of numbers that are not unbiased: without intervals, as these would not cover the truth."""
+    import pandas as pd
+
+    data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
+    columns = {"estimate": table.estimates, "std_err_unbiased": table.std_errs}
+    size = "All" if table.is_whole else f"The {len(table.labels)} largest numbers of"
+    return Figure(
+        name=f"table-{order}",
+        title=name,
+        caption=f"{size} {count_text(table.cells, 'cell')}. {sentences}",
+        svg=svg_of(partial(draw_intervals, table, labels=("", ""))),
+        data=pd.concat([data, pd.DataFrame(columns)], axis=1),
+        head=(*table.names, "Estimate", "Standard error of the unbiased estimate"),
+        rows=[
+            (*cell, *(f"{number:,.1f}" for number in row))
+            for cell, *row in zip(table.labels, *columns.values(), strict=True)
         ],
     )
 

@@ -16,7 +16,7 @@ from residualplanner._checks import require_path
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.pictures import require_package
 from residualplanner.plan import Plan, load_plan
-from residualplanner.reconstruction import Release, load_tables
+from residualplanner.reconstruction import Tables, load_tables
 from residualplanner.reporting.figures import estimates_of, figures_of, total_texts
 from residualplanner.reporting.page import Contents, page_of
 from residualplanner.reporting.rows import error_rows
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def write_report(
-    source: Plan | Release | PathLike, path: PathLike, *, level: float = 0.95, replace: bool = False
+    source: Plan | Tables | PathLike, path: PathLike, *, level: float = 0.95, replace: bool = False
 ) -> None:
     """Write a report on a plan or a release as one self-contained HTML page.
 
@@ -35,7 +35,7 @@ def write_report(
     error table; the page does not need it.
 
     Args:
-        source: a plan, a release, the path of a plan file, or a release's folder.
+        source: a plan, a release of any sort, the path of a plan file, or a release's folder.
         path: the page to write; neither it nor the folder may exist, unless they are to be replaced.
         level: the confidence level of margins and intervals, between 0 and 1.
         replace: whether an existing report and its folder of figures are replaced; other files never are.
@@ -72,11 +72,11 @@ def write_report(
         file.write(text.encode("utf-8"))
 
 
-def subject_of(source: Plan | Release | PathLike, *, level: float) -> Subject:
+def subject_of(source: Plan | Tables | PathLike, *, level: float) -> Subject:
     """The subject of a report on ``source``; errors as in `write_report`."""
     if isinstance(source, Plan):
         return Subject(name="this plan", level=level, plan=source)
-    if isinstance(source, Release):
+    if isinstance(source, Tables):
         return Subject(name="this release", level=level, plan=source.plan, tables=source)
     try:
         path = Path(source)

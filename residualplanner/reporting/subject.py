@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from residualplanner._margins import margin_factor
 from residualplanner.pictures import ShownTable
 from residualplanner.plan import Plan
-from residualplanner.reconstruction import Table, Tables
+from residualplanner.reconstruction import UNBIASED, Product, Table, Tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +42,11 @@ class Subject:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "errors", self.plan.errors(self.level))
+
+    @property
+    def product(self) -> Product:
+        """What the estimates are."""
+        return UNBIASED if self.tables is None else self.tables.product
 
     @property
     def target_level(self) -> float:

@@ -53,7 +53,7 @@ def csvw_pieces(
     head = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
         "dc:title": "Differentially private tables",
-        "dc:description": described.noise.guarantee,
+        "dc:description": "  ".join(filter(None, (described.noise.guarantee, described.product.sentences))),
         "dc:identifier": f"plan {described.plan_sha256}",
     }
     yield f'{json.dumps(head, indent=1)[:-2]},\n "tables": ['.encode("ascii")

@@ -31,6 +31,7 @@ from residualplanner.reconstruction.files.manifest import PLAN_FILE, manifest_by
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.files.workbook import require_workbooks, workbook_bytes
 from residualplanner.reconstruction.label_columns import label_column_names
+from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import level_of, profile_named, require_free_names
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import Workload
@@ -68,10 +69,11 @@ def save_tables(
     file_format: FormatName,
     profile: str,
     level: float | None,
+    product: Product = UNBIASED,
 ) -> None:
     """Write all tables of a plan's workload, in its order, as `Release.save` describes."""
     require_exportable(plan.workload, file_format, profile)
-    described = Description(plan, noise, file_format, profile_named(profile), level_of(profile, level))
+    described = Description(plan, noise, file_format, profile_named(profile).of(product), level_of(profile, level))
     with write_folder_atomically(folder) as partial:
         hashes = _write_files(tables, partial, described)
         write_new(partial / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])

@@ -32,7 +32,7 @@ PARTS_FORMAT = "parts"
 #: Up to this many tables are written to a file each where no format is given.
 MOST_FILES = 5_000
 #: Columns whose values hardly repeat, for which a dictionary would only cost time.
-_DISTINCT = frozenset(("estimate", "ci_low", "ci_high", "E", "query"))
+_DISTINCT = frozenset(("estimate", "estimate_nonneg", "ci_low", "ci_high", "E", "E_nonneg", "query"))
 
 
 def require_format(name: object) -> None:

@@ -58,6 +58,7 @@ def manifest_bytes(described: Description, hashes: Mapping[str, str], count: int
             "format": described.file_format,
             "profile": described.profile.name,
             "conf_level": described.level,
+            **described.about_product,
         },
         "files": dict(hashes),
     }
@@ -115,7 +116,8 @@ def require_true_metadata(metadata: Mapping[str, Any], described: Description) -
     true = described.metadata()
     tables, stated = true["tables"], metadata["tables"]
     wrong = [name for name in ("privacy", "plan_sha256", "profile") if not _are_equal(metadata, true, name)]
-    wrong += [name for name in ("attributes", "conf_level") if not _are_equal(stated, tables, name)]
+    entries = ("attributes", "conf_level", *described.about_product)
+    wrong += [name for name in entries if not _are_equal(stated, tables, name)]
     if [column["name"] for column in stated["columns"]] != [column["name"] for column in tables["columns"]]:
         wrong.append("columns")
     if wrong:

@@ -9,6 +9,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen, require_path
 from residualplanner._margins import require_level
@@ -26,10 +28,11 @@ from residualplanner.reconstruction.files.manifest import (
 )
 from residualplanner.reconstruction.files.reading_files import csv_table, frame_of_columns, read_columns
 from residualplanner.reconstruction.files.saved_folder import SavedFolder
-from residualplanner.reconstruction.files.sidecar import NUMBER, TEXT, Description, label_type
+from residualplanner.reconstruction.files.sidecar import TEXT, Description, label_type
 from residualplanner.reconstruction.label_columns import label_columns
 from residualplanner.reconstruction.parts.reading import SavedParts, open_parts
-from residualplanner.reconstruction.profiles import PROFILES, QUERY
+from residualplanner.reconstruction.product import product_of_json
+from residualplanner.reconstruction.profiles import PROFILES
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import QueryLike, WrittenQuery
 
@@ -111,7 +114,8 @@ class SavedTables(SavedFolder):
         domain, estimate = self.plan.domain, self._columns(query)[self._described.profile.estimate_name].to_numpy()
         shape = [kind.rows(domain.sizes[position]) for position, kind in zip(*saved, strict=True)]
         axes = [saved.positions.index(position) for position in query.positions]
-        return Table(self.plan, *query, frozen(estimate.reshape(shape).transpose(axes)))
+        numbers = estimate.astype(np.float64, copy=False).reshape(shape).transpose(axes)
+        return Table(self.plan, *query, frozen(numbers), self.product)
 
     def _columns(self, query: WrittenQuery) -> dict[str, Any]:
         """The columns of the file of a query's table, after they have been checked."""
@@ -120,7 +124,7 @@ class SavedTables(SavedFolder):
         keys = [(attributes[position], kind) for position, kind in zip(*written, strict=True)]
         axes = [label_columns(attribute, kind) for attribute, kind in keys]
         types = {name: label_type(labels) for columns in axes for name, labels in columns.items()}
-        types |= {name: TEXT if name == QUERY else NUMBER for name in self._described.profile.value_names}
+        types |= {name: self._described.datatype(name) for name in self._described.profile.value_names}
         content = content_of(self.folder, saved.file, saved.sha256)
         return read_columns(content, self.folder / saved.file, types, saved.cells, axes)
 
@@ -164,7 +168,8 @@ def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts
     if file_format not in (*FORMATS, PARTS_FORMAT) or about["profile"] not in PROFILES or not isinstance(level, float):
         raise LookupError
     require_level(level)
-    described = Description(plan, noise, file_format, PROFILES[about["profile"]], level)
+    product = checked(home / "manifest.json", partial(product_of_json, about.get("product")))
+    described = Description(plan, noise, file_format, PROFILES[about["profile"]].of(product), level)
     metadata = json_of(home / "metadata.json", content_of(home, "metadata.json", hashes["metadata.json"]))
     checked(home / "metadata.json", partial(require_true_metadata, metadata, described))
     if file_format == PARTS_FORMAT:

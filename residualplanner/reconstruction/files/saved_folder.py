@@ -11,6 +11,7 @@ from typing import Any
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.files.sidecar import Description
+from residualplanner.reconstruction.product import Product
 from residualplanner.reconstruction.tables import Tables
 
 
@@ -38,6 +39,11 @@ class SavedFolder(Tables):
     def noise(self) -> NoiseRecord:
         """How the noise was drawn, as far as the plan can tell: the exact cost and the sentence follow from it."""
         return self._described.noise
+
+    @property
+    def product(self) -> Product:
+        """What the numbers are."""
+        return self._described.product
 
     @property
     def profile(self) -> str:

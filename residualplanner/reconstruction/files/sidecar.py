@@ -11,6 +11,7 @@ from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.file_names import NameParts, parts_of_workload
+from residualplanner.reconstruction.product import Product
 from residualplanner.reconstruction.profiles import QUERY, Profile
 
 #: The words of the vocabulary of CSV on the Web for what a column holds.
@@ -60,12 +61,28 @@ class Description:
         return [self.parts[pair] for pair in zip(positions, kinds, strict=True)]
 
     @property
+    def product(self) -> Product:
+        """What the numbers of the tables are."""
+        return self.profile.product
+
+    @property
+    def about_product(self) -> dict[str, Any]:
+        """The entry on the product in metadata and manifest; none where estimates are unbiased."""
+        return {} if self.product.is_unbiased else {"product": self.product.to_json()}
+
+    @property
     def columns(self) -> list[dict[str, str]]:
         """Name, type, unit and meaning of every column beside the attributes'."""
         return [
-            {"name": name, "datatype": TEXT if name == QUERY else NUMBER, "unit": unit, "meaning": meaning}
+            {"name": name, "datatype": self.datatype(name), "unit": unit, "meaning": meaning}
             for name, unit, meaning in self.profile.meanings(self.level)
         ]
+
+    def datatype(self, name: str) -> str:
+        """The type of a column beside the attributes'."""
+        if name == QUERY:
+            return TEXT
+        return WHOLE if self.product.is_rounded and name == self.profile.estimate_name else NUMBER
 
     def metadata(self) -> dict[str, Any]:
         """What the tables hold, as JSON values."""
@@ -77,6 +94,7 @@ class Description:
             "variance": VARIANCE,
             **({"covariance": COVARIANCE} if self.profile.name == "gls" else {}),
             "attributes": [self._attribute(position) for position in sorted({position for position, _ in self.parts})],
+            **self.about_product,
         }
         privacy = {"guarantee": self.noise.guarantee, "protected_change": self.plan.neighbors.words}
         return {"tables": about, "profile": self.profile.name, "plan_sha256": self.plan_sha256, "privacy": privacy}
@@ -95,6 +113,7 @@ class Description:
             ("rows", ROWS),
             ("confidence level", str(self.level)),
             ("variances", VARIANCE),
+            *([("numbers", self.product.sentences)] if self.product.sentences else []),
             ("privacy", self.noise.guarantee),
             ("plan", f"SHA-256 {self.plan_sha256}"),
             ("", ""),

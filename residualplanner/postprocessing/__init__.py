@@ -1,0 +1,11 @@
+"""Tables that can be published as they are: non-negative, rounded, in agreement with what is known anyway.
+
+Reads: releases, facts.  Gives: releases of other numbers, with their mark.
+Everything here is post-processing: it sees no record and costs no privacy budget.
+"""
+
+from residualplanner.postprocessing.nonnegative import NonNegativeRelease, nonnegative
+from residualplanner.postprocessing.rounding import RoundedRelease, rounded
+from residualplanner.postprocessing.weights import Weights, WeightsName
+
+__all__ = ["NonNegativeRelease", "RoundedRelease", "Weights", "WeightsName", "nonnegative", "rounded"]

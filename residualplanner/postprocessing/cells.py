@@ -1,0 +1,133 @@
+"""The smallest counts that a plan determines, along one axis: what has to be non-negative.
+
+Reads: bases, kinds of query.  Gives: the cells of an attribute as a kind of query; maps of one axis.
+
+The counts of all values, where these follow from what was measured; else of the smallest groups of values that do; and
+where even these do not, all answers to queries without negative entries.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray
+from residualplanner.bases import Basis, basis_codes
+from residualplanner.kron import AxisMap, ProductMap, keeping, matrix_map
+from residualplanner.plan import Plan
+from residualplanner.queries import Custom, Identity, Kind
+
+
+def cell_kinds(plan: Plan) -> tuple[Kind, ...]:
+    """The cells of each attribute, (d,), as a kind of query whose rows have no negative entry.
+
+    Attributes of one basis have equal cells, so that their tables can be worked on together.
+    """
+    workload, bases = plan.workload, plan.strategy.of_attributes
+    codes = basis_codes(bases)
+    found = {}
+    for code in np.unique(codes).tolist():
+        used = workload.uses[codes == code].any(axis=0)
+        kinds = [kind for kind, is_used in zip(workload.kinds, used.tolist(), strict=True) if is_used]
+        found[code] = _cell_kind(bases[int(np.argmax(codes == code))], kinds)
+    return tuple(found[code] for code in codes.tolist())
+
+
+def _cell_kind(basis: Basis, kinds: Sequence[Kind]) -> Kind:
+    if basis.answers == basis.size - 1 or not kinds:
+        return Identity()
+    columns = np.vstack([np.ones((1, basis.size)), *basis.multipliers])
+    groups = np.unique(columns, axis=1, return_inverse=True)[1].ravel()
+    count = int(groups.max()) + 1
+    if count == basis.answers + 1:
+        first = np.unique(groups, return_index=True)[1]
+        order = np.argsort(np.argsort(first))  # groups in the order of their first values
+        return Custom(np.eye(count)[order[groups]].T)
+    rows = np.vstack([np.ones((1, basis.size)), *(kind.matrix(basis.size) for kind in kinds)])
+    return Custom(np.unique(rows[(rows >= 0).all(axis=1)], axis=0))
+
+
+def determines_counts(kind: Kind, basis: Basis) -> bool:
+    """Whether the cells of an attribute are counts of groups of values that do not overlap.
+
+    Example:
+        >>> from residualplanner.bases import subtraction_basis
+        >>> determines_counts(Identity(), subtraction_basis(3))
+        True
+    """
+    return bool(kind.rows(basis.size) == basis.answers + 1 and (kind.matrix(basis.size).sum(axis=0) == 1).all())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CellAxis:
+    """How the cells of one attribute follow from its total and its components.
+
+    Attributes:
+        kind: the cells, as a kind of query.
+        spread: the map ``C [u | G N]``: C gives the cells, and N turns noise into noise of answers, so that components
+            are what independent noise would have been.  For subtraction bases ``G N`` is ``I - 1 1^T / n``.
+        gather: the transposed map.
+        absent: the squared norm of ``C u``.
+        present: that of ``C G N``.
+        is_orthogonal: whether the columns of the two are orthogonal.
+
+    Source: spec eqs. (25) and (48).
+    """
+
+    kind: Kind
+    spread: AxisMap
+    gather: AxisMap
+    absent: float
+    present: float
+    is_orthogonal: bool
+
+
+def cell_axis(basis: Basis, kind: Kind) -> CellAxis:
+    """The axis of an attribute with this basis and these cells."""
+    n = basis.size
+    if basis.is_symmetric and kind == Identity():
+        spread = AxisMap(n + 1, n, lambda: _centered_matrix(n), _spread)
+        gather = AxisMap(n, n + 1, lambda: _centered_matrix(n).T, _gather)
+        return CellAxis(kind, spread, gather, 1 / n, 1.0, True)
+    matrix = kind.apply(np.column_stack([basis.u, basis.G @ basis.after_noise.matrix]), 0)
+    absent, present = (float(np.linalg.norm(part, 2)) ** 2 for part in (matrix[:, :1], matrix[:, 1:]))
+    return CellAxis(kind, matrix_map(matrix), matrix_map(np.ascontiguousarray(matrix.T)), absent, present, False)
+
+
+def components_of_answers(bases: Sequence[Basis]) -> ProductMap:
+    """The map from the residual answers of a set to its components: the least noise that gives these answers."""
+    return ProductMap([matrix_map(basis.G) if basis.takes_differences else keeping(basis.answers) for basis in bases])
+
+
+def answers_of_components(bases: Sequence[Basis]) -> ProductMap:
+    """The map from the components of a set to its residual answers."""
+    return ProductMap([basis.after_noise for basis in bases])
+
+
+def components_of_counts(bases: Sequence[Basis]) -> ProductMap:
+    """The map from a table of counts to the components of its residual.  Source: spec eq. (7)."""
+    return ProductMap([matrix_map(_component_rows(basis)) for basis in bases])
+
+
+def _component_rows(basis: Basis) -> FloatArray:
+    rows: FloatArray = basis.after_noise.matrix @ basis.before_noise.matrix
+    return basis.G @ rows if basis.takes_differences else rows
+
+
+def _centered_matrix(n: int) -> NDArray[np.float64]:
+    return np.hstack([np.full((n, 1), 1 / n), np.eye(n) - 1 / n])
+
+
+def _spread(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """A total (first entry of the middle axis) and components whose sum is 0 as values."""
+    turned = stack.transpose(0, 2, 1)
+    np.add(turned[:, :, 1:], turned[:, :, :1] / out.shape[2], out=out)
+
+
+def _gather(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """The transposed map: the mean, and deviations from it."""
+    means = np.add.reduce(stack, axis=1)
+    means /= stack.shape[1]
+    out[:, :, 0] = means
+    np.subtract(stack.transpose(0, 2, 1), means[:, :, None], out=out[:, :, 1:])

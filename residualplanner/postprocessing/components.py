@@ -1,0 +1,87 @@
+"""The components of all sets in one flat array, as noise acts on them.
+
+Reads: a measurement.  Gives: ComponentLayout; flat arrays of components, and residual answers again.
+
+The component of a set is what independent noise of one variance would have been: where its attributes have the
+subtraction basis a table whose sum along every axis is 0, else the residual answers themselves.
+Source: spec eq. (48).
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray, frozen
+from residualplanner.kron import ProductMap
+from residualplanner.measurement import FloatResiduals, Measurement
+from residualplanner.postprocessing.cells import answers_of_components, components_of_answers
+from residualplanner.strategy import BasisGroups
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentLayout:
+    """Where the components of every set stand in a flat array (c,): group after group, in a group set after set.
+
+    Attributes:
+        groups: the sets by the bases of their attributes.
+        starts (g + 1,): where the components of each group start, and where the last ones end.
+    """
+
+    groups: BasisGroups
+    starts: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        sizes = [
+            len(members) * math.prod(self.groups.noise_shape(group))
+            for group, members in enumerate(self.groups.members)
+        ]
+        object.__setattr__(self, "starts", frozen(np.cumsum([0, *sizes])))
+
+    @property
+    def count(self) -> int:
+        """How many components there are in all."""
+        return int(self.starts[-1])
+
+    def block(self, components: NDArray[np.float64], group: int) -> NDArray[np.float64]:
+        """Those of one group, as a view (sets, e_1, .., e_k)."""
+        part = components[self.starts[group] : self.starts[group + 1]]
+        return part.reshape(len(self.groups.members[group]), *self.groups.noise_shape(group))
+
+    def blocks(self, components: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Those of all groups."""
+        return [self.block(components, group) for group in range(len(self.groups.members))]
+
+    def put(self, components: NDArray[np.float64], number: int, values: NDArray[np.float64]) -> None:
+        """Write those of one set, by its number in the closure."""
+        self.block(components, int(self.groups.group[number]))[self.groups.row[number]] = values
+
+    def spread(self, numbers: FloatArray) -> FloatArray:
+        """A number for each set (m,) as one for each component, (c,)."""
+        sizes = [math.prod(self.groups.noise_shape(group)) for group in range(len(self.groups.members))]
+        parts = zip(self.groups.members, sizes, strict=True)
+        return np.concatenate([np.repeat(numbers[members], size) for members, size in parts])
+
+
+def measured_components(layout: ComponentLayout, measurement: Measurement) -> FloatArray:
+    """The components of the noisy answers, (c,)."""
+    found = np.empty(layout.count)
+    for group, bases in enumerate(layout.groups.bases):
+        maps, block = components_of_answers(bases), layout.block(found, group)
+        block[...] = _mapped(maps, measurement.residuals.block(group))
+    return found
+
+
+def answers_of(layout: ComponentLayout, components: NDArray[np.float64]) -> FloatResiduals:
+    """The residual answers of components."""
+    parts = [
+        _mapped(answers_of_components(bases), layout.block(components, group)).ravel()
+        for group, bases in enumerate(layout.groups.bases)
+    ]
+    return FloatResiduals(layout.groups, frozen(np.concatenate(parts)))
+
+
+def _mapped(maps: ProductMap, block: NDArray[np.float64]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = block if maps.is_identity else maps.apply(np.ascontiguousarray(block))
+    return found

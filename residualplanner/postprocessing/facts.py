@@ -1,0 +1,231 @@
+"""What is known anyway, from elsewhere: tables that are public, and cells that cannot occur.
+
+Reads: what the user states, a plan.  Gives: Facts: tables of counts by value, and which cells must be 0.
+Contradictions are refused by name.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from residualplanner._checks import FloatArray, frozen, value_text
+from residualplanner.domain import Domain
+from residualplanner.errors import WorkloadError
+from residualplanner.plan import Plan
+from residualplanner.postprocessing.cells import cell_kinds
+from residualplanner.queries import Identity, Kind
+from residualplanner.reconstruction import Table
+from residualplanner.workload import QueryLike, query_of, written_query
+
+#: Counts that differ by less than this, relative to the largest, are equal.
+_EQUAL = 1e-9
+#: Cells that cannot occur, as users write them: from attribute names to a label, or several.
+Impossible = Mapping[str, Any]
+#: Known tables, as users write them: by query, or, for queries in other kinds, as pairs of a query and a table.
+Known = Mapping[QueryLike, ArrayLike | Table] | Iterable[tuple[QueryLike, ArrayLike | Table]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fact:
+    """Counts that are known, or which of them can be positive.
+
+    Attributes:
+        words: how the user wrote it.
+        statement: what it says, for readers of the tables.
+        attributes: their positions in the domain, ascending, without those of a single value.
+        counts (n_1, .., n_k): by value; of cells that cannot occur 0, of others 1, where only that is known.
+    """
+
+    words: str
+    statement: str
+    attributes: tuple[int, ...]
+    counts: FloatArray
+
+    def over(self, attributes: Sequence[int]) -> FloatArray:
+        """The counts of some of its attributes, summed over the others."""
+        away = tuple(axis for axis, attribute in enumerate(self.attributes) if attribute not in attributes)
+        found: FloatArray = self.counts.sum(axis=away)
+        return found
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Facts:
+    """All that is known.
+
+    Attributes:
+        known: tables.
+        impossible: cells that cannot occur.
+    """
+
+    known: tuple[Fact, ...] = ()
+    impossible: tuple[Fact, ...] = ()
+
+    @property
+    def zeros(self) -> tuple[Fact, ...]:
+        """Facts that say which cells are 0."""
+        return (*self.known, *self.impossible)
+
+    @property
+    def words(self) -> str:
+        """All of them, as the user wrote them."""
+        return ", ".join(fact.words for fact in self.zeros)
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """What each says, for readers of the tables."""
+        return tuple(fact.statement for fact in self.zeros)
+
+    @property
+    def are_about_tables(self) -> bool:
+        """Whether more is known than the total."""
+        return any(fact.attributes for fact in self.known) or bool(self.impossible)
+
+
+def read_facts(plan: Plan, known: Known | None, impossible: Iterable[Impossible]) -> Facts:
+    """The facts as arrays by value.
+
+    Args:
+        plan: whose tables they are about.
+        known: counts by query, in the shape of the query's table.
+        impossible: for each a mapping from attribute names to a label, or several.
+
+    Raises:
+        DomainError: an attribute or label is not in the domain.
+        WorkloadError: a fact is not about a table of the release, is of the wrong shape, negative or not finite, or
+            does not follow from what was measured; facts contradict one another, which are named.
+    """
+    if isinstance(impossible, Mapping | str) or not isinstance(impossible, Iterable):
+        raise WorkloadError('impossible must be a list of mappings; write [{"age": [0, 1], "marital": "married"}]')
+    facts = Facts(
+        tuple(_known(plan, query, table) for query, table in _pairs(known)),
+        tuple(_impossible(plan, cells) for cells in impossible),
+    )
+    _require_agreement(plan, facts)
+    return facts
+
+
+def _pairs(known: Known | None) -> list[tuple[QueryLike, ArrayLike | Table]]:
+    """Known tables as pairs."""
+    try:
+        pairs = list(known.items() if isinstance(known, Mapping) else known or ())
+        return [(query, table) for query, table in pairs]
+    except (TypeError, ValueError):
+        raise WorkloadError(
+            "known must be a mapping from queries to tables, or a list of pairs of these; write {(): 40_000} for a "
+            "known total"
+        ) from None
+
+
+def cell_counts(plan: Plan, attributes: Sequence[int], counts: FloatArray) -> FloatArray:
+    """Counts by value as cells of the plan."""
+    kinds = cell_kinds(plan)
+    for axis, attribute in enumerate(attributes):
+        if kinds[attribute] != Identity():
+            counts = kinds[attribute].apply(counts, axis)
+    return counts
+
+
+def _known(plan: Plan, query: QueryLike, table: ArrayLike | Table) -> Fact:
+    """The fact of a known table."""
+    domain = plan.domain
+    written = written_query(domain, query)
+    words = f"known[{query_of(domain, *written)!r}]"
+    shape = tuple(kind.rows(domain.sizes[position]) for position, kind in zip(*written, strict=True))
+    counts = _numbers(words, table, shape).transpose(np.argsort(written.positions, kind="stable").tolist())
+    positions, kinds = written.in_domain_order
+    for axis, (position, kind) in enumerate(zip(positions, kinds, strict=True)):
+        if kind != Identity():
+            counts = _by_value(plan, words, position, kind, counts, axis)
+    several = tuple(position for position in positions if domain.sizes[position] > 1)
+    _require_measured(plan, words, several)
+    counts = counts.reshape([domain.sizes[position] for position in several])
+    if (cell_counts(plan, several, counts) < -_EQUAL * np.abs(counts).max(initial=1)).any():
+        raise WorkloadError(f"{words} has a negative count; no table without one can agree with it")
+    names = " × ".join(domain.names[position] for position in positions)
+    statement = f"the table of {names}" if positions else "the number of records"
+    return Fact(words, statement, several, frozen(np.array(counts)))
+
+
+def _numbers(words: str, table: ArrayLike | Table, shape: tuple[int, ...]) -> FloatArray:
+    """What the user states, as an array of the shape of the query's table."""
+    try:
+        counts = np.asarray(table.estimate if isinstance(table, Table) else table, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WorkloadError(f"{words} must be an array of counts of shape {shape}, got {value_text(table)}") from None
+    if counts.shape != shape or not np.isfinite(counts).all():
+        raise WorkloadError(f"{words} must be finite counts of shape {shape}, got shape {counts.shape}")
+    return counts
+
+
+def _by_value(plan: Plan, words: str, position: int, kind: Kind, counts: FloatArray, axis: int) -> FloatArray:
+    """Answers in a kind of query, along one axis, as counts by value that have these answers."""
+    basis = plan.strategy.of_attributes[position]
+    W = kind.matrix(basis.size)
+    back = np.linalg.pinv(W)
+    measured = basis.after_noise.matrix @ basis.before_noise.matrix
+    if not np.allclose(measured @ back @ W, measured, atol=1e-8 * np.abs(measured).max()):
+        raise WorkloadError(
+            f"{words}: {kind.name} answers on {plan.domain.names[position]!r} do not determine what was measured of "
+            "it; give the table by value"
+        )
+    found: FloatArray = np.moveaxis(np.tensordot(back, counts, axes=(1, axis)), 0, axis)
+    again = np.moveaxis(np.tensordot(W, found, axes=(1, axis)), 0, axis)
+    if not np.allclose(again, counts, atol=_EQUAL * np.abs(counts).max(initial=1)):
+        raise WorkloadError(f"{words} contradicts itself: no counts have these {kind.name} answers")
+    return found
+
+
+def _impossible(plan: Plan, cells: Impossible) -> Fact:
+    """The fact of cells that cannot occur: 1 where something can."""
+    domain = plan.domain
+    if not isinstance(cells, Mapping) or not cells:
+        raise WorkloadError(
+            f"cells that cannot occur must be a mapping from attributes to labels, got {value_text(cells)}; write "
+            '{"age": [0, 1], "marital": "married"}'
+        )
+    codes = {name: _codes(domain, name, labels) for name, labels in cells.items()}
+    words = "impossible[{" + ", ".join(f"{name!r}: {labels!r}" for name, labels in cells.items()) + "}]"
+    positions = domain.positions(codes)
+    several = tuple(position for position in positions if domain.sizes[position] > 1)
+    _require_measured(plan, words, several)
+    possible = np.ones([domain.sizes[position] for position in positions])
+    possible[np.ix_(*(codes[domain.names[position]] for position in positions))] = 0
+    labels = (
+        f"{name} is {' or '.join(str(domain[name].value_labels[code]) for code in found)}"
+        for name, found in codes.items()
+    )
+    statement = f"that there is no record in which {' and '.join(labels)}"
+    return Fact(words, statement, several, frozen(possible.reshape([domain.sizes[position] for position in several])))
+
+
+def _codes(domain: Domain, name: str, labels: Any) -> list[int]:
+    several = [labels] if isinstance(labels, str | int) or not isinstance(labels, Iterable) else list(labels)
+    return [domain[name].code_of_label(label) for label in several]
+
+
+def _require_measured(plan: Plan, words: str, attributes: Sequence[int]) -> None:
+    if plan.closure.positions_of(np.array([attributes], dtype=np.int32).reshape(1, -1))[0] < 0:
+        names = tuple(plan.domain.names[position] for position in attributes)
+        raise WorkloadError(f"{words}: no table of the release has the attributes {names!r} together; leave it out")
+
+
+def _require_agreement(plan: Plan, facts: Facts) -> None:
+    """Raise WorkloadError, naming them, where two facts contradict each other."""
+    for one, other in combinations(facts.known, 2):
+        common = [attribute for attribute in one.attributes if attribute in other.attributes]
+        mine, theirs = (cell_counts(plan, common, fact.over(common)) for fact in (one, other))
+        if not np.allclose(mine, theirs, rtol=0, atol=_EQUAL * max(1.0, np.abs(mine).max())):
+            names = tuple(plan.domain.names[attribute] for attribute in common)
+            about = f"about {names!r}" if names else "about the total"
+            raise WorkloadError(f"{one.words} and {other.words} contradict each other {about}; correct one of them")
+    for fact in facts.known:
+        for cells in facts.impossible:
+            if not set(cells.attributes) <= set(fact.attributes):
+                continue
+            there = fact.over(cells.attributes)[cells.counts == 0]
+            if (there > _EQUAL * max(1.0, np.abs(there).max(initial=0))).any():
+                raise WorkloadError(f"{fact.words} and {cells.words} contradict each other; correct one of them")

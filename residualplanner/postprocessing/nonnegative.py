@@ -1,0 +1,214 @@
+"""Tables without a negative cell that agree with one another, from unbiased ones.
+
+Reads: a release, facts.  Gives: NonNegativeRelease.  Costs no privacy budget.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from residualplanner._atomic import PathLike
+from residualplanner._checks import FloatArray, frozen, require_positive, require_type
+from residualplanner.errors import WorkloadError, memory_for
+from residualplanner.measurement import Measurement, NoiseRecord, Progress
+from residualplanner.plan import Plan
+from residualplanner.postprocessing.ascent import Solution, solve
+from residualplanner.postprocessing.components import answers_of
+from residualplanner.postprocessing.facts import Facts, Impossible, Known, read_facts
+from residualplanner.postprocessing.newton import ROUNDING
+from residualplanner.postprocessing.problem import Problem
+from residualplanner.postprocessing.saving import save_made
+from residualplanner.postprocessing.stating import center_of, problem_of
+from residualplanner.postprocessing.weights import WeightsName, weights_named
+from residualplanner.queries import Kind
+from residualplanner.reconstruction import FormatName, Product, ProfileName, Release, Table, TableBatch, Tables
+from residualplanner.workload import WrittenQuery
+
+#: The most steps of the solver, unless told otherwise.
+_STEPS = 5000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NonNegativeRelease(Tables):
+    """A mapping from queries to tables that have no negative cell and agree with one another; they are biased.
+
+    It has the tables that `unbiased` has, by the same queries.  Standard errors of its tables are those of the unbiased
+    estimates; intervals are those of `unbiased`.
+
+    Attributes:
+        unbiased: the release that it was made from.
+        gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance.
+        steps: how many steps the solver took.
+        facts: what was taken from elsewhere, in words.
+    """
+
+    unbiased: Release
+    gap: float
+    steps: int
+    facts: tuple[str, ...]
+    _made: Release
+    _least: float = field(repr=False)
+
+    @property
+    def plan(self) -> Plan:
+        """What was measured, with how much noise."""
+        return self.unbiased.plan
+
+    @property
+    def noise(self) -> NoiseRecord:
+        """How the noise was drawn."""
+        return self.unbiased.noise
+
+    @property
+    def product(self) -> Product:
+        """What the numbers are."""
+        return Product("non-negative", self.facts)
+
+    def __repr__(self) -> str:
+        return f"<NonNegativeRelease of {len(self):,} tables: gap {self.gap:.1e}>"
+
+    def tables(self, progress: Progress | None = None) -> Iterator[Table]:
+        """The tables of all queries of the workload, in its order, computed a few at a time.
+
+        Args:
+            progress: called with the number of tables done and their total, about once for each quarter million cells.
+        """
+        return map(self._marked, self._made.tables(progress))
+
+    def batches(self) -> Iterator[TableBatch]:
+        """The tables of all queries of the workload as arrays, as `Release.batches` gives them."""
+        for batch in self._made.batches():
+            yield replace(batch, estimates=self._finished(batch.kinds, batch.estimates))
+
+    def save(
+        self,
+        folder: PathLike,
+        format: FormatName = "parquet",
+        *,
+        profile: ProfileName = "default",
+        level: float | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write all tables of the workload to a new folder, whole or not at all, as `Release.save` does.
+
+        Columns of estimates end with ``_nonneg``, those of standard errors and margins, which are those of the unbiased
+        estimates, with ``_unbiased``; intervals are left out.  Manifest and metadata say what the numbers are, and what
+        was taken from elsewhere.
+
+        Args:
+            folder: one that does not exist, or is empty.
+            format: "parquet", "csv" or "xlsx".
+            profile: as of `Release.save`.
+            level: as of `Release.save`.
+            progress: as in `tables`.
+
+        Raises:
+            BudgetError, FileExistsError, WorkloadError, MissingExtraError, OSError: as `Release.save` does; the format
+                is "parts".
+        """
+        save_made(self, self.tables(progress), folder, format, profile=profile, level=level)
+
+    def _require(self, query: WrittenQuery) -> None:
+        self._made._require(query)
+
+    def _table(self, query: WrittenQuery) -> Table:
+        return self._marked(self._made._table(query))
+
+    def _marked(self, table: Table) -> Table:
+        return replace(table, estimate=self._finished(table.kinds, table.estimate), product=self.product)
+
+    def _finished(self, kinds: tuple[Kind, ...], estimates: FloatArray) -> FloatArray:
+        """Estimates, of which those that are 0 but for rounding are 0."""
+        del kinds
+        return frozen(np.where(np.abs(estimates) <= self._least, 0.0, estimates))
+
+
+@memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")
+def nonnegative(
+    release: Release,
+    *,
+    known: Known | None = None,
+    impossible: Iterable[Impossible] = (),
+    total: Literal["estimate", "free"] = "estimate",
+    weights: WeightsName = "protect-margins",
+    gap: float = 1e-6,
+    max_steps: int = _STEPS,
+    progress: Progress | None = None,
+) -> NonNegativeRelease:
+    """The tables nearest to those of a release that have no negative cell, agree with one another and with known facts.
+
+    Near is meant in the mechanism's own noise: the residual of every set of attributes may move, the less the more
+    accurate it is.  Tables of many attributes move first; the totals of sparse tables would drift otherwise.
+
+    Args:
+        release: unbiased tables.
+        known: counts that are public anyway, by query: ``{(): 38_045, "sex": [19_000, 19_045]}``; or pairs of a query
+            and its table, as a query in other kinds is a mapping.
+        impossible: cells that cannot occur, each a mapping from attribute names to a label or several:
+            ``[{"age": range(12), "marital": "married"}]``.
+        total: whether the number of records stays at its estimate (or 0, if that is negative) or may move with the
+            other numbers; it does neither where it is known.
+        weights: "protect-margins": a residual moves by its noise variance times 30 for each attribute; "variance": by
+            its noise variance alone; "order": by 4 for each attribute, whatever the noise.
+        gap: the tables may be this fraction (of the squared distance, plus 1) from the nearest possible ones.
+        max_steps: of the solver; if they do not suffice, the result says its true gap.
+        progress: called with the number of steps taken, and the most steps.
+
+    Returns:
+        The tables, by the same queries.  The counts behind every table are non-negative: of single values, or of the
+        smallest groups of values that the release tells apart; sums of these with positive weights then are, too.
+
+    Raises:
+        ArgumentError: ``release`` is not a release of unbiased tables.
+        DomainError: a fact has an attribute or label that is not in the domain.
+        WorkloadError: a fact does not fit the release; facts contradict one another or leave no non-negative tables,
+            and are named; there are no such weights.
+        BudgetError: ``gap`` or ``max_steps`` is not positive.
+
+    Guarantees: post-processing; it costs no budget.  What is taken from elsewhere is not protected, which files say.
+        The gap is proved by the dual problem.
+    Cost: a few hundred steps, each O(cells) for a pass along each axis; memory of about ten arrays a table.
+    Source: spec eqs. (48) to (56).
+
+    Example:
+        >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp
+        >>> plan = select(Workload(Domain({"a": 2, "b": 3}), [("a", "b")]), budget=zcdp(1))
+        >>> release = reconstruct(measure(plan, np.zeros((20, 2), dtype=int)))
+        >>> tables = nonnegative(release, known={(): 20})
+        >>> bool((tables["a", "b"].estimate >= 0).all()), round(float(tables["a"].estimate.sum()), 6)
+        (True, 20.0)
+    """
+    remedy = "write nonnegative(reconstruct(measurement))"
+    require_type("nonnegative", "release", release, Release, remedy)
+    require_positive("gap", gap)
+    require_positive("max_steps", max_steps)
+    if total not in ("estimate", "free"):
+        raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
+    facts = read_facts(release.plan, known, impossible)
+    problem = problem_of(release.measurement, facts, weights_named(weights), fixes_total=total == "estimate")
+    solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
+    answers = answers_of(problem.reference.own, solution.components)
+    made = Release(Measurement(release.plan, answers, release.noise))
+    least = 3 * max(ROUNDING * problem.total, solution.violation)
+    return NonNegativeRelease(release, solution.gap, solution.steps, facts.statements, made, least)
+
+
+def _solution(problem: Problem, facts: Facts, *, gap: float, steps: int, progress: Progress | None) -> Solution:
+    """The solution of a problem, or WorkloadError where the facts leave none."""
+    if problem.total == 0 and not problem.freedom[0]:
+        return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
+    center = None if facts.are_about_tables else center_of(problem)
+
+    def report(taken: int, _: float) -> None:
+        if progress is not None:
+            progress(taken, steps)
+
+    found = solve(problem, center, gap=gap, steps=steps, report=report)
+    if found.violation > ROUNDING * max(problem.total, 1.0):
+        raise WorkloadError(
+            f"no non-negative tables that agree with all of these were found in {steps:,} steps: {facts.words}; they "
+            "contradict one another, or need a larger max_steps"
+        )
+    return found

@@ -1,0 +1,102 @@
+"""The problem that a measurement and the facts state.
+
+Reads: a measurement, facts, weights.  Gives: Problem, and a point inside its constraints where one is known.
+Source: spec eqs. (48), (49) and (52).
+"""
+
+from functools import reduce
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray
+from residualplanner.measurement import Measurement
+from residualplanner.plan import Plan
+from residualplanner.postprocessing.cells import components_of_counts
+from residualplanner.postprocessing.components import ComponentLayout, measured_components
+from residualplanner.postprocessing.facts import Fact, Facts, cell_counts
+from residualplanner.postprocessing.problem import Problem
+from residualplanner.postprocessing.reference import ReferenceMap, reference_map
+from residualplanner.postprocessing.table_map import TableMap, TableStack, dual_steps
+from residualplanner.postprocessing.weights import Weights
+
+#: Rounds of the power method that measures how long steps may be where bases vary.
+_ROUNDS = 60
+
+
+def problem_of(measurement: Measurement, facts: Facts, weights: Weights, *, fixes_total: bool) -> Problem:
+    """The problem of the nearest non-negative tables.
+
+    Args:
+        measurement: the noisy answers.
+        facts: what is known anyway.
+        weights: how freely residuals move.
+        fixes_total: whether the number of records stays at its estimate, where it is not known.
+    """
+    plan = measurement.plan
+    reference = reference_map(plan)
+    tables = TableMap(plan, reference.reference)
+    start = measured_components(reference.own, measurement)
+    freedoms = weights.freedoms(plan.noise_variances, plan.closure.orders)
+    if fixes_total:
+        start[0], freedoms[0] = max(start[0], 0.0), 0.0
+    for fact in facts.known:
+        fix(plan, reference.own, fact, start, freedoms)
+    spread = reference.own.spread(freedoms)
+    steps = dual_steps(tables, freedoms)
+    if not reference.is_identity:
+        steps *= _shortening(reference, tables, spread, steps)
+    lowest = np.zeros(tables.size if facts.are_about_tables else ())  # one number for all cells where it is 0
+    for fact in facts.zeros:
+        for stack in tables.stacks:
+            mark_zeros(plan, stack, fact, lowest)
+    return Problem(reference, tables, start, spread, steps, lowest, max(float(start[0]), 0.0))
+
+
+def fix(plan: Plan, layout: ComponentLayout, fact: Fact, start: FloatArray, freedoms: FloatArray) -> None:
+    """Give the components of all subsets of a known table their known values, and no freedom."""
+    for order in range(len(fact.attributes) + 1):
+        for members in combinations(fact.attributes, order):
+            number = int(plan.closure.positions_of(np.array([members], dtype=np.int32).reshape(1, -1))[0])
+            bases = layout.groups.bases[int(layout.groups.group[number])]
+            layout.put(start, number, components_of_counts(bases).apply(fact.over(members)[None])[0])
+            freedoms[number] = 0.0
+
+
+def mark_zeros(plan: Plan, stack: TableStack, fact: Fact, lowest: FloatArray) -> None:
+    """Let the multipliers of the cells of some tables that must be 0 by a fact have any sign."""
+    must = cell_counts(plan, fact.attributes, fact.counts) == 0
+    if not fact.attributes or not must.any():
+        return
+    has = stack.attributes[:, :, None] == np.array(fact.attributes, dtype=np.int32)
+    where, has_all = has.argmax(axis=1), has.any(axis=1).all(axis=1)
+    view = lowest[stack.cells].reshape(stack.shape)
+    for places in np.unique(where[has_all], axis=0):
+        rows = np.flatnonzero(has_all & (where == places).all(axis=1))
+        shape = [1] * (len(stack.shape) - 1)
+        for axis, place in enumerate(places.tolist()):
+            shape[place] = must.shape[axis]
+        view[rows] = np.where(must.reshape(shape), -np.inf, view[rows])
+
+
+def center_of(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The components of records spread evenly over all values, as many as are estimated, and their cells."""
+    layout, found = problem.reference.own, np.empty_like(problem.start)
+    for group, bases in enumerate(layout.groups.bases):
+        rows = [components_of_counts([basis]).apply(np.full((1, basis.size), 1 / basis.size))[0] for basis in bases]
+        layout.block(found, group)[...] = problem.total * reduce(np.multiply.outer, rows, np.ones(()))
+    return found, problem.cells(found, np.empty(problem.tables.size))
+
+
+def _shortening(reference: ReferenceMap, tables: TableMap, spread: FloatArray, steps: FloatArray) -> float:
+    """By what to multiply steps so that none overshoots, by the power method, with a reserve of a twentieth."""
+    roots = np.sqrt(steps)
+    vector = np.random.default_rng(0).normal(size=tables.size)
+    norm = 1.0
+    for _ in range(_ROUNDS):
+        vector /= max(float(np.linalg.norm(vector)), 1e-300)
+        pulled = spread * reference.transposed(tables.transposed(roots * vector))
+        vector = roots * tables.cells(reference.apply(pulled), np.empty(tables.size))
+        norm = float(np.linalg.norm(vector))
+    return 1 / (1.05 * norm) if norm > 0 else 1.0

@@ -1,0 +1,67 @@
+"""How freely each residual may move while tables are made non-negative.
+
+Reads: the noise of a plan.  Gives: Weights, by name.
+Source: spec section 11.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray, value_text
+from residualplanner._words import suggestion
+from residualplanner.errors import WorkloadError
+
+#: The names of weights.
+WeightsName = Literal["protect-margins", "variance", "order"]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Freedoms v_A: the noise variance of a set, or 1, times a factor for each of its attributes.
+
+    Attributes:
+        has_variance: whether noise variances count.
+        factor: how much more freely the residual of a set may move than that of a set with one attribute less.
+    """
+
+    has_variance: bool
+    factor: float
+
+    def freedoms(self, noise_variances: FloatArray, orders: NDArray[np.int64]) -> FloatArray:
+        """v_A of every set, (m,).
+
+        Args:
+            noise_variances (m,): in counts squared.
+            orders (m,): how many attributes each set has.
+
+        Source: spec eq. (52).
+
+        Example:
+            >>> Weights(True, 30.0).freedoms(np.array([1.0, 2.0]), np.array([0, 1])).tolist()
+            [1.0, 60.0]
+        """
+        return (noise_variances if self.has_variance else np.ones(len(orders))) * self.factor**orders
+
+
+#: By name: large tables move first and small ones hardly; all by their noise alone; all by their order alone.
+WEIGHTS: dict[str, Weights] = {
+    "protect-margins": Weights(True, 30.0),
+    "variance": Weights(True, 1.0),
+    "order": Weights(False, 4.0),
+}
+
+
+def weights_named(name: object) -> Weights:
+    """The weights of this name.
+
+    Raises:
+        WorkloadError: there are none.
+    """
+    if not isinstance(name, str) or name not in WEIGHTS:
+        raise WorkloadError(
+            f"weights must be one of {list(WEIGHTS)}, got {value_text(name)}{suggestion(name, list(WEIGHTS))}"
+        )
+    return WEIGHTS[name]

@@ -1,0 +1,136 @@
+"""Tables of integers that add up."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import residualplanner as rp
+from made_releases import any_release, exact_release
+from random_plans import plan_by_set, plan_of, planned, random_matrix, sample_workload
+from residualplanner.errors import ArgumentError, SolverError, WorkloadError
+from residualplanner.postprocessing.controlled import apportioned, rounded_matrix
+from residualplanner.queries import Custom, Identity, Prefix
+from strategies import names_of
+
+FEW = settings(max_examples=25, deadline=None)
+values = st.lists(st.floats(-5, 9), min_size=1, max_size=6).map(np.array)
+
+
+@st.composite
+def fitting(draw, *, low=0.0):
+    """A matrix of numbers, and integers next to the sums of its rows and columns, of one total."""
+    n, m = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    entries = draw(st.lists(st.floats(low, 4).map(lambda x: round(x, 2)), min_size=n * m, max_size=n * m))
+    matrix = np.array(entries).reshape(n, m)
+    total = np.rint(matrix.sum())
+    return matrix, apportioned(matrix.sum(axis=1), total), apportioned(matrix.sum(axis=0), total)
+
+
+@given(values)
+def test_integers_of_a_given_sum_are_next_to_their_numbers(numbers):
+    total = float(np.rint(numbers.sum()))
+    found = apportioned(numbers, total)
+    assert found.sum() == total
+    assert (np.abs(found - numbers) < 1 + 1e-6).all()
+    assert (found == np.rint(found)).all()
+
+
+@FEW
+@given(fitting())
+def test_a_matrix_of_integers_has_the_sums_and_no_other_is_nearer(problem):
+    matrix, rows, columns = problem
+    found = rounded_matrix(matrix, rows, columns)
+    assert found.sum(axis=1).tolist() == rows.tolist()
+    assert found.sum(axis=0).tolist() == columns.tolist()
+    assert (found >= 0).all()
+    near = [
+        np.array(each).reshape(matrix.shape)
+        for each in itertools.product(*([np.floor(x), np.ceil(x)] if x % 1 else [x] for x in matrix.ravel()))
+    ]
+    fits = [each for each in near if (each.sum(axis=1) == rows).all() and (each.sum(axis=0) == columns).all()]
+    if fits:
+        assert ((found - matrix) ** 2).sum() == pytest.approx(min(((each - matrix) ** 2).sum() for each in fits))
+
+
+@FEW
+@given(fitting(low=-4.0))
+def test_negative_numbers_are_rounded_too(problem):
+    matrix, rows, columns = problem
+    found = rounded_matrix(matrix, rows, columns)
+    assert (found.sum(axis=1).tolist(), found.sum(axis=0).tolist()) == (rows.tolist(), columns.tolist())
+
+
+def test_sums_that_integers_next_to_the_numbers_cannot_have_are_still_reached():
+    found = rounded_matrix(np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([3.0, 1.0]), np.array([1.0, 3.0]))
+    assert found.tolist() == [[1, 2], [0, 1]]
+
+
+def test_sums_of_different_totals_are_refused():
+    with pytest.raises(SolverError, match="sums of rows and columns of a table do not fit together"):
+        rounded_matrix(np.ones((2, 2)), np.array([3.0, 1.0]), np.array([1.0, 2.0]))
+
+
+@FEW
+@given(plan=planned(most_cells=48), seed=st.integers(0, 100), makes_non_negative=st.booleans())
+def test_tables_agree_with_the_total_their_attributes_and_all_but_the_first(plan, seed, makes_non_negative):
+    chance = np.random.default_rng(seed)
+    release = exact_release(plan, chance.poisson(1.0, plan.domain.sizes) + chance.normal(size=plan.domain.sizes))
+    source = rp.nonnegative(release) if makes_non_negative else release
+    made = rp.rounded(source)
+    for members in plan.closure:
+        table = made[names_of(members)].estimate
+        assert (table == np.rint(table)).all()
+        assert table.sum() == np.rint(source[()].estimate)
+        assert not makes_non_negative or (table >= 0).all()
+        for axis, attribute in enumerate(members):
+            others = tuple(other for other in range(len(members)) if other != axis)
+            assert (table.sum(axis=others) == made[names_of((attribute,))].estimate).all()
+        if members:
+            assert (table.sum(axis=0) == made[names_of(members[1:])].estimate).all()
+
+
+def test_cells_are_next_to_the_numbers_that_they_were_made_from():
+    plan = rp.select(rp.marginals(rp.Domain({"a": 6, "b": 5, "c": 4}), order=2), budget=rp.zcdp("0.1"))
+    chance = np.random.default_rng(0)
+    source = rp.nonnegative(exact_release(plan, chance.poisson(2.0, (6, 5, 4)) + chance.normal(0, 2, (6, 5, 4))))
+    for query, table in zip(source, rp.rounded(source).tables(), strict=True):
+        assert (np.abs(table.estimate - source[query].estimate) < 1).all()
+
+
+def test_the_order_of_look_ups_does_not_matter():
+    plan = rp.select(rp.marginals(rp.Domain({"a": 3, "b": 4, "c": 2}), up_to=3), budget=rp.zcdp("0.1"))
+    queries = list(plan.workload)
+    forward, backward = (rp.rounded(any_release(plan)) for _ in range(2))
+    found = {query: forward[query].estimate.tolist() for query in queries}
+    assert {query: backward[query].estimate.tolist() for query in reversed(queries)} == found
+
+
+def test_prefix_sums_are_those_of_the_integers():
+    workload = rp.Workload(rp.Domain({"a": 5, "b": 2}), [{"a": Prefix(), "b": Identity()}, {"a": rp.Range()}])
+    made = rp.rounded(any_release(rp.select(workload, budget=rp.zcdp(1))))
+    table = made[{"b": Identity(), "a": Prefix()}].estimate
+    assert np.diff(table, axis=1, prepend=0).tolist() == made["b", "a"].estimate.tolist()
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_groups_of_values_are_rounded_where_no_more_is_known(seed):
+    plan = plan_by_set(sample_workload(), seed)
+    made = rp.rounded(any_release(plan, seed))
+    for query, table in zip(made, made.tables(), strict=True):
+        assert (table.estimate == np.rint(table.estimate)).all()
+        assert table.estimate.shape == any_release(plan, seed)[query].estimate.shape
+
+
+def test_sums_that_overlap_are_refused():
+    matrix = random_matrix(4, 1, 0)
+    plan = plan_of((4,), [matrix], [{"a": Custom(np.vstack([np.ones(4), matrix]))}])
+    with pytest.raises(WorkloadError, match=r"what was measured of \['a'\] determines no counts"):
+        rp.rounded(any_release(plan))
+
+
+def test_a_folder_in_the_place_of_a_release_is_refused():
+    with pytest.raises(ArgumentError, match="release must be a Release or a NonNegativeRelease"):
+        rp.rounded("folder")
