@@ -243,7 +243,9 @@ def test_too_little_memory_or_disk_and_stores_that_overwrite_are_refused_before_
         with pytest.raises(rp.ResourceError, match=r"too little room: the answers take .*nothing was charged"):
             rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
     with monkeypatch.context() as patch:
-        patch.setattr("residualplanner.measurement.resources._rooms", lambda _: iter([(10, "the machine")]))
+        patch.setattr(
+            sys.modules["residualplanner.measurement.resources"], "_rooms", lambda _: iter([(10, "the machine")])
+        )
         with pytest.raises(rp.ResourceError, match="too little memory"):
             rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
     with s3_server(ignores_conditions=True) as bucket, pytest.raises(rp.ResourceError, match="If-None-Match"):
@@ -385,7 +387,7 @@ def test_a_driver_that_another_has_followed_gives_up(tmp_path, monkeypatch):
 
 
 def test_machines_that_were_cloned_are_found_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("residualplanner.measurement.stored.drawing.os.urandom", lambda count: b"a" * count)
+    monkeypatch.setattr(os, "urandom", lambda count: b"a" * count)
     with pytest.raises(rp.ResidualPlannerError, match="two tasks have the same random bytes"):
         stored(PLAN, RECORDS, tmp_path / "s", task_cells=LITTLE, source=InsecureTestBits(0))
     assert Folder(tmp_path / "s").names(MANIFEST) == []
@@ -423,7 +425,7 @@ def test_errors_behind_the_charge_lead_to_no_record(name, tmp_path, monkeypatch)
         raise ValueError("canary-1")
 
     if name == "count":
-        monkeypatch.setattr("residualplanner.sources.source.Source.count", fail)
+        monkeypatch.setattr(sys.modules["residualplanner.sources.source"].Source, "count", fail)
     else:
         monkeypatch.setattr(Driver, "receipts", fail)
     with pytest.raises(rp.UnexpectedError, match="unexpected ValueError at residualplanner/") as caught:
