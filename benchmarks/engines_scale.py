@@ -174,13 +174,21 @@ def line(row: dict[str, Any], numpy: dict[str, Any]) -> str:
     )
 
 
+def add_rows(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write results to a file, in the place of those of the same engines for as many tables."""
+    old = json.loads(path.read_text()) if path.exists() else []
+    new = {(row["engine"], row["tables"]) for row in rows}
+    kept = [row for row in old if (row["engine"], row["tables"]) not in new]
+    path.write_text(json.dumps([*kept, *rows], indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--engine", action="append", choices=[*ENGINES], help="NumPy and this one")
     parser.add_argument("--attributes", type=int, action="append", help="30, 31 and 50 if not given")
     parser.add_argument("--folder", type=Path, help="where to write; by default a folder for temporary files")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="add the results to this file")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:
@@ -193,8 +201,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             write_records(Path(folder), options.records, attributes)
             rows += compared(names, Path(folder), attributes)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        if options.json:
+            add_rows(options.json, rows)
 
 
 if __name__ == "__main__":
