@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
-from benchmarks.watched import run_watched
+from benchmarks.watched import add_rows, run_watched
 from residualplanner._checks import IntArray
 from residualplanner.sources import open_cluster
 from residualplanner.sources.clusters import Cluster, CountingTask
@@ -174,14 +174,6 @@ def line(row: dict[str, Any], numpy: dict[str, Any]) -> str:
     )
 
 
-def add_rows(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write results to a file, in the place of those of the same engines for as many tables."""
-    old = json.loads(path.read_text()) if path.exists() else []
-    new = {(row["engine"], row["tables"]) for row in rows}
-    kept = [row for row in old if (row["engine"], row["tables"]) not in new]
-    path.write_text(json.dumps([*kept, *rows], indent=1) + "\n")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=1_000_000)
@@ -202,7 +194,7 @@ def main() -> None:
             write_records(Path(folder), options.records, attributes)
             rows += compared(names, Path(folder), attributes)
         if options.json:
-            add_rows(options.json, rows)
+            add_rows(options.json, rows, ("engine", "tables"))
 
 
 if __name__ == "__main__":
