@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
-from benchmarks.watched import add_rows, run_watched
+from benchmarks.watched_processes import add_rows, run_watched
 from residualplanner._checks import IntArray
 from residualplanner.sources import open_cluster
 from residualplanner.sources.clusters import Cluster, CountingTask
