@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -121,29 +122,42 @@ def ask_sql(folder: Path) -> dict[str, Any]:
 
 def kill(folder: Path, times: int) -> dict[str, Any]:
     """Kill a run that writes, and let it go on, so many times; its parts and files in the end."""
-    generator, kills, again, seen = random.Random(3), 0, 0, {}
-    clock = json.loads(_run(folder, "save", "whole"))["clock"]
+    generator, again, seen = random.Random(3), 0, {}
+    whole = _run(folder, "save", "whole")
+    wait = 2 * json.loads(whole)["clock"] / times
+    kills = kills_between_parts = 0
     while not (folder / "killed").exists():
-        process = subprocess.Popen(_command(folder, "save", "killed"), stdout=subprocess.DEVNULL)
+        process = _writing(folder, "killed")
         if kills < times:
-            try:
-                process.wait(generator.uniform(0.2, 1.0) * min(clock, 4))
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-        process.wait()
-        for path in folder.glob(".killed*/parts/part-*.parquet"):
-            when = path.stat().st_mtime_ns
-            again += seen.get(path.name, when) != when
-            seen[path.name] = when
-        if kills < times and not (folder / "killed").exists() and seen and generator.random() < 0.2:
-            newest = max(folder.glob(".killed*/parts/part-*.parquet"), key=lambda path: path.name)
-            newest.unlink()  # so that there is still something to kill
-            del seen[newest.name]
+            time.sleep(generator.uniform(0, wait))
+            os.kill(process, signal.SIGKILL)
+        was_killed = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+        kills += was_killed
+        times_of_parts = {path.name: path.stat().st_mtime_ns for path in folder.glob(".killed*/parts/part-*.parquet")}
+        again += sum(seen.get(name, when) != when for name, when in times_of_parts.items())
+        kills_between_parts += was_killed and bool(times_of_parts)
+        seen |= times_of_parts
+        if kills < times and (folder / "killed").exists():  # so that there is still something to kill
+            shutil.rmtree(folder / "killed")
+            seen = {}
     same = _hashes(folder / "whole") == _hashes(folder / "killed")
     if again or not same:
         raise SystemExit(f"{again} finished parts were written again; the files are {'' if same else 'not '}the same")
-    return {"kills": kills, "parts_written_again": again, "files_are_the_same": same}
+    return {
+        "kills": kills,
+        "kills_with_some_parts_finished": kills_between_parts,
+        "parts_written_again": again,
+        "files_are_the_same": same,
+    }
+
+
+def _writing(folder: Path, name: str) -> int:
+    """The number of a process that writes the release; it is forked, so that it has not to import anything."""
+    process = os.fork()
+    if process == 0:
+        rp.reconstruct(rp.load_measurement(folder / "some.measurement", mapped=True)).save(folder / name, "parts")
+        os._exit(0)
+    return process
 
 
 def _hashes(folder: Path) -> dict[str, str]:
@@ -237,6 +251,7 @@ def _step(options: argparse.Namespace) -> dict[str, Any]:
         "save": lambda: save(options.folder, options.name, options.only),
         "save by two": lambda: save(options.folder, options.name, options.only, workers=2),
         "save a file a table": lambda: save_a_file_a_table(options.folder, options.name),
+        "kill": lambda: kill(options.folder, options.kills),
         "read": lambda: read(options.folder),
         "sql": lambda: ask_sql(options.folder),
     }
@@ -256,7 +271,7 @@ def _rows(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, Any]
         rows[step] = json.loads(_run(folder, step, *arguments))
         print(step, _words(rows[step]), flush=True)
     if options.kills:
-        rows["kills"] = kill(folder, options.kills)
+        rows["kills"] = json.loads(_run(folder, "kill", f"--kills={options.kills}"))
         print("kills", _words(rows["kills"]), flush=True)
     return rows
 
