@@ -124,7 +124,7 @@ def kill(folder: Path, times: int) -> dict[str, Any]:
     """Kill a run that writes, and let it go on, so many times; its parts and files in the end."""
     generator, again, seen = random.Random(3), 0, {}
     whole = _run(folder, "save", "whole")
-    wait = 2 * json.loads(whole)["clock"] / times
+    wait = min(json.loads(whole)["clock"], 3)
     kills = kills_between_parts = 0
     while not (folder / "killed").exists():
         process = _writing(folder, "killed")
