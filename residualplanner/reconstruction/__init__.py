@@ -6,11 +6,12 @@ Equations: (10), (13) and (25), which turn residual answers into tables; (38) wh
 Everything here is post-processing: it sees no record and costs no privacy budget.
 """
 
+from residualplanner.kron import Device, cuda_device
 from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
-from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
+from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
-from residualplanner.reconstruction.parts.layout import layout_of
+from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of
@@ -19,10 +20,13 @@ from residualplanner.reconstruction.table import Estimate, Table
 from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
+    "MOST_FILES",
     "PARTS_FORMAT",
     "UNBIASED",
+    "Device",
     "Estimate",
     "FormatName",
+    "Layout",
     "Product",
     "ProfileName",
     "Release",
@@ -32,6 +36,8 @@ __all__ = [
     "Table",
     "TableBatch",
     "Tables",
+    "chosen_format",
+    "cuda_device",
     "layout_of",
     "level_of",
     "load_tables",
