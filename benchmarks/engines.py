@@ -11,18 +11,15 @@ machine.  What is counted must be what NumPy counts.  With ``--peer`` Spark also
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 from benchmarks.engines_cases import CASES, PEERS, write_records
+from benchmarks.watched_processes import run_watched
 
 HEADER = f"{'records in':<34}{'seconds':>9}{'CPU s':>8}{'counts/CPU s':>14}{'NumPy = 1':>11}{'MiB':>8}{'more':>8}"
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -67,64 +64,11 @@ def in_this_process(name: str, folder: Path, repeat: int) -> None:
 def run_case(name: str, folder: Path, rows: int, repeat: int) -> dict[str, object]:
     """Run one case in a process of its own, and watch it."""
     command = [sys.executable, "-m", "benchmarks.engines", "--case", name, "--folder", str(folder)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([*command, "--repeat", str(repeat)], text=True, **pipes) as child:  # type: ignore[call-overload]
-        said: list[str] = []
-        threading.Thread(target=lambda: said.extend(child.stderr), daemon=True).start()
-        while "ready" not in (text := child.stdout.readline()):
-            if not text:
-                raise SystemExit(f"{name} failed:\n{''.join(said)}")
-        found: list[str] = []
-        waiting = threading.Thread(target=lambda: found.append(child.stdout.readline()))
-        waiting.start()
-        tree = tree_of(child.pid)
-        spent_before = {process: processor_seconds(process) for process in tree}
-        before = peak = sum(map(memory_of, tree))
-        spent = dict(spent_before)
-        while waiting.is_alive():
-            waiting.join(0.1)
-            tree = tree_of(child.pid)
-            peak = max(peak, sum(map(memory_of, tree)))
-            spent |= {process: processor_seconds(process) for process in tree}
-        child.communicate("done\n")
-    if not found[0]:
-        raise SystemExit(f"{name} failed:\n{''.join(said)}")
-    processor = (sum(spent.values()) - sum(spent_before.values())) / repeat
+    spent = run_watched([*command, "--repeat", str(repeat)])
     return {
-        **{"records": rows, "processor_seconds": round(processor, 3), "peak_mib": round(peak)},
-        **{"more_mib": round(peak - before), **json.loads(found[0])},
+        **{"records": rows, "processor_seconds": round(spent.work / repeat, 3), "peak_mib": round(spent.peak)},
+        **{"more_mib": round(spent.peak - spent.before), **spent.said},
     }
-
-
-def tree_of(root: int) -> list[int]:
-    """A process and all that it has started."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    tree = [root]
-    for process in tree:
-        tree += [child for child, parent in parents.items() if parent == process]
-    return tree
-
-
-def processor_seconds(process: int) -> float:
-    try:
-        words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(words[11]) + int(words[12])) / TICKS
-
-
-def memory_of(process: int) -> float:
-    """MiB, pages that processes share split among them."""
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next((int(text.split()[1]) / 1024 for text in lines if text.startswith("Pss:")), 0.0)
 
 
 def line(result: dict[str, object], numpy: dict[str, object]) -> str:

@@ -6,8 +6,8 @@ Adult ships with the package.  FILE is salary.csv, FOLDER holds histograms of ra
 data set and budget, means over seeds of the noise: the total variation between a table and the truth (the mean over
 tables), the root mean square error of all cells and of the cells of one-way tables, the error of the total, by how much
 tables disagree on what they share, and CPU seconds.  Baselines are unbiased estimates ("none"), these clipped at 0,
-clipped and rescaled, each table projected on the simplex, and, where the whole domain fits in memory, non-negative least
-squares on the data vector.
+clipped and rescaled, each table projected on the simplex, and, where the whole domain fits in memory, non-negative
+least squares on the data vector.
 """
 
 import argparse

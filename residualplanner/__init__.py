@@ -5,24 +5,35 @@ The flow: Domain, Workload, ``select`` a Plan without data, ``measure`` records,
 
 from residualplanner._version import __version__
 from residualplanner.bases import Basis, orthogonal_residuals
-from residualplanner.domain import Attribute, Bins, Domain
+from residualplanner.domain import About, Attribute, Bins, Domain
 from residualplanner.errors import (
     ArgumentError,
     BudgetError,
     DataError,
+    DeviceError,
     DomainError,
     FileFormatError,
     MissingExtraError,
     ResidualPlannerError,
     ResourceError,
     SolverError,
+    StoreError,
     UnexpectedError,
     UnforcedError,
     WorkloadError,
 )
 from residualplanner.ledger import Ledger
 from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
-from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
+from residualplanner.measurement import (
+    CsvFile,
+    Measurement,
+    abort_measuring,
+    load_measurement,
+    load_stored_measurement,
+    measure,
+    measure_in_store,
+    resume_measuring,
+)
 from residualplanner.plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
 from residualplanner.postprocessing import (
     NonNegativeRelease,
@@ -37,9 +48,11 @@ from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
 from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
+from residualplanner.workers import DaskWorkers, SparkWorkers
 from residualplanner.workload import Workload, marginals
 
 __all__ = [
+    "About",
     "ArgumentError",
     "Attribute",
     "Basis",
@@ -49,7 +62,9 @@ __all__ = [
     "ConvexLoss",
     "CsvFile",
     "Custom",
+    "DaskWorkers",
     "DataError",
+    "DeviceError",
     "Domain",
     "DomainError",
     "FileFormatError",
@@ -69,6 +84,8 @@ __all__ = [
     "ResourceError",
     "RoundedRelease",
     "SolverError",
+    "SparkWorkers",
+    "StoreError",
     "Strategy",
     "SumOfVariances",
     "Table",
@@ -78,6 +95,7 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "__version__",
+    "abort_measuring",
     "approx_dp",
     "compare",
     "constant_strategy",
@@ -85,15 +103,18 @@ __all__ = [
     "gdp",
     "load_measurement",
     "load_plan",
+    "load_stored_measurement",
     "load_tables",
     "marginals",
     "measure",
+    "measure_in_store",
     "nonnegative",
     "orthogonal_residuals",
     "pcost",
     "published_errors",
     "reconstruct",
     "resource_estimate",
+    "resume_measuring",
     "rounded",
     "select",
     "subtraction_strategy",

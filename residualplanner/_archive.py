@@ -6,6 +6,7 @@ own and with the limits below.
 """
 
 import hashlib
+import io
 import math
 import mmap
 import os
@@ -135,20 +136,24 @@ def read_archive(
     if os.path.isdir(path):
         raise FileFormatError(f"{os.fspath(path)}: {_other_words(path, kind)}")
     with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
         try:
-            with zipfile.ZipFile(file) as archive:
-                members = _members(archive, size)
-                whole = _header(archive, members, kind=kind, version=version)
-                read = _mapping_reader(file) if mapped else _read
-                arrays = {
-                    name: _array(archive, members, name, stated, read) for name, stated in whole["arrays"].items()
-                }
+            return _content(
+                file, os.fstat(file.fileno()).st_size, _mapping_reader if mapped else _reader, kind, version
+            )
         except FileFormatError as refusal:
             raise FileFormatError(f"{os.fspath(path)}: {refusal}") from None
         except _UNREADABLE:
             raise FileFormatError(f"{os.fspath(path)}: {_other_words(path, kind)}") from None
-    return whole["content"], arrays
+
+
+def parse_archive(content: bytes, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Array]]:
+    """As `read_archive`, from the bytes of a file."""
+    try:
+        return _content(io.BytesIO(content), len(content), _reader, kind, version)
+    except _UNREADABLE as error:
+        if isinstance(error, FileFormatError):
+            raise
+        raise FileFormatError("this is not a residualplanner file, or it is damaged; write it again") from None
 
 
 def content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
@@ -160,6 +165,18 @@ def content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
     """
     declared = {name: _declaration(_storable(name, array)) for name, array in arrays.items()}
     return hashlib.sha256(json_text([dict(header), declared])).hexdigest()
+
+
+def _content(
+    file: IO[bytes], size: int, reader: "Callable[[IO[bytes]], _Reader]", kind: str, version: int
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the arrays of an open file."""
+    with zipfile.ZipFile(file) as archive:
+        members = _members(archive, size)
+        whole = _header(archive, members, kind=kind, version=version)
+        read = reader(file)
+        arrays = {name: _array(archive, members, name, stated, read) for name, stated in whole["arrays"].items()}
+    return whole["content"], arrays
 
 
 def _storable(name: str, array: Array) -> Array:
@@ -299,6 +316,12 @@ def _read(member: IO[bytes], info: zipfile.ZipInfo, shape: tuple[int, ...], dtyp
     for piece in _pieces(array):
         piece[:] = member.read(len(piece))
     return array
+
+
+def _reader(file: IO[bytes]) -> _Reader:
+    """What gives arrays in memory."""
+    del file
+    return _read
 
 
 def _mapping_reader(file: IO[bytes]) -> _Reader:

@@ -78,7 +78,7 @@ def is_data(value: object) -> bool:
 
 def is_unicode(text: str) -> bool:
     """Whether files can hold a string: no half of a surrogate pair stands alone."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def require_path(call: str, path: object, example: str) -> None:

@@ -58,8 +58,16 @@ class ResourceError(ResidualPlannerError, MemoryError):
     """The machine, or an engine, has too little memory for the task."""
 
 
+class DeviceError(ResidualPlannerError, RuntimeError):
+    """A device that was asked for cannot be used; nothing is computed elsewhere in its place."""
+
+
 class UnforcedError(ResidualPlannerError, OSError):
     """A file or folder is written completely, but the system could not force its name to the disk."""
+
+
+class StoreError(ResidualPlannerError, OSError):
+    """A store of a release could not be read or written, or somebody else is at work in it."""
 
 
 class UnexpectedError(ResidualPlannerError, RuntimeError):

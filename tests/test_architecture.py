@@ -18,6 +18,8 @@ ROOT = Path(residualplanner.__file__).parent
 LAYERS = [
     "privacy",
     "ledger",
+    "stores",
+    "workers",
     "pictures",
     "discrete_gaussian",
     "kron",
@@ -56,9 +58,11 @@ HOMES = {
     "narwhals": {"sources"},
     "polars": {"sources", "reconstruction"},
     "xarray": {"reconstruction"},
-    "dask": {"sources"},
+    "dask": {"sources", "workers"},
+    "distributed": {"workers"},
     "ibis": {"sources"},
-    "pyspark": {"sources"},
+    "pyspark": {"workers"},
+    "obstore": {"stores"},
     "matplotlib": {"pictures"},
     "jinja2": {"reporting"},
     "xlsxwriter": {"reconstruction"},
@@ -67,6 +71,7 @@ HOMES = {
     "rich": {"cli"},
     "pydantic": {"cli"},
     "cupy": {"kron"},
+    "array_api_compat": {"kron"},
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 #: Rooms that stand beside the layers: what the command line reads as examples.

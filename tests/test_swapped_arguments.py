@@ -107,7 +107,7 @@ OTHERS = {
     "data": lambda x: rp.measure(PLAN, x),
     "combine": TABLE.combine,
     "combination": lambda x: PLAN.combination_variance(("age", "sex"), x),
-    "format": lambda x: RELEASE.save("not-made", x),
+    "format": lambda x: None if x is None else RELEASE.save("not-made", x),
     "profile": lambda x: TABLE.to_frame(profile=x),
     "domain": rp.Domain,
     "values": lambda x: rp.Domain({"age": x}),

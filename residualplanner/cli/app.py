@@ -102,6 +102,7 @@ def plan(  # noqa: PLR0913
     spec: opt.Spec,
     path: opt.NewPlan = None,
     *,
+    errors: opt.ErrorsFile = None,
     budget: opt.BudgetText = None,
     at_most: opt.AtMost = None,
     loss: opt.LossWord = None,
@@ -112,20 +113,22 @@ def plan(  # noqa: PLR0913
 ) -> None:
     """Choose the noise and compute how accurate every table will be, without data.
 
-    Writes the plan, and beside it the error table as CSV. After a change of the spec, --force writes both again.
+    Writes the plan, and beside it the error table as CSV, or where --errors-file says. After a change of the spec,
+    --force writes both again.
 
     Budget, loss and level can be given here in place of the spec's, to compare plans without editing it.
     """
-    from residualplanner.cli.replacing import require_free_plan_path
+    from residualplanner.cli.replacing import errors_path, require_free_plan_path
     from residualplanner.cli.runs import run_plan
     from residualplanner.cli.spec.file import read_spec
     from residualplanner.cli.spec.overrides import Typed, overridden
 
     require_file(spec, "plan", SPEC)
     path = spec.with_suffix(".plan") if path is None else path
-    require_free_plan_path(path, force=force)
+    errors = errors_path(path) if errors is None else errors
+    require_free_plan_path(path, errors, force=force)
     output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, level)
-    run_plan(overridden(read_spec(spec), spec, typed, output), spec, path, output)
+    run_plan(overridden(read_spec(spec), spec, typed, output), spec, path, errors, output)
 
 
 @app.command()
@@ -158,7 +161,7 @@ def measure(
 def reconstruct(  # noqa: PLR0913, PLR0917
     path: opt.MeasurementFile,
     folder: opt.Folder,
-    format: opt.Format = "parquet",
+    format: opt.Format = None,
     profile: opt.Profile = "default",
     level: opt.ProfileLevel = None,
     workers: opt.Workers = 1,

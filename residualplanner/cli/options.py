@@ -11,7 +11,7 @@ import typer
 from residualplanner._version import __version__
 from residualplanner.cli.spec.typed_budget import LossName, complete_budget
 from residualplanner.privacy import Notion
-from residualplanner.reconstruction import FormatName, ProfileName
+from residualplanner.reconstruction import MOST_FILES, FormatName, ProfileName
 
 
 def _print_version(value: bool) -> None:
@@ -32,9 +32,11 @@ DryRun = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
 Format = Annotated[
-    FormatName,
+    FormatName | None,
     typer.Option(
-        "--format", help="The type of the tables' files; xlsx: Excel workbooks; parts: Parquet of many tables each."
+        "--format",
+        help="The type of the tables' files; xlsx: Excel workbooks; parts: Parquet of many tables each. By default "
+        f"parquet, and parts for more than {MOST_FILES:,} tables.",
     ),
 ]
 Workers = Annotated[
@@ -118,6 +120,14 @@ TableName = Annotated[str | None, typer.Option(help="Which table of a schema tha
 NewPlan = Annotated[
     Path | None,
     typer.Option("-o", "--output", help="The plan to write; SPEC's name with .plan if not given.", metavar="PLAN"),
+]
+ErrorsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--errors-file",
+        help="The error table to write, .csv or .parquet; PLAN.errors.csv if not given.",
+        metavar="FILE",
+    ),
 ]
 ForcePlan = Annotated[
     bool, typer.Option("--force", help="Replace an existing plan and error table; never another file.")

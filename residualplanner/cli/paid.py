@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from residualplanner._atomic import write_atomically, write_folder_atomically
+from residualplanner._json import json_text
 from residualplanner.cli.messages.failures import notes_of
 from residualplanner.cli.messages.output import command_text
 from residualplanner.errors import ResidualPlannerError
@@ -59,6 +60,7 @@ def measurement_bytes(plan: Plan) -> int:
     answers = np.array([basis.answers for basis in plan.strategy.of_attributes], dtype=np.float64)
     arrays = sum(array.nbytes for array in plan_to_archive(plan)[1].values())
     labels = sum(40 * attribute.size for attribute in plan.domain.attributes if attribute.labels or attribute.bins)
+    labels += sum(len(json_text(meaning)) + 2 for each in plan.domain.attributes for meaning in each.meanings)
     return int(8 * plan.closure.products(answers).sum() + arrays + labels + _HEADER)
 
 

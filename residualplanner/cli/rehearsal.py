@@ -14,7 +14,7 @@ from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import say_workload
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
-from residualplanner.cli.runs import make_plan, require_tables
+from residualplanner.cli.runs import make_plan, require_tables, say_format
 from residualplanner.cli.spec.file import OutputTable, SpecFile
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.ledger import Ledger
@@ -48,7 +48,7 @@ def rehearse_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: 
     say_workload(plan.workload, output)
     output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
     output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
-    size = _say_tables(plan.workload, folder, wanted.format, output)
+    size = _say_tables(plan.workload, folder, wanted, output)
     _say_memory(plan.workload, output, is_measured=False)
     _end(folder, size, output)
 
@@ -64,7 +64,7 @@ def rehearse_release(
     size, measured = measurement_bytes(plan), kept or measurement_beside(folder)
     until = "" if kept else f", until {folder} is complete"
     _say_writing(f"{measured}: the noisy answers, some {bytes_text(size)}{until}", output, path=measured, size=size)
-    size += _say_tables(plan.workload, folder, changed.output.format, output)
+    size += _say_tables(plan.workload, folder, changed.output, output)
     _say_memory(plan.workload, output, is_measured=True)
     _end(folder, size, output)
 
@@ -89,8 +89,8 @@ def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) ->
     output.fact("Would spend", f"pcost {decimal_text_up(cost)}; {words}", event="would-spend", pcost=cost, left=left)
 
 
-def _say_tables(workload: Workload, folder: Path, file_format: str, output: Output) -> int:
-    estimated = resource_estimate(workload)
+def _say_tables(workload: Workload, folder: Path, wanted: OutputTable, output: Output) -> int:
+    estimated, file_format = resource_estimate(workload), say_format(workload, wanted, output)
     sizes = {"parquet": estimated.disk_bytes, PARTS_FORMAT: _IN_PARTS * estimated.cells}
     size = int(sizes.get(file_format, _AS_TEXT * estimated.disk_bytes))
     tables = count_text(len(workload), "table")

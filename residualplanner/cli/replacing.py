@@ -8,7 +8,7 @@ from pathlib import Path
 
 from residualplanner.cli.messages.failures import require_folder_around, require_free_file
 from residualplanner.errors import ResidualPlannerError
-from residualplanner.plan import load_plan
+from residualplanner.plan import error_format, load_plan
 
 _HEADINGS = (b'"query"', b'"std_err"')
 
@@ -23,14 +23,16 @@ def errors_path(plan_path: Path) -> Path:
     return plan_path.with_name(f"{plan_path.name}.errors.csv")
 
 
-def require_free_plan_path(path: Path, *, force: bool) -> None:
-    """Raise FileExistsError or FileNotFoundError unless a plan and its error table can be written.
+def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:
+    """Raise FileExistsError, FileNotFoundError or FileFormatError unless a plan and its error table can be written.
 
     With ``force`` they may replace others; another file, such as a measurement, a ledger or records, never is replaced.
     """
+    error_format(errors)
     require_folder_around(path)
+    require_folder_around(errors)
     _require_free_path(path, "a plan", _is_plan, force=force)
-    _require_free_path(errors_path(path), "an error table", _is_error_table, force=force)
+    _require_free_path(errors, "an error table", _is_error_table, force=force)
 
 
 def require_free_report_path(page: Path, *, force: bool) -> None:
@@ -79,4 +81,14 @@ def _is_plan(path: Path) -> bool:
 def _is_error_table(path: Path) -> bool:
     with open(path, "rb") as file:
         headings = file.readline(4096)
-    return all(heading in headings for heading in _HEADINGS)
+    return all(heading in headings for heading in _HEADINGS) or _is_parquet_of_errors(path)
+
+
+def _is_parquet_of_errors(path: Path) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return bool(pq.read_schema(path).names[:2] == ["query", "kinds"])
+    except (pa.ArrowException, OSError):
+        return False

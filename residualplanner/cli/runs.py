@@ -20,7 +20,6 @@ from residualplanner.cli.messages.summary import (
     say_release,
     say_spending,
     say_workload,
-    write_errors,
 )
 from residualplanner.cli.paid import (
     measurement_beside,
@@ -31,28 +30,35 @@ from residualplanner.cli.paid import (
     telling_loss,
     telling_measurement,
 )
-from residualplanner.cli.replacing import errors_path
 from residualplanner.cli.spec.file import OutputTable, SpecFile
 from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
-from residualplanner.plan import Plan
-from residualplanner.reconstruction import PARTS_FORMAT, Release, reconstruct, require_exportable
+from residualplanner.plan import Plan, error_format, write_error_table
+from residualplanner.reconstruction import (
+    MOST_FILES,
+    PARTS_FORMAT,
+    FormatName,
+    Release,
+    chosen_format,
+    reconstruct,
+    require_exportable,
+)
 from residualplanner.workload import Workload
 
 
-def run_plan(changed: SpecFile, spec: Path, path: Path, output: Output) -> None:
+def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Output) -> None:
     """Write the plan of a spec, and its error table."""
-    errors = errors_path(path)
     with telling_outputs(path, errors):
         with naming(spec):
             plan = make_plan(changed, output)
         with output.progress("computing the error table"):
-            table = plan.errors(level=changed.output.chosen_level)
-        say_errors(table, output)
+            table = plan.error_table(changed.output.chosen_level)
+            rows = table.frame(0, len(table))
+        say_errors(rows, output)
         with output.progress("writing the plan"), write_atomically(errors) as file:  # both files, or neither
-            write_errors(table, file)
+            write_error_table(table, file, error_format(errors))
             plan.save(path)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
         measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"))
@@ -75,11 +81,12 @@ def run_measure(
 
 
 def run_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
-    """Write the tables of a measurement; with the format "parts" its answers stay on disk."""
+    """Write the tables of a measurement; where they may be in parts its answers stay on disk."""
     with telling_outputs(folder):
-        tables = reconstruct(load_measurement(path, mapped=wanted.format == PARTS_FORMAT))
+        tables = reconstruct(load_measurement(path, mapped=wanted.format in (PARTS_FORMAT, None)))
         require_tables(tables.plan.workload, wanted)
         say_workload(tables.plan.workload, output)
+        say_format(tables.plan.workload, wanted, output)
         _write_tables(tables, folder, wanted, output, workers=workers)
 
 
@@ -100,8 +107,8 @@ def run_release(
         charged = open_ledger(ledger)
         with naming(spec):
             plan = make_plan(changed, output, is_written=True)
-        size = measurement_bytes(plan)
-        require_room_for_tables(folder, plan.workload, changed.output.format, measurement=measured, size=size)
+        size, file_format = measurement_bytes(plan), say_format(plan.workload, changed.output, output)
+        require_room_for_tables(folder, plan.workload, file_format, measurement=measured, size=size)
         measurement = _measure_to(
             measured, plan, data, ledger=charged, output=output, newlines_in_values=newlines_in_values
         )
@@ -151,6 +158,15 @@ def require_tables(workload: Workload, wanted: OutputTable) -> None:
     require_exportable(workload, wanted.format, wanted.profile)
 
 
+def say_format(workload: Workload, wanted: OutputTable, output: Output) -> FormatName:
+    """The format of the tables; where none is given and they are too many for a file each, it is said."""
+    found = chosen_format(workload, wanted.format, wanted.profile)
+    if found == PARTS_FORMAT and wanted.format is None:
+        words = f"parts, of many tables each, since there are more than {MOST_FILES:,}"
+        output.fact("Format", f"{words}; --format parquet writes a file for each", format=found)
+    return found
+
+
 def measure_records(
     plan: Plan, data: Path, *, output: Output, ledger: Ledger | None = None, newlines_in_values: bool = False
 ) -> Measurement:
@@ -186,4 +202,5 @@ def _measure_to(
 
 def _write_tables(release: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
     save_tables(release, folder, wanted, output, workers=workers)
-    say_release(release, folder, output, in_parts=wanted.format == PARTS_FORMAT)
+    in_parts = chosen_format(release.plan.workload, wanted.format, wanted.profile) == PARTS_FORMAT
+    say_release(release, folder, output, in_parts=in_parts)

@@ -1,35 +1,40 @@
 """The schema of a table, declared before any record is read, and the codes of raw values.
 
 Reads: names, sizes, labels and bins that the user declares, or JSON.  Gives: `Domain`, its `Attribute`s and `Bins`.
-Protocol: every value of an attribute has a code 0 .. size-1; `codes_of_values` and `codes_of_numbers` give the codes of
-raw entries, or `UNKNOWN` or `MISSING`, and the attribute's rules say what becomes of these.
+Protocol: every value of an attribute has a code 0 .. size-1; `codes_of_values`, `codes_of_numbers` and `codes_of_days`
+give the codes of raw entries, or `UNKNOWN` or `MISSING`, and the attribute's rules say what becomes of these.  The
+values are an object of one family behind one protocol, `families.Values`.
 Nothing here ever sees a data set: labels are never taken from the records.
 """
 
-from residualplanner.domain.attribute import Attribute, Into, Label, Rule, plain_label
+from residualplanner.domain.about import About
+from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.domain import Domain
-from residualplanner.domain.values import (
-    MISSING,
-    UNKNOWN,
-    codes_of_numbers,
-    codes_of_values,
-    first_rounded_integer,
-    integer_range,
-)
+from residualplanner.domain.entries import day_of, first_rounded_integer
+from residualplanner.domain.families import MISSING, UNKNOWN, Entries
+from residualplanner.domain.labels import Into, Label, Rule, label_text, plain_label
+from residualplanner.domain.omission import omission_of
+from residualplanner.domain.values import codes_of_days, codes_of_numbers, codes_of_values, integer_range
 
 __all__ = [
     "MISSING",
     "UNKNOWN",
+    "About",
     "Attribute",
     "Bins",
     "Domain",
+    "Entries",
     "Into",
     "Label",
     "Rule",
+    "codes_of_days",
     "codes_of_numbers",
     "codes_of_values",
+    "day_of",
     "first_rounded_integer",
     "integer_range",
+    "label_text",
+    "omission_of",
     "plain_label",
 ]

@@ -3,39 +3,75 @@
 Reads: an Attribute, or JSON values that may come from anyone.  Gives: the other of these.
 """
 
+import datetime as dt
 import math
 import reprlib
+from collections.abc import Mapping
 from typing import Any, cast
 
-from residualplanner.domain.attribute import Attribute, Into, Rule
+from residualplanner.domain.about import About
+from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
+from residualplanner.domain.entries import date_of_day, day_of
+from residualplanner.domain.labels import Into, Rule
 from residualplanner.errors import DomainError
+
+#: The fields that an attribute need not have; it has one of the first four.
+_OPTIONAL = {"size", "labels", "dates", "bins", "meanings", "about"}
+_DATE_LETTERS = len("2020-12-31")
 
 
 def json_of_attribute(attribute: Attribute) -> dict[str, Any]:
-    """The attribute as a JSON object; infinite edges become the strings "-inf" and "inf"."""
-    values: dict[str, Any] = {"size": attribute.size}
-    if attribute.labels is not None:
-        values = {"labels": list(attribute.labels)}
-    if attribute.bins is not None:
-        edges = [edge if math.isfinite(edge) else str(edge) for edge in attribute.bins.edges]
-        values = {"bins": {"edges": edges, "labels": list(attribute.bins.labels)}}
+    """The attribute as a JSON object; dates and infinite edges become strings, what is empty is left out."""
+    meanings = {"meanings": list(attribute.meanings)} if attribute.meanings else {}
     rules = {"unknown": _json_of_rule(attribute.unknown), "missing": _json_of_rule(attribute.missing)}
-    return {"name": attribute.name, **values, **rules}
+    about = {"about": attribute.about.to_json()} if attribute.about else {}
+    return {"name": attribute.name, **attribute.values.to_json(), **meanings, **rules, **about}
 
 
 def attribute_of_json(value: object, where: str) -> Attribute:
     """The attribute that a JSON object describes; DomainError names the field that is wrong."""
-    fields = _object(value, where, required={"name", "unknown", "missing"}, allowed={"size", "labels", "bins"})
+    fields = _object(value, where, required={"name", "unknown", "missing"}, allowed=_OPTIONAL)
+    if {"dates", "labels"} <= set(fields):
+        raise DomainError(f"{where}: needs exactly one of size, labels and bins, or dates in place of labels")
     rules = {word: _rule_of_json(fields[word], f"{where}.{word}") for word in ("unknown", "missing")}
-    labels = fields.get("labels")
-    if "labels" in fields and not isinstance(labels, list):
-        raise DomainError(f"{where}.labels: expected a list, got {reprlib.repr(labels)}")
+    labels = _labels_of_json(fields, where)
     bins = _bins_of_json(fields["bins"], f"{where}.bins") if "bins" in fields else None
+    about = _about_of_json(fields["about"], f"{where}.about") if "about" in fields else None
     try:
-        return Attribute(fields["name"], fields.get("size"), labels=labels, bins=bins, **rules)
+        return Attribute(fields["name"], fields.get("size"), labels=labels, bins=bins, **rules, about=about)
     except DomainError as error:
         raise DomainError(f"{where}: {error}", attributes=error.attributes) from None
+
+
+def _labels_of_json(fields: Mapping[str, Any], where: str) -> Any:
+    """The labels as `Attribute` takes them: a list, also of dates, or a mapping to meanings; None for none."""
+    for word in ("labels", "dates", "meanings"):
+        if word in fields and not isinstance(fields[word], list):
+            raise DomainError(f"{where}.{word}: expected a list, got {reprlib.repr(fields[word])}")
+    labels = fields.get("labels")
+    if "dates" in fields:
+        days = [
+            day_of(text) if isinstance(text, str) and len(text) == _DATE_LETTERS else None for text in fields["dates"]
+        ]
+        if None in days:
+            raise DomainError(f"{where}.dates: expected dates such as 2020-12-31")
+        labels = [date_of_day(day) for day in days if day is not None]
+    if "meanings" not in fields:
+        return labels
+    if labels is None or len(fields["meanings"]) != len(labels):
+        raise DomainError(f"{where}.meanings: expected one for each label")
+    if not all(isinstance(label, str | int | dt.date) for label in labels) or len(set(labels)) < len(labels):
+        raise DomainError(f"{where}.labels: expected strings, integers or truth values, all different")
+    return dict(zip(labels, fields["meanings"], strict=True))
+
+
+def _about_of_json(value: object, where: str) -> About:
+    fields = _object(value, where, required=set(), allowed={"title", "unit", "source", "note"})
+    try:
+        return About(**fields)
+    except DomainError as error:
+        raise DomainError(f"{where}: {error}") from None
 
 
 def _bins_of_json(value: object, where: str) -> Bins:

@@ -3,38 +3,21 @@
 Reads: the user's declarations.  Gives: Attribute.  Never sees a record.
 """
 
+import datetime as dt
 import reprlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
-from operator import index
-from typing import Literal
-
-import numpy as np
 
 from residualplanner._checks import is_unicode, value_text
+from residualplanner.domain.about import About
 from residualplanner.domain.bins import Bins
+from residualplanner.domain.families import Codes, Matching, Values
+from residualplanner.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
+from residualplanner.domain.listed_values import Dates, Listed, values_of_labels
+from residualplanner.domain.rules import checked_rule, list_text
 from residualplanner.errors import DomainError
-
-#: The name of a value in the records and in output tables.
-Label = str | int | bool
-#: How the raw values of a column are matched: as codes 0 .. size-1, integers, strings, truth values, numbers in bins.
-Matching = Literal["code", "integer", "text", "truth", "bin"]
-
-
-@dataclass(frozen=True, slots=True)
-class Into:
-    """The rule "count such a record as if it had this label".
-
-    Attributes:
-        label: one of the attribute's values, as shown in tables.
-    """
-
-    label: Label
-
-
-#: What becomes of a record: it is an error, it is left out of every table, or it is counted under a label.
-Rule = Literal["error", "drop"] | Into
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -44,75 +27,111 @@ class Attribute:
     Args:
         name: the column's name, unique in its domain.
         size: how many values it can take; the records hold the codes 0 .. size-1.
-        labels: the values themselves, all strings, all integers or all truth values.
-        bins: intervals, for a column of numbers.
+        labels: the values themselves, all strings, all integers, all truth values or all dates; or a mapping from each
+            value to its meaning, in words, which tables show beside it.
+        bins: intervals, for a column of numbers or dates.
         unknown: what becomes of a record whose value is not one of these: ``"error"``, ``"drop"`` (it is left out of
-            every table), or a label it is counted under.  The words "error" and "drop" always mean the rule; where
-            they are labels as well, write ``Into("drop")`` for the label.
-        missing: the same for a record without a value.
+            every table), or a label it is counted under: one of the values, or a label of its own, such as "Other".
+            The words "error" and "drop" always mean the rule; where they are labels, write ``Into("drop")``.
+        missing: the same for a record without a value; a label of its own is, say, "Not stated".
+        about: its title, unit, source and notes.
+
+    Labels of their own come after the values, in every table: first that of ``unknown``.  No entry of a column matches
+    one.  Values that are not strings are then shown as strings, so that all labels of a column are of one type.
 
     Attributes:
         name: as given.
-        size: how many values it can take, at least 1.
-        labels: as given, or None.
-        bins: as given, or None.
+        values: the values, without labels of their own.
         unknown: "error", "drop" or Into(label).
         missing: "error", "drop" or Into(label).
-        matching: how raw values are matched: "code", "integer", "text", "truth" or "bin".
+        meanings (m,): of each of the m values; (0,) where none has one.
+        about: as given.
 
     Raises:
-        DomainError: no name; none or several of size, labels and bins; labels that repeat or mix kinds; a rule with an
-            unknown label.
+        DomainError: no name; none or several of size, labels and bins; labels that repeat or mix kinds; meanings that
+            are not strings; a rule whose label looks like a misspelled value, unless it is written as Into(label).
 
     Example:
         >>> Attribute("sex", labels=["F", "M", "?"], unknown="?", missing="drop")
         Attribute('sex', labels=['F', 'M', '?'], unknown=Into(label='?'), missing='drop')
-        >>> Attribute("income", bins=Bins([0, 10, 20])).value_labels
-        ('[0, 10)', '[10, 20]')
+        >>> Attribute("income", bins=Bins([0, 10, 20]), missing="Not stated").value_labels
+        ('[0, 10)', '[10, 20]', 'Not stated')
+        >>> Attribute("sex", labels={1: "female", 2: "male"}).value_meanings
+        ('female', 'male')
     """
 
     name: str
-    size: int
-    labels: tuple[Label, ...] | None
-    bins: Bins | None
+    values: Values
     unknown: Rule
     missing: Rule
-    matching: Matching = field(repr=False)
+    meanings: tuple[str, ...]
+    about: About
 
     def __init__(
         self,
         name: str,
         size: int | None = None,
         *,
-        labels: Iterable[Label] | None = None,
+        labels: Iterable[Label | dt.date] | Mapping[Label, str] | None = None,
         bins: Bins | None = None,
         unknown: Rule | Label = "error",
         missing: Rule | Label = "error",
+        about: About | None = None,
     ) -> None:
         _require_name(name)
         if sum(given is not None for given in (size, labels, bins)) != 1:
-            raise _error(name, "needs exactly one of size, labels and bins")
-        if bins is not None and not isinstance(bins, Bins):
-            raise _error(name, f"has bins of type {type(bins).__name__}; write Bins([...])")
-        checked = None if labels is None else _checked_labels(name, labels)
-        values = checked if checked is not None else bins
+            raise attribute_error(name, "needs exactly one of size, labels and bins")
+        if about is not None and not isinstance(about, About):
+            raise attribute_error(name, f'has about={value_text(about)}; write About(title="...")')
         self._set("name", str(name))
-        self._set("size", len(values) if values is not None else _checked_size(name, size))
-        self._set("labels", checked)
-        self._set("bins", bins)
-        self._set("matching", _matching(checked, bins))
-        self._set("unknown", self._rule("unknown", unknown))
-        self._set("missing", self._rule("missing", missing))
+        self._set("values", _values(name, size, labels, bins))
+        self._set("meanings", _meanings(name, labels) if isinstance(labels, Mapping) else ())
+        self._set("about", about or About())
+        self._set("unknown", checked_rule(self.name, self.values, "unknown", unknown))
+        self._set("missing", checked_rule(self.name, self.values, "missing", missing))
+
+    @cached_property
+    def size(self) -> int:
+        """How many values it can take, labels of their own included, at least 1."""
+        return len(self.values) + len(self.own_labels)
+
+    @cached_property
+    def own_labels(self) -> tuple[str, ...]:
+        """The labels of unknown and missing entries that are not labels of values."""
+        rules = [rule for rule in (self.unknown, self.missing) if isinstance(rule, Into)]
+        own = [rule.label for rule in rules if self.values.code_of_label(rule.label) is None]
+        return tuple(dict.fromkeys(map(str, own)))
+
+    @property
+    def labels(self) -> tuple[Label, ...] | None:
+        """The values where they were declared as labels, as tables show them, or None."""
+        return self.values.labels if isinstance(self.values, Listed | Dates) else None
+
+    @property
+    def bins(self) -> Bins | None:
+        """The values where they were declared as bins, or None."""
+        return self.values if isinstance(self.values, Bins) else None
+
+    @property
+    def matching(self) -> Matching:
+        """How raw values are matched: "code", "integer", "text", "truth", "date" or "bin"."""
+        return self.values.matching
 
     @cached_property
     def value_labels(self) -> tuple[Label, ...]:
         """The values in the order of their codes, as output tables show them, (size,)."""
-        if self.bins is not None:
-            return self.bins.labels
-        return self.labels if self.labels is not None else tuple(range(self.size))
+        labels = self.values.labels
+        return (*map(label_text, labels), *self.own_labels) if self.own_labels else labels
 
-    def code_of_label(self, label: Label) -> int:
-        """The code of a value as shown in tables.
+    @cached_property
+    def value_meanings(self) -> tuple[str, ...]:
+        """What each of `value_labels` means in words, (size,): its meaning, or else the label itself."""
+        meant = self.meanings or ("",) * len(self.values)
+        labels = map(label_text, self.value_labels)
+        return tuple(meaning or label for meaning, label in zip((*meant, *self.own_labels), labels, strict=True))
+
+    def code_of_label(self, label: Label | dt.date) -> int:
+        """The code of a value as shown in tables, or as it was declared.
 
         Args:
             label: one of ``value_labels``; True is not 1.
@@ -127,41 +146,43 @@ class Attribute:
             >>> Attribute("sex", labels=["F", "M"]).code_of_label("M")
             1
         """
-        is_truth = self.matching == "truth"
-        if isinstance(label, str | int) and isinstance(label, bool) == is_truth:
-            if self.matching == "code" and not isinstance(label, str) and 0 <= label < self.size:
-                return int(label)
-            if self.matching != "code" and label in self.value_labels:
-                return self.value_labels.index(label)
-        raise _error(self.name, f"has no value {reprlib.repr(label)}; its values are {_list_text(self)}")
+        code = self.values.code_of_label(_plain(label))
+        if code is None and self.own_labels and isinstance(label, str) and label in self.value_labels:
+            code = self.value_labels.index(label)
+        if code is None:
+            raise attribute_error(
+                self.name, f"has no value {reprlib.repr(label)}; its values are {list_text(self.values)}"
+            )
+        return code
+
+    def described(self, about: About) -> "Attribute":
+        """The same attribute with other words about it."""
+        twin = copy(self)
+        twin._set("about", about)
+        return twin
 
     def __repr__(self) -> str:
-        what = f"size={self.size}" if self.labels is None else f"labels={_list_text(self)}"
-        what = what if self.bins is None else f"bins={self.bins!r}"
-        rules = [
-            f"{word}={rule!r}"
-            for word, rule in (("unknown", self.unknown), ("missing", self.missing))
-            if rule != "error"
-        ]
-        return f"Attribute({', '.join([repr(self.name), what, *rules])})"
+        rules = {word: rule for word, rule in (("unknown", self.unknown), ("missing", self.missing)) if rule != "error"}
+        shown = rules | ({"about": self.about} if self.about else {})
+        texts = [f"{word}={value!r}" for word, value in shown.items()]
+        return f"Attribute({', '.join([repr(self.name), self._values_text(), *texts])})"
+
+    def _values_text(self) -> str:
+        """The values as they are declared, at most some of them."""
+        if self.bins is not None:
+            return f"bins={self.bins!r}"
+        if self.meanings:
+            return f"labels={reprlib.repr(dict(zip(self.values.labels, self.meanings, strict=True)))}"
+        return f"size={len(self.values)}" if self.labels is None else f"labels={list_text(self.values)}"
 
     def _set(self, word: str, value: object) -> None:
         object.__setattr__(self, word, value)
 
-    def _rule(self, word: str, rule: Rule | Label) -> Rule:
-        if isinstance(rule, str) and rule in ("error", "drop"):
-            return "error" if rule == "error" else "drop"
-        label = rule.label if isinstance(rule, Into) else rule
-        try:
-            code = self.code_of_label(label)
-        except DomainError:
-            message = f"has {word}={reprlib.repr(label)}; write 'error', 'drop' or one of its values {_list_text(self)}"
-            raise _error(self.name, message) from None
-        return Into(code if self.matching == "code" else self.value_labels[code])
 
-
-def _error(name: str, problem: str) -> DomainError:
-    return DomainError(f"attribute {name!r} {problem}", attributes=[name])
+def _plain(label: object) -> object:
+    """A label as Python's own type; a date, or anything that is no label, as it is."""
+    plain = plain_label(label)
+    return label if plain is None else plain
 
 
 def _require_name(name: object) -> None:
@@ -171,62 +192,29 @@ def _require_name(name: object) -> None:
         raise DomainError(f"the attribute name {name!r} is not valid Unicode")
 
 
+def _values(name: str, size: object, labels: object, bins: object) -> Values:
+    if labels is not None:
+        return values_of_labels(name, labels)
+    if bins is None:
+        return Codes(_checked_size(name, size))
+    if not isinstance(bins, Bins):
+        raise attribute_error(name, f"has bins of type {type(bins).__name__}; write Bins([...])")
+    return bins
+
+
 def _checked_size(name: str, size: object) -> int:
     count = plain_label(size)
     if isinstance(count, str | bool | None):
-        raise _error(name, f"needs an integer for its size, got {value_text(size)}")
+        raise attribute_error(name, f"needs an integer for its size, got {value_text(size)}")
     if not 1 <= count < 2**63:
-        raise _error(name, f"needs at least 1 value and fewer than 2**63, got size {count}")
+        raise attribute_error(name, f"needs at least 1 value and fewer than 2**63, got size {count}")
     return count
 
 
-def _checked_labels(name: str, labels: Iterable[Label]) -> tuple[Label, ...]:
-    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-        raise _error(name, f"needs a list of labels, got {value_text(labels)}")
-    plain = tuple(_checked_label(name, label) for label in labels)
-    if not plain:
-        raise _error(name, "needs at least 1 label")
-    if len({type(label) for label in plain}) > 1:
-        raise _error(name, "mixes kinds of labels; make them all strings, all integers or all truth values")
-    if len(set(plain)) < len(plain):
-        raise _error(name, "has a label twice")
-    return plain
-
-
-def plain_label(value: object) -> Label | None:
-    """A string, truth value or integer as a Python str, bool or int, which NumPy's become; None for anything else."""
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    try:
-        return index(value)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
-    except TypeError:
-        return None
-
-
-def _checked_label(name: str, label: object) -> Label:
-    plain = plain_label(label)
-    if plain is None:
-        raise _error(name, f"has the label {value_text(label)}; labels are strings, integers or truth values")
-    if isinstance(plain, str):
-        if not is_unicode(plain):
-            raise _error(name, f"has the label {reprlib.repr(plain)}, which is not valid Unicode")
-    elif not -(2**63) <= plain < 2**63:
-        raise _error(name, f"has the label {plain}, which needs more than 64 bits; make its labels strings")
-    return plain
-
-
-def _matching(labels: tuple[Label, ...] | None, bins: Bins | None) -> Matching:
-    if labels is None:
-        return "code" if bins is None else "bin"
-    if isinstance(labels[0], str):
-        return "text"
-    return "truth" if isinstance(labels[0], bool) else "integer"
-
-
-def _list_text(attribute: Attribute) -> str:
-    """Its values, at most six of them."""
-    if attribute.matching == "code":
-        return f"0 .. {attribute.size - 1}"
-    return reprlib.repr(list(attribute.value_labels))
+def _meanings(name: str, labels: Mapping[Label, str]) -> tuple[str, ...]:
+    """The meanings of labels, in their order; none where all are empty."""
+    meanings = tuple(labels.values())
+    for meaning in meanings:
+        if not isinstance(meaning, str) or not is_unicode(meaning):
+            raise attribute_error(name, f"has a meaning that is not a string of valid Unicode: {value_text(meaning)}")
+    return tuple(map(str, meanings)) if any(meanings) else ()

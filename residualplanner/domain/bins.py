@@ -1,57 +1,122 @@
-"""Intervals that cut a numeric column into values.
+"""Intervals that cut a column of numbers or of dates into values.
 
 Reads: edges, and labels where bins have names of their own.  Gives: Bins.
 """
 
+import datetime as dt
 import math
 import reprlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
-from numbers import Real
+from typing import Any, ClassVar
 
-from residualplanner._checks import is_unicode, value_text
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import IntArray, is_unicode, value_text
+from residualplanner.domain.families import MISSING, UNKNOWN, Entries, Matching
+from residualplanner.domain.labels import plain_label
+from residualplanner.domain.scales import Edge, Scale, first_of_month, following_month, scale_of
 from residualplanner.errors import DomainError
 
+#: The most bins that months or years make.
+_PERIODS = 10_000
 
-@dataclass(frozen=True, slots=True, init=False)
+
+@dataclass(frozen=True, init=False, repr=False)
 class Bins:
-    """Intervals between neighboring edges, closed on the left and open on the right; the last is closed on both sides.
+    """Intervals between neighboring edges, closed on the left and open on the right.
 
-    A number is compared with the edges as a 64-bit float.  The outermost edges may be infinite, but an infinite number
-    in the records is in no bin.
+    The edges are all numbers or all dates: dates, or strings such as "2020-12-31".  The outermost may be infinite.
+
+    - The last of bins of numbers is closed on both sides.  A number is compared with the edges as a 64-bit float; an
+      infinite number in the records is in no bin.
+    - The last of bins of dates is open on the right as all others: no record of March is counted in February.  A time
+      of day belongs to its date; a moment with a time zone is in no bin, since its date depends on where one is.
 
     Attributes:
         edges: strictly increasing, one more than there are bins.
         labels: one string per bin.
+        scale: of the edges: numbers or dates.
 
     Raises:
-        DomainError: fewer than two edges, edges that are not numbers or do not increase, labels that do not fit or
-            are not valid Unicode.
+        DomainError: fewer than two edges, edges that are neither numbers nor dates or do not increase, labels that do
+            not fit or are not valid Unicode.
 
     Example:
         >>> Bins([0, 10_000, 50_000.5]).labels
         ('[0, 10000)', '[10000, 50000.5]')
         >>> Bins([0, 18, float("inf")], labels=["minor", "adult"]).labels
         ('minor', 'adult')
+        >>> Bins(["2020-01-01", "2020-02-01", float("inf")]).labels
+        ('[2020-01-01, 2020-02-01)', '[2020-02-01, inf)')
     """
 
-    edges: tuple[float, ...]
+    edges: tuple[Edge, ...]
     labels: tuple[str, ...]
+    scale: Scale = field(compare=False)
+    matching: ClassVar[Matching] = "bin"
 
-    def __init__(self, edges: Iterable[float], labels: Iterable[str] | None = None) -> None:
-        object.__setattr__(self, "edges", _checked_edges(edges))
-        object.__setattr__(self, "labels", _interval_texts(self.edges) if labels is None else _checked_labels(labels))
+    def __init__(self, edges: Iterable[Edge | str], labels: Iterable[str] | None = None) -> None:
+        scale, kept = _checked_edges(edges)
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "edges", kept)
+        object.__setattr__(self, "labels", self._interval_texts if labels is None else _checked_labels(labels))
         if len(self.labels) != len(self.edges) - 1:
             raise DomainError(f"{len(self.edges)} edges make {len(self.edges) - 1} bins, got {len(self.labels)} labels")
+
+    @classmethod
+    def months(cls, first: str | dt.date, last: str | dt.date) -> "Bins":
+        """A bin for each month from ``first`` to ``last``, both written as "2020-12" or as a date in the month.
+
+        Raises:
+            DomainError: they are no months, in the wrong order, or too far apart.
+
+        Example:
+            >>> Bins.months("2020-11", "2021-01").labels
+            ('2020-11', '2020-12', '2021-01')
+        """
+        begin, end = first_of_month(first), following_month(first_of_month(last))
+        edges = [begin]
+        _require_period(begin.year * 12 + begin.month, end.year * 12 + end.month - 1, "months")
+        while edges[-1] < end:
+            edges.append(following_month(edges[-1]))
+        return cls(edges, [edge.isoformat()[:7] for edge in edges[:-1]])
+
+    @classmethod
+    def years(cls, first: int, last: int) -> "Bins":
+        """A bin for each year from ``first`` to ``last``, for a column of dates.
+
+        Raises:
+            DomainError: they are no years, or in the wrong order.
+
+        Example:
+            >>> Bins.years(2019, 2021).labels
+            ('2019', '2020', '2021')
+        """
+        years = [plain_label(year) for year in (first, last)]
+        if not all(type(year) is int and dt.MINYEAR <= year < dt.MAXYEAR for year in years):
+            raise DomainError(f"years are integers from {dt.MINYEAR} to {dt.MAXYEAR - 1}")
+        begin, end = int(first), int(last)
+        _require_period(begin, end, "years")
+        edges = [dt.date(year, 1, 1) for year in range(begin, end + 2)]
+        return cls(edges, [f"{year:04}" for year in range(begin, end + 1)])
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
+    def words(self) -> str:
+        """What the bins are, for messages."""
+        return self.scale.words
+
+    @property
     def labels_are_intervals(self) -> bool:
         """Whether the labels are the intervals written out, and not names of their own."""
-        return self.labels == _interval_texts(self.edges)
+        return self.labels == self._interval_texts
 
     def interval_text(self, first: int, last: int) -> str:
         """The interval that the bins ``first`` to ``last`` cover together, written out.
@@ -60,37 +125,75 @@ class Bins:
             >>> Bins([0, 18, 65, 120]).interval_text(1, 2)
             '[18, 120]'
         """
-        closed = last == len(self) - 1
-        return _interval_text(self.edges[first], self.edges[last + 1], closed=closed)
+        low, high, scale = self.edges[first], self.edges[last + 1], self.scale
+        is_closed = scale.is_last_closed and last == len(self.edges) - 2 and not _is_infinite(high)
+        left, right = "(" if _is_infinite(low) else "[", "]" if is_closed else ")"
+        return f"{left}{scale.text(low)}, {scale.text(high)}{right}"
+
+    def code_of(self, entry: object) -> int:
+        """The bin that an entry is in, or UNKNOWN."""
+        positions, position = self._positions, self.scale.position(entry)
+        code = bisect_right(positions, position) - 1
+        if 0 <= code < len(positions) - 1 and position > -math.inf:
+            return code
+        is_last_edge = position == positions[-1] and math.isfinite(position)
+        return len(positions) - 2 if is_last_edge and self.scale.is_last_closed else UNKNOWN
+
+    def code_of_label(self, label: object) -> int | None:
+        """The bin of this label, or None."""
+        return self.labels.index(label) if isinstance(label, str) and label in self.labels else None
+
+    def holds(self, entries: Entries) -> bool:
+        """Whether such entries are on the scale of the bins."""
+        return entries == self.scale.entries
+
+    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
+        """The function that codes a whole column, if its entries are on the scale."""
+        return self._codes if entries == self.scale.entries else None
+
+    def _codes(self, column: NDArray[Any]) -> IntArray:
+        positions = column.astype(np.float64)
+        edges = np.array(self._positions)
+        codes = np.searchsorted(edges, positions, side="right") - 1
+        if self.scale.is_last_closed:
+            codes[positions == edges[-1]] = len(self) - 1
+        known = (codes >= 0) & (codes < len(self)) & np.isfinite(positions)
+        return np.where(np.isnan(positions), MISSING, np.where(known, codes, UNKNOWN))
+
+    def integer_range(self) -> None:
+        """None: integers are not told apart in bins."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Edges and labels; dates and infinite edges become strings."""
+        edges = [
+            edge if isinstance(edge, float) and math.isfinite(edge) else self.scale.text(edge) for edge in self.edges
+        ]
+        return {"bins": {"edges": edges, "labels": list(self.labels)}}
 
     def __repr__(self) -> str:
-        shown = ", ".join(_number_text(edge) for edge in self.edges[:6])
+        texts = [self.scale.text(edge) for edge in self.edges[:6]]
+        shown = ", ".join(repr(text) if isinstance(self.edges[i], dt.date) else text for i, text in enumerate(texts))
         return f"Bins([{shown}])" if len(self.edges) <= 6 else f"Bins([{shown}, ...; {len(self)} bins])"
 
+    @cached_property
+    def _positions(self) -> tuple[float, ...]:
+        return tuple(map(self.scale.position, self.edges))
 
-def _checked_edges(edges: Iterable[float]) -> tuple[float, ...]:
+    @property
+    def _interval_texts(self) -> tuple[str, ...]:
+        return tuple(self.interval_text(code, code) for code in range(len(self.edges) - 1))
+
+
+def _checked_edges(edges: Iterable[Edge | str]) -> tuple[Scale, tuple[Edge, ...]]:
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise DomainError(f"bins need a list of edges, such as Bins([0, 18, 65, 120]), got {value_text(edges)}")
     given = list(edges)
     if len(given) < 2:
         raise DomainError(f"bins need at least 2 edges, got {len(given)}")
-    if not all(_is_number(edge) for edge in given):
-        raise DomainError("bin edges must be numbers")
-    numbers = tuple(_as_float(edge) for edge in given)
-    if not all(low < high for low, high in pairwise(numbers)):
+    scale, kept = scale_of(given)
+    if not all(low < high for low, high in pairwise(map(scale.position, kept))):
         raise DomainError("bin edges must be strictly increasing, and none of them NaN")
-    return numbers
-
-
-def _is_number(edge: object) -> bool:
-    return isinstance(edge, Real) and not isinstance(edge, bool)
-
-
-def _as_float(edge: float) -> float:
-    try:
-        return float(edge) + 0.0  # minus zero becomes zero
-    except OverflowError:
-        return math.nan
+    return scale, kept
 
 
 def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:
@@ -105,15 +208,10 @@ def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(str(label) for label in given)
 
 
-def _interval_texts(edges: tuple[float, ...]) -> tuple[str, ...]:
-    return tuple(_interval_text(low, high, closed=high == edges[-1]) for low, high in pairwise(edges))
+def _is_infinite(edge: Edge) -> bool:
+    return isinstance(edge, float) and math.isinf(edge)
 
 
-def _interval_text(low: float, high: float, *, closed: bool) -> str:
-    left = "[" if math.isfinite(low) else "("
-    right = "]" if closed and math.isfinite(high) else ")"
-    return f"{left}{_number_text(low)}, {_number_text(high)}{right}"
-
-
-def _number_text(number: float) -> str:
-    return str(int(number)) if number.is_integer() and abs(number) < 1e16 else repr(number)
+def _require_period(first: int, last: int, word: str) -> None:
+    if not 0 <= last - first < _PERIODS:
+        raise DomainError(f"bins of {word} need a first and a last of them, in this order, at most {_PERIODS:,} in all")

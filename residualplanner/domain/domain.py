@@ -13,8 +13,9 @@ from residualplanner._checks import is_frame, value_text
 from residualplanner._html import html_table
 from residualplanner._words import suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
-from residualplanner.domain.attribute import Attribute, Label
+from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
+from residualplanner.domain.labels import Label
 from residualplanner.errors import DomainError
 
 #: How many attributes a notebook shows.
@@ -28,7 +29,8 @@ class Domain:
     A domain without attributes is allowed: its only table is the number of records.
 
     Args:
-        mapping: attribute name to a size, a sequence of labels, Bins, or an Attribute of that name.
+        mapping: attribute name to a size, a sequence of labels, a mapping from labels to their meanings, Bins, or an
+            Attribute of that name.
 
     Attributes:
         attributes: in the order given.
@@ -46,7 +48,7 @@ class Domain:
 
     attributes: tuple[Attribute, ...]
 
-    def __init__(self, mapping: Mapping[str, int | Sequence[Label] | Bins | Attribute]) -> None:
+    def __init__(self, mapping: Mapping[str, int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute]) -> None:
         if not isinstance(mapping, Mapping):
             raise DomainError(
                 f"a domain is a mapping from attribute name to size, labels or bins, got {value_text(mapping)}; "
@@ -191,7 +193,7 @@ class Domain:
         return [self._position[name] for name in names]
 
 
-def _attribute(name: str, value: int | Sequence[Label] | Bins | Attribute) -> Attribute:
+def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute) -> Attribute:
     if isinstance(value, Attribute):
         if value.name != name:
             message = f"attribute {value.name!r} has the key {name!r}; the two must be the same"

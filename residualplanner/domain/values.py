@@ -14,36 +14,24 @@ size, integers  integers; floats and decimals without a fraction (a null turns a
 strings         the same string, code point by code point; an integer with that spelling, because readers turn "1"
                 into 1; so 1 and 1.0 match "1", and nothing but the string "01" matches "01"
 truth values    True and False; the strings "true", "True", "TRUE", "false", "False", "FALSE"
-bins            finite numbers; strings that are numbers as programs write them: "1500", "-2.5", "1e3"
+bins of numbers finite numbers; strings that are numbers as programs write them: "1500", "-2.5", "1e3"
+dates, and bins dates, and times of day on a date, without a time zone; strings that are such: "2020-02-29",
+of dates        "2020-02-29 23:59:59", "2020-02-29T23:59:59.5"; nothing that names a time zone, and no number
 =============== ====================================================================================================
 
-True and False are not 1 and 0, bytes are not text, and dates match nothing.
+True and False are not 1 and 0, and bytes are not text.  A label under which unknown or missing entries are counted is
+no value: no entry matches it.
 """
 
-import math
-import re
-from collections.abc import Callable, Sequence
-from decimal import Decimal
-from typing import Any, cast
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, IntArray
-from residualplanner.domain.attribute import Attribute, Label
-from residualplanner.domain.bins import Bins
-
-#: The code of an entry that is not one of the attribute's values.
-UNKNOWN = -1
-#: The code of an entry without a value.
-MISSING = -2
-
-#: Of 64-bit floats, Python's own.
-_FIRST_ROUNDED = 2**53
-
-_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+from residualplanner._checks import IntArray
+from residualplanner.domain.attribute import Attribute
+from residualplanner.domain.entries import is_missing
+from residualplanner.domain.families import MISSING, UNKNOWN, Entries
 
 
 def codes_of_values(attribute: Attribute, values: Sequence[object]) -> IntArray:
@@ -62,19 +50,16 @@ def codes_of_values(attribute: Attribute, values: Sequence[object]) -> IntArray:
         >>> codes_of_values(Attribute("grade", labels=[1, 2]), ["2", 1.0, "02", True, None])
         array([ 1,  0, -1, -1, -2])
     """
-    if attribute.bins is not None:
-        numbers = [math.nan if _is_missing(value) else _number_of(value) for value in values]
-        return _codes_in_bins(attribute.bins, np.array(numbers, dtype=np.float64))
-    code_of = _matcher(attribute)
-    codes = (MISSING if _is_missing(value) else code_of(value) for value in values)
+    code_of = attribute.values.code_of
+    codes = (MISSING if is_missing(value) else code_of(value) for value in values)
     return np.fromiter(codes, dtype=np.int64, count=len(values))
 
 
 def codes_of_numbers(attribute: Attribute, numbers: NDArray[np.number]) -> IntArray:
-    """The codes of a whole column of numbers at once, for attributes with a size, integers or bins.
+    """The codes of a whole column of numbers at once, for attributes with a size, integers or bins of numbers.
 
     Args:
-        attribute: a size, integer labels or bins.
+        attribute: a size, integer labels or bins of numbers.
         numbers (m,): integers, or floats with NaN where the entry is missing.
 
     Returns:
@@ -83,28 +68,31 @@ def codes_of_numbers(attribute: Attribute, numbers: NDArray[np.number]) -> IntAr
     Cost: O(m log size), without a Python step per number.
 
     Example:
+        >>> from residualplanner.domain import Bins
         >>> codes_of_numbers(Attribute("income", bins=Bins([0, 10, 20])), np.array([5.0, 20.0, 20.5, np.nan]))
         array([ 0,  1, -1, -2])
     """
-    if attribute.bins is not None:
-        return _codes_in_bins(attribute.bins, numbers.astype(np.float64))
-    if numbers.dtype.kind in "iu":
-        return _codes_of_integers(attribute, cast("NDArray[np.integer]", numbers))
-    limit = float(first_rounded_integer(numbers.dtype))
-    floats = numbers.astype(np.float64)
-    integral = (floats == np.trunc(floats)) & (np.abs(floats) < limit)
-    codes = _codes_of_integers(attribute, np.where(integral, floats, 0).astype(np.int64))
-    return np.where(np.isnan(floats), MISSING, np.where(integral, codes, UNKNOWN))
+    return _codes_of_column(attribute, "numbers", numbers)
 
 
-def first_rounded_integer(kind: np.dtype[Any]) -> int:
-    """The least positive integer to which a type of floats rounds another integer, the next one.
+def codes_of_days(attribute: Attribute, days: IntArray) -> IntArray:
+    """The codes of a whole column of dates at once, for attributes with dates or bins of dates.
+
+    Args:
+        attribute: dates as labels, or bins of dates.
+        days (m,): numbered from 1970-01-01.
+
+    Returns:
+        (m,): codes 0 .. size-1 or UNKNOWN; the same as ``codes_of_values`` gives for the dates.
+
+    Cost: O(m log size), without a Python step per date.
 
     Example:
-        >>> first_rounded_integer(np.dtype(np.float64)) == 2**53, float(2**53) == float(2**53 + 1)
-        (True, True)
+        >>> from residualplanner.domain import Bins
+        >>> codes_of_days(Attribute("born", bins=Bins.years(1970, 1971)), np.array([-1, 0, 364, 365, 730]))
+        array([-1,  0,  0,  1, -1])
     """
-    return 1 << min(int(np.finfo(kind).nmant) + 1, 53)  # wider floats are read in 64 bits
+    return _codes_of_column(attribute, "dates", days)
 
 
 def integer_range(attribute: Attribute) -> tuple[int, int] | None:
@@ -114,105 +102,9 @@ def integer_range(attribute: Attribute) -> tuple[int, int] | None:
         >>> integer_range(Attribute("grade", 5)), integer_range(Attribute("sex", labels=["F", "M"]))
         ((0, 4), None)
     """
-    if attribute.matching == "code":
-        return 0, attribute.size - 1
-    if attribute.matching in ("bin", "truth"):
-        return None
-    numbers = [number for number in map(_integer_of, attribute.value_labels) if number is not None]
-    return (min(numbers), max(numbers)) if numbers else None
+    return attribute.values.integer_range()
 
 
-def _codes_of_integers(attribute: Attribute, numbers: NDArray[np.integer]) -> IntArray:
-    if attribute.labels is None:
-        known = (numbers >= 0) & (numbers < attribute.size)
-        return np.where(known, numbers.astype(np.int64), UNKNOWN)
-    fits = numbers <= np.iinfo(np.int64).max  # unsigned integers beyond it equal no label
-    labels = np.array(attribute.labels, dtype=np.int64)
-    order = np.argsort(labels)
-    wanted = np.where(fits, numbers, 0).astype(np.int64)
-    nearest = np.minimum(np.searchsorted(labels[order], wanted), labels.size - 1)
-    codes = order[nearest]
-    return np.where(fits & (labels[codes] == wanted), codes, UNKNOWN)
-
-
-def _codes_in_bins(bins: Bins, numbers: FloatArray) -> IntArray:
-    edges = np.array(bins.edges)
-    codes = np.searchsorted(edges, numbers, side="right") - 1
-    codes[numbers == edges[-1]] = len(bins) - 1
-    known = (numbers >= edges[0]) & (numbers <= edges[-1]) & np.isfinite(numbers)
-    return np.where(np.isnan(numbers), MISSING, np.where(known, codes, UNKNOWN))
-
-
-def _matcher(attribute: Attribute) -> Callable[[object], int]:
-    """The code of an entry that is not missing, for every attribute but bins."""
-    if attribute.matching == "code":
-        size = attribute.size
-        return lambda value: _code_in_range(_integer_of(value), size)
-    codes = {label: code for code, label in enumerate(attribute.value_labels)}
-    key_of: Callable[[object], Label | None] = _truth_of
-    if attribute.matching != "truth":
-        key_of = _integer_of if attribute.matching == "integer" else _text_of
-    return lambda value: codes.get(key_of(value), UNKNOWN)  # type: ignore[arg-type]  # None is no label
-
-
-def _code_in_range(number: int | None, size: int) -> int:
-    return number if number is not None and 0 <= number < size else UNKNOWN
-
-
-def _is_missing(value: object) -> bool:
-    if isinstance(value, float | np.floating):
-        return math.isnan(value)
-    if isinstance(value, Decimal):
-        return value.is_nan()
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return bool(np.isnat(value))
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
-
-
-def _plain_number(value: object) -> int | float | Decimal | None:
-    """The entry as a Python number, or None if it is no number; truth values and NumPy's time spans are not."""
-    if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
-        return int(value)
-    if isinstance(value, np.floating):
-        return float(value)
-    return value if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else None
-
-
-def _integer_of(value: object) -> int | None:
-    """The integer an entry means, or None."""
-    if isinstance(value, str):
-        return int(value) if len(value) <= 20 and _INTEGER.fullmatch(value) else None
-    if isinstance(value, np.floating) and not abs(float(value)) < first_rounded_integer(value.dtype):
-        return None
-    if isinstance(value, float) and not abs(value) < _FIRST_ROUNDED:
-        return None
-    number = _plain_number(value)
-    if number is None or not -(2**64) < number < 2**64:  # keeps Decimal("1e999999") from being spelled out
-        return None
-    return int(number) if number == int(number) else None
-
-
-def _text_of(value: object) -> str | None:
-    """The string an entry means, or None."""
-    if isinstance(value, str):
-        return str(value)
-    number = _integer_of(value)
-    return None if number is None else str(number)
-
-
-def _truth_of(value: object) -> bool | None:
-    """The truth value an entry means, or None."""
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    return _TRUTH.get(value) if isinstance(value, str) else None
-
-
-def _number_of(value: object) -> float:
-    """The float an entry means; infinity, which is in no bin, where it means none."""
-    if isinstance(value, str) and not _NUMBER.fullmatch(value):
-        return math.inf
-    number = value if isinstance(value, str) else _plain_number(value)
-    try:
-        return math.inf if number is None else float(number)
-    except OverflowError:
-        return math.inf
+def _codes_of_column(attribute: Attribute, entries: Entries, column: NDArray[np.number]) -> IntArray:
+    codes_of = attribute.values.codes_of_column(entries)
+    return np.full(len(column), UNKNOWN, dtype=np.int64) if codes_of is None else codes_of(column)

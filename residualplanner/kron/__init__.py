@@ -1,7 +1,19 @@
 """One linear map per axis, batched over stacks of equal-shaped tables, for libraries of the array API standard."""
 
-from residualplanner.kron.arrays import Scratch
+from residualplanner.kron.arrays import (
+    Array,
+    SameArray,
+    Scratch,
+    add_up_into,
+    cumulative_sums,
+    empty_floats,
+    namespace,
+    read_only,
+    sparse_product,
+    take,
+)
 from residualplanner.kron.axis_maps import AxisMap, ProductMap, keeping, matrix_map
+from residualplanner.kron.devices import HOST, Device, cuda_device, device_of
 from residualplanner.kron.double_word import combine_words, float_identifies, products_modulo
 from residualplanner.kron.integers import differences_of_tables, integer_products
 from residualplanner.kron.residuals import (
@@ -12,18 +24,31 @@ from residualplanner.kron.residuals import (
 )
 
 __all__ = [
+    "HOST",
+    "Array",
     "AxisMap",
+    "Device",
     "ProductMap",
+    "SameArray",
     "Scratch",
+    "add_up_into",
     "combine_words",
+    "cuda_device",
+    "cumulative_sums",
+    "device_of",
     "differences_of_tables",
+    "empty_floats",
     "float_identifies",
     "integer_products",
     "keeping",
     "matrix_map",
+    "namespace",
     "products_modulo",
+    "read_only",
     "rebuilding",
+    "sparse_product",
     "subtracting",
     "tables_of_residuals",
+    "take",
     "tensors_of_residuals",
 ]

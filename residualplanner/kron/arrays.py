@@ -1,17 +1,24 @@
 """The only module here that knows which array library is at work.
 
-Reads: arrays of any library that follows the array API standard.  Gives: its namespace, and the few operations
-for which the standard has no fast way.
+Reads: arrays of any library that follows the array API standard, by itself or through `array_api_compat`.
+Gives: its namespace, and the few operations for which the standard has no fast way.
+
+Nothing here moves an array to another device: what is made is made where the array beside it is.
 """
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 #: An array of any library that follows the array API standard.
 Array = Any
+#: An array, and another one of the same library, on the same device.
+SameArray = TypeVar("SameArray")
+#: How many entries of a sparse matrix are written out at a time where a library has only dense products.
+_DENSE_ENTRIES = 2**22
 
 
 def namespace(*arrays: Array) -> Any:
@@ -38,12 +45,41 @@ def like(values: NDArray[Any], array: Array) -> Array:
     return namespace(array).asarray(values, dtype=array.dtype, device=array.device)
 
 
+def empty_floats(shape: tuple[int, ...], array: Array) -> Array:
+    """Double precision of ``shape`` where ``array`` is, its entries not set.
+
+    Example:
+        >>> empty_floats((2, 0), np.array([1])).dtype
+        dtype('float64')
+    """
+    if isinstance(array, np.ndarray):
+        return np.empty(shape)
+    xp = namespace(array)
+    return xp.empty(shape, dtype=xp.float64, device=array.device)
+
+
 def take(array: Array, rows: NDArray[np.int64]) -> Array:
     """The ``rows`` (b,) of ``array`` (g, ..)."""
     if isinstance(array, np.ndarray):
         return array.take(rows, axis=0)
     xp = namespace(array)
     return xp.take(array, xp.asarray(rows, device=array.device), axis=0)
+
+
+def quotients(integers: Array, divisor: int) -> Array:
+    """``integers``, or floats, divided by an integer below ``2**53``; the array itself where that leaves it as it is.
+
+    Guarantees: each is rounded as in NumPy: once where it becomes a float, and once where it is divided.
+
+    Example:
+        >>> quotients(np.array([6, 9]), 2)
+        array([3. , 4.5])
+    """
+    if isinstance(integers, np.ndarray):
+        return integers if divisor == 1 else integers / divisor
+    xp = namespace(integers)
+    floats = xp.astype(integers, xp.float64, copy=False)
+    return floats if divisor == 1 else floats / float(divisor)
 
 
 def multiply_into(out: Array, left: Array, right: Array) -> None:
@@ -62,6 +98,59 @@ def subtract_into(out: Array, left: Array, right: Array) -> None:
         out[...] = left - right
 
 
+def cumulative_sums(array: SameArray, axis: int) -> SameArray:
+    """The cumulative sums of ``array`` along an axis.
+
+    Example:
+        >>> cumulative_sums(np.array([1.0, 2.0, 4.0]), 0)
+        array([1., 3., 7.])
+    """
+    xp = namespace(array)
+    # NumPy 2.0 has no `cumulative_sum`.
+    sums: SameArray = xp.cumsum(array, axis=axis) if xp is np else xp.cumulative_sum(array, axis=axis)
+    return sums
+
+
+def add_up_into(out: Array, values: Array) -> None:
+    """Write the cumulative sums of ``values`` along their last axis to ``out``, of the same shape.
+
+    Example:
+        >>> sums = np.empty(3)
+        >>> add_up_into(sums, np.array([1.0, 2.0, 4.0]))
+        >>> sums
+        array([1., 3., 7.])
+    """
+    if isinstance(out, np.ndarray):
+        np.cumsum(values, axis=-1, out=out)
+    else:
+        out[...] = cumulative_sums(values, -1)
+
+
+def sparse_product(matrix: sparse.csr_array, values: Array) -> Array:
+    """The product of a sparse ``matrix`` (q, n) and ``values`` (n, r), (q, r).
+
+    Cost: with NumPy O(r) for each entry other than 0.  The standard has no sparse arrays: there the matrix is written
+        out, some rows at a time, and O(q n r) operations are done.
+
+    Example:
+        >>> sparse_product(sparse.csr_array([[1.0, 1.0]]), np.array([[2.0], [3.0]]))
+        array([[5.]])
+    """
+    if isinstance(values, np.ndarray):
+        return matrix @ values
+    xp, (rows, columns) = namespace(values), matrix.shape
+    step = max(1, _DENSE_ENTRIES // max(1, columns))
+    parts = (matrix[start : start + step].toarray() for start in range(0, rows, step))
+    return xp.concat([xp.matmul(like(part, values), values) for part in parts])
+
+
+def read_only(array: Array) -> Array:
+    """``array`` itself, marked read-only where its library has such a mark."""
+    if isinstance(array, np.ndarray):
+        array.flags.writeable = False
+    return array
+
+
 class Scratch:
     """Memory that batch after batch works in, so that it stays in the processor's cache; for one thread."""
 
@@ -69,7 +158,10 @@ class Scratch:
         self._memory: dict[tuple[int, np.dtype[Any]], NDArray[Any]] = {}
 
     def empty(self, slot: int, shape: tuple[int, ...], like: Array) -> Array:
-        """An array of ``shape`` and of the library and type of ``like``, over what was in ``slot`` before."""
+        """An array of ``shape`` and of the library and type of ``like``, over what was in ``slot`` before.
+
+        Libraries other than NumPy keep the memory of arrays that are gone themselves: they get a new one.
+        """
         if not isinstance(like, np.ndarray):
             return namespace(like).empty(shape, dtype=like.dtype, device=like.device)
         size = math.prod(shape)
@@ -82,7 +174,9 @@ class Scratch:
 def _namespace_of(array: Array) -> Any:
     if isinstance(array, np.ndarray):
         return np
-    found = getattr(array, "__array_namespace__", None)
-    if found is None:
+    # Here, as only those who use another library need it; CuPy and PyTorch have no namespace of their own.
+    from array_api_compat import array_namespace, is_array_api_obj
+
+    if not is_array_api_obj(array):
         raise TypeError(f"{type(array).__name__} does not follow the array API standard; use a NumPy array")
-    return found()
+    return array_namespace(array)

@@ -82,17 +82,22 @@ class ProductMap:
 
     Args:
         maps: one for each axis after the first.
+
+    Attributes:
+        axes (k,): these maps.
+        columns (k,): how many entries each axis has before it is mapped.
+        rows (k,): after.
     """
 
     def __init__(self, maps: Sequence[AxisMap]) -> None:
         self.columns = tuple(axis.columns for axis in maps)
         self.rows = tuple(axis.rows for axis in maps)
         self.is_identity = all(axis.direct is _turn for axis in maps)
-        self._maps = tuple(maps)
+        self.axes = tuple(maps)
 
     @cached_property
     def _passes(self) -> list[AxisMap]:
-        parts = [[self._maps[number] for number in part] for part in merged_axes(self.columns, self.rows)]
+        parts = [[self.axes[number] for number in part] for part in merged_axes(self.columns, self.rows)]
         return [part[0] if len(part) == 1 else _merged(*part) for part in parts]
 
     def apply(self, tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:

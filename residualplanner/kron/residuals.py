@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.kron.arrays import Array, Scratch, namespace, subtract_into, take
+from residualplanner.kron.arrays import Array, Scratch, empty_floats, namespace, quotients, subtract_into, take
 from residualplanner.kron.axis_maps import AxisMap, ProductMap
 
 
@@ -31,8 +31,7 @@ def tables_of_residuals(
         rows (b, 2**k): for each table, which rows of the blocks are its own.
         maps: from a tensor, whose axes have the total and then the m_i answers, to a table; axes of one entry may be
             added.
-        divisors (2**k,): the blocks are NumPy arrays of integers, the residuals times these; omitted, they are the
-            residuals.
+        divisors (2**k,): the blocks are the residuals times these; omitted, they are the residuals.
         scratch: memory to work in.
 
     Returns:
@@ -59,27 +58,17 @@ def tensors_of_residuals(
     """
     top = blocks[-1]
     shape = (len(rows), *(size + 1 for size in top.shape[1:]))
-    tensors = scratch.empty(0, shape, top if divisors is None else np.empty(0))
+    tensors = scratch.empty(0, shape, top if divisors is None else empty_floats((0,), top))
     by = [1] * len(blocks) if divisors is None else divisors
     indices = product((0, slice(1, None)), repeat=top.ndim - 1)
     *lower, last = zip(blocks, by, indices, rows.T, strict=True)
     for block, divisor, index, column in lower:
-        tensors[(slice(None), *reversed(index))] = divided(take(block, column), divisor)
+        tensors[(slice(None), *reversed(index))] = quotients(take(block, column), divisor)
     # Most entries are of the last block, and its rows usually follow one another: then they are not copied twice.
     block, divisor, index, column = last
     chosen = block[int(column[0]) : int(column[-1]) + 1, ...] if _is_run(column) else take(block, column)
-    tensors[(slice(None), *index)] = divided(chosen, divisor)
+    tensors[(slice(None), *index)] = quotients(chosen, divisor)
     return tensors
-
-
-def divided(block: Array, divisor: int) -> Array:
-    """``block`` divided by an integer; itself where that is 1.
-
-    Example:
-        >>> divided(np.array([6, 9]), 2)
-        array([3. , 4.5])
-    """
-    return block if divisor == 1 else block / divisor
 
 
 def _is_run(rows: NDArray[np.int64]) -> bool:

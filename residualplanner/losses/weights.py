@@ -16,11 +16,11 @@ from residualplanner.workload import QueryLike, Workload, written_query
 #: Weights of queries: a rule, a mapping from query to weight, or one number per query in the workload's order.
 Weights = Literal["cells", "equal", "sqrt"] | Mapping[Any, float] | Sequence[float] | FloatArray
 
-#: The rules, as functions of how many cells queries have.
-RULES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "cells": lambda cells: cells,
-    "equal": np.ones_like,
-    "sqrt": np.sqrt,
+#: The rules, as functions of the workload: how many cells queries have is computed only where it matters.
+RULES: dict[str, Callable[[Workload], FloatArray]] = {
+    "cells": lambda workload: workload.cells,
+    "equal": lambda workload: np.ones(len(workload)),
+    "sqrt": lambda workload: np.sqrt(workload.cells),
 }
 
 #: What stands in words and files for weights that were given one by one.
@@ -55,7 +55,7 @@ def given_weights(workload: Workload, weights: Weights) -> FloatArray:
         if weights not in RULES:
             meant = suggestion(weights, sorted(RULES))
             raise WorkloadError(f"weights must be one of {sorted(RULES)}, a mapping or numbers, got {weights!r}{meant}")
-        return RULES[weights](workload.cells)
+        return RULES[weights](workload)
     if isinstance(weights, Mapping):
         weights = _in_order(workload, weights)
     try:

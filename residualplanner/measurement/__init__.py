@@ -10,6 +10,12 @@ from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
 from residualplanner.measurement.measure import BATCH_CELLS, measure, require_measurable
 from residualplanner.measurement.measurement import Measurement, answers_hash, load_measurement
 from residualplanner.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
+from residualplanner.measurement.stored import (
+    abort_measuring,
+    load_stored_measurement,
+    measure_in_store,
+    resume_measuring,
+)
 from residualplanner.sources import CsvFile, Progress
 
 __all__ = [
@@ -20,10 +26,14 @@ __all__ = [
     "Measurement",
     "NoiseRecord",
     "Progress",
+    "abort_measuring",
     "answers_hash",
     "load_measurement",
+    "load_stored_measurement",
     "measure",
+    "measure_in_store",
     "noise_from_json",
     "noise_to_json",
     "require_measurable",
+    "resume_measuring",
 ]

@@ -1,16 +1,14 @@
-"""Measuring block by block: the sets of a plan divided so that the counts of one block fit into memory.
+"""Measuring block by block: how much is held in memory, and where the answers of all blocks are put together.
 
-Reads: the sets that are measured, a number of bytes.  Gives: blocks, and a place on disk for the answers of all.
+Reads: the sets that are measured, a number of bytes.  Gives: blocks, and a place for the answers of all.
 
-A block holds some sets that are part of no other set, and those of their subsets that are summed down from them.  Its
-tables are counted, get their noise, and are dropped; then the records are read again for the next block.
+The tables of a block are counted, get their noise, and are dropped; then the records are read again for the next block.
 """
 
-import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
@@ -18,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import FloatArray, IntArray, frozen, value_text
+from residualplanner._checks import IntArray, frozen, value_text
 from residualplanner.errors import ResourceError
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.measurement.counting import Parents
-from residualplanner.measurement.resources import BYTES_OF_NUMBER, require_memory, working_bytes
-from residualplanner.plan import bytes_text
+from residualplanner.measurement.dividing import Block, Division, answers_of_maximal, cells_of_maximal, division
+from residualplanner.measurement.resources import require_memory
+from residualplanner.plan import BYTES_OF_NUMBER, bytes_text, working_bytes
 from residualplanner.strategy import BasisGroups
 
 Residuals = IntegerResiduals | FloatResiduals
@@ -31,22 +30,15 @@ Residuals = IntegerResiduals | FloatResiduals
 Join = Callable[[NDArray[Any], Mapping[int, NDArray[Any]]], Residuals]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Block:
-    """Sets that are counted and get their noise together.
+class Blocks(Protocol):
+    """Blocks that are measured one after another."""
 
-    Attributes:
-        groups: these sets by the bases of their attributes; ``group`` and ``row`` are -1 for all others.
-        numbers: which of all groups each of these is.
-        rows: where its sets stand in that.
-    """
+    def __len__(self) -> int: ...
 
-    groups: BasisGroups
-    numbers: tuple[int, ...]
-    rows: tuple[IntArray, ...]
+    def __iter__(self) -> Iterator[Block]: ...
 
 
-def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> list[Block]:
+def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division:
     """Divide sets into blocks, the measuring of each of which holds about so many bytes at once, and no more.
 
     Args:
@@ -57,27 +49,20 @@ def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> list[Blo
     Raises:
         ResourceError: the counts of one set, and of the subsets that are summed down from it, take more.
 
-    Guarantees: each set is in exactly one block, that of the set which it is summed down from.  The blocks follow from
-        the plan and from ``memory``.
+    Guarantees: as `division`.
     """
-    top, working = _tops(family), working_bytes(groups)
     # Counts and answers of a block are held together for a while.
-    bytes_of_top = np.zeros(len(top))
-    np.add.at(bytes_of_top, top, 2 * BYTES_OF_NUMBER * _cells_of_sets(groups))
-    tops = np.flatnonzero(family.is_maximal)
-    needed, room = bytes_of_top[tops], memory - working
-    if (needed > room).any():
+    sizes = BYTES_OF_NUMBER * (cells_of_maximal(groups, family) + answers_of_maximal(groups, family))
+    working, largest = working_bytes(groups), int(sizes.max())
+    if largest + working > memory:
         raise ResourceError(
-            f"too little memory: the largest tables take {bytes_text(int(needed.max()) + working)} at once, and "
+            f"too little memory: the largest tables take {bytes_text(largest + working)} at once, and "
             f"memory= allows {bytes_text(memory)}; nothing was charged or read.  Allow more, or ask for smaller tables"
         )
-    block_of_set = np.full(len(top), -1)
-    block_of_set[tops] = _filled(needed, room)
-    block_of_set = block_of_set[top]
-    return [_block(groups, block_of_set == number) for number in range(int(block_of_set.max()) + 1)]
+    return division(groups, family, memory - working, sizes)
 
 
-class Store(Protocol):
+class AnswerCollector(Protocol):
     """Where the answers of blocks are put together."""
 
     def put(self, block: Block, residuals: Residuals) -> None:
@@ -89,7 +74,7 @@ class Store(Protocol):
         ...
 
 
-class MemoryStore:
+class AnswersInMemory:
     """For a single block: its answers are all there are."""
 
     def __init__(self) -> None:
@@ -106,7 +91,7 @@ class MemoryStore:
         return residuals
 
 
-class DiskStore:
+class AnswersOnDisk:
     """For any blocks: a file without a name, which nobody else can open, and which vanishes with the last who uses it.
 
     Room for all answers is made at once, so that none is lacking later.
@@ -153,11 +138,11 @@ class DiskStore:
 class Room(Protocol):
     """How much may be held at once."""
 
-    def blocks(self, groups: BasisGroups, family: Parents) -> list[Block]:
+    def blocks(self, groups: BasisGroups, family: Parents) -> Blocks:
         """What is measured at a time.  ResourceError where even that is too much."""
         ...
 
-    def store(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> Store:
+    def collector(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> AnswerCollector:
         """What the answers of the blocks are put into."""
         ...
 
@@ -165,16 +150,16 @@ class Room(Protocol):
 class AllAtOnce:
     """All counts and all answers are held in memory."""
 
-    def blocks(self, groups: BasisGroups, family: Parents) -> list[Block]:
+    def blocks(self, groups: BasisGroups, family: Parents) -> Blocks:
         """All sets, if the machine has the memory for them."""
         del family
         require_memory(groups)
         return [Block(groups, tuple(range(len(groups.members))), tuple(groups.row[sets] for sets in groups.members))]
 
-    def store(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> Store:
+    def collector(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> AnswerCollector:
         """One in memory."""
         del groups, dtype, join
-        return MemoryStore()
+        return AnswersInMemory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,13 +174,14 @@ class Within:
     memory: int
     scratch: PathLike | None
 
-    def blocks(self, groups: BasisGroups, family: Parents) -> list[Block]:
-        """As many sets at a time as there is room for."""
+    def blocks(self, groups: BasisGroups, family: Parents) -> Blocks:
+        """As many sets at a time as there is room for, if the machine has the memory for them."""
+        require_memory(groups, self.memory)
         return blocks_within(groups, family, self.memory)
 
-    def store(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> Store:
+    def collector(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> AnswerCollector:
         """One on disk."""
-        return DiskStore(groups, dtype, join, self.scratch)
+        return AnswersOnDisk(groups, dtype, join, self.scratch)
 
 
 def room_for(memory: int | None, scratch: PathLike | None) -> Room:
@@ -241,54 +227,3 @@ def _scratch_file(count: int, folder: PathLike | None) -> IO[bytes]:
             "nothing was charged or read.  Name another folder with scratch="
         ) from None
     return file
-
-
-def _tops(family: Parents) -> IntArray:
-    """For every set that from which it is summed down in the end, itself if it is part of no other, (m,)."""
-    top = np.where(family.is_maximal, np.arange(len(family.parent)), family.parent)
-    while True:
-        above = top[top]
-        if (above == top).all():
-            return top
-        top = above
-
-
-def _cells_of_sets(groups: BasisGroups) -> FloatArray:
-    """How many cells the table of each set has, (m,)."""
-    cells = np.array([math.prod(shape) for shape in groups.shapes], dtype=np.float64)
-    return cells[groups.group]
-
-
-def _filled(sizes: FloatArray, room: float) -> IntArray:
-    """Number the blocks (k,) that things of these ``sizes`` (k,) fill one after another, none with more than room."""
-    numbers = np.empty(len(sizes), dtype=np.int64)
-    ends = np.cumsum(sizes)
-    start = number = 0
-    while start < len(sizes):
-        before = ends[start - 1] if start else 0.0
-        stop = max(start + 1, int(np.searchsorted(ends, before + room, side="right")))
-        numbers[start:stop] = number
-        start, number = stop, number + 1
-    return numbers
-
-
-def _block(groups: BasisGroups, chosen: NDArray[np.bool_]) -> Block:
-    """The block of the chosen sets, (m,)."""
-    group, row = np.full(len(chosen), -1), np.full(len(chosen), -1)
-    numbers: list[int] = []
-    members: list[IntArray] = []
-    for number, sets in enumerate(groups.members):
-        mine = sets[chosen[sets]]
-        if len(mine):
-            group[mine], row[mine] = len(numbers), np.arange(len(mine))
-            numbers.append(number)
-            members.append(frozen(mine))
-    part = BasisGroups(
-        tuple(groups.bases[number] for number in numbers),
-        tuple(groups.shapes[number] for number in numbers),
-        tuple(groups.answer_shapes[number] for number in numbers),
-        frozen(group),
-        frozen(row),
-        tuple(members),
-    )
-    return Block(part, tuple(numbers), tuple(groups.row[mine] for mine in members))

@@ -8,27 +8,61 @@ from fractions import Fraction
 from typing import TypeVar
 
 from residualplanner.errors import BudgetError
-from residualplanner.ledger import TEXT_LIMIT, Ledger, LedgerEntry
+from residualplanner.ledger import TEXT_LIMIT, Ledger, LedgerEntry, charged_text
+from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.privacy import claim_of_budget
 
 T = TypeVar("T")
 
 
-def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction) -> LedgerEntry:
+def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction, *, purpose: str = "") -> LedgerEntry:
     """Charge the exact cost of measuring a plan.
+
+    Args:
+        ledger: it is charged.
+        plan: what is measured.
+        cost: the exact pcost.
+        purpose: what the entry's label starts with.
 
     Raises:
         BudgetError: ``ledger`` is not a ledger, is for other neighbors, or has less than that left.
         FileFormatError: the ledger's file was not written by this library, or its last line is torn.
         OSError: the ledger's file cannot be locked or written.
     """
-    return _of_plan(_require_ledger(ledger).charge, plan, cost)
+    return _of_plan(_require_ledger(ledger).charge, plan, cost, purpose)
 
 
 def require_room_for_plan(ledger: Ledger, plan: Plan, cost: Fraction) -> None:
     """Raise what `charge_plan` would raise now, and charge nothing."""
-    _of_plan(_require_ledger(ledger).require_room, plan, cost)
+    _of_plan(_require_ledger(ledger).require_room, plan, cost, "")
+
+
+def run_charged(
+    charge: Callable[[], LedgerEntry | None], run: Callable[[], T], progress: WatchedProgress
+) -> T | BaseException:
+    """What ``run`` returns after the charge, or the error to raise where no record is in sight.
+
+    Args:
+        charge: charges a ledger, if there is one; what it raises is the ledger's own.
+        run: reads records.
+        progress: its errors pass.
+
+    Returns:
+        A result, or an error without history, with a note that says what was charged.
+    """
+    entry, is_charged = None, False
+    try:
+        entry = charge()
+        is_charged = True
+        return run()
+    except BaseException as error:  # noqa: BLE001 - it may have been where the records are
+        if not is_charged:
+            return without_history(error)  # the ledger's own, which says whether it was charged
+        outcome = shielded(error, progress)
+        if entry is not None:
+            outcome.add_note(f"{charged_text(entry)}  That a run fails may itself reveal something of the records.")
+        return outcome
 
 
 def _require_ledger(ledger: Ledger) -> Ledger:
@@ -37,11 +71,11 @@ def _require_ledger(ledger: Ledger) -> Ledger:
     return ledger
 
 
-def _of_plan(charge: Callable[..., T], plan: Plan, cost: Fraction) -> T:
+def _of_plan(charge: Callable[..., T], plan: Plan, cost: Fraction, purpose: str) -> T:
     """Call a ledger's method with the cost of measuring a plan and the words for the entry."""
     count = len(plan.workload)
     statement = claim_of_budget(plan.budget, plan.neighbors, noise="discrete").statement
-    label = f"{count:,} {'table' if count == 1 else 'tables'}, planned for {statement}"
+    label = f"{purpose}{count:,} {'table' if count == 1 else 'tables'}, planned for {statement}"
     neighbors = plan.neighbors
     return charge(
         cost,

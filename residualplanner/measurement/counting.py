@@ -80,13 +80,24 @@ def count_tables(
     Raises:
         DataError: the records do not fit the schema.
     """
-    counted = [members[family.is_maximal[members]] for members in groups.members]
-    wanted = [number for number, members in enumerate(counted) if len(members)]
-    found = source.count([rows_of(closure, counted[number]) for number in wanted], progress=progress)
-    tables = [NOTHING] * len(counted)
-    for number, table in zip(wanted, found, strict=True):
-        tables[number] = table
-    found = []  # so that a table that is copied below is not held twice
+    return with_sums(source.count(rows_to_count(closure, groups, family), progress=progress), groups, family)
+
+
+def rows_to_count(closure: Closure, groups: BasisGroups, family: Parents) -> list[IntArray]:
+    """The attributes (g, k) of the maximal sets of each of the groups that has some, as `Source.count` takes them."""
+    return [rows_of(closure, members) for members in _maximal(groups, family) if len(members)]
+
+
+def with_sums(found: list[IntArray], groups: BasisGroups, family: Parents) -> list[IntArray]:
+    """The counts of every set of ``groups``, (g, n_1, .., n_k) for each of them, from those of the maximal sets.
+
+    Args:
+        found: the counts of `rows_to_count`, which are released on the way, since they are large.
+        groups: some sets with all that they are summed down from.
+        family: from `parents`.
+    """
+    counted = _maximal(groups, family)
+    tables = [found.pop(0) if len(members) else NOTHING for members in counted]
     for number, members in enumerate(groups.members):
         if len(counted[number]) < len(members):
             whole = np.empty((len(members), *groups.shapes[number]), dtype=np.int64)
@@ -95,6 +106,11 @@ def count_tables(
             tables[number] = whole
     _sum_down(tables, groups, family)
     return tables
+
+
+def _maximal(groups: BasisGroups, family: Parents) -> list[IntArray]:
+    """The maximal sets of each group."""
+    return [members[family.is_maximal[members]] for members in groups.members]
 
 
 def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> IntArray:

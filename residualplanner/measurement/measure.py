@@ -19,20 +19,18 @@ from residualplanner._checks import FloatArray, IntArray, frozen, type_refusal, 
 from residualplanner._words import suggestion
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError, DataError, ResourceError
-from residualplanner.ledger import Ledger, charged_text
-from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
-from residualplanner.measurement.blocks import AllAtOnce, Block, Residuals, Room, Store, room_for
-from residualplanner.measurement.charging import charge_plan, require_room_for_plan
+from residualplanner.ledger import Ledger
+from residualplanner.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged
 from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
-from residualplanner.measurement.discrete import integer_answers
+from residualplanner.measurement.dividing import Block
+from residualplanner.measurement.exact_noise import exact_noise
 from residualplanner.measurement.gaussian import Mechanism, gaussian_mechanism, generator_of_entropy, release_generator
-from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
-from residualplanner.measurement.precision import measured_cost, precision_of, require_affordable, require_drawable
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
-from residualplanner.privacy import require_discrete
 from residualplanner.sources import Progress, Source, is_read_once, open_source, require_result_room
 from residualplanner.strategy import BasisGroups
 
@@ -210,20 +208,12 @@ def _measured(
         source = open_source(data, plan.domain)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
-    entry = None
-    try:
-        entry = None if ledger is None else charge_plan(ledger, plan, job.cost)
-        measurement = job.run(source)
-        if ledger is not None and ledger.budget is None:
-            return replace(measurement, noise=replace(measurement.noise, unlimited_because=ledger.reason))
-        return measurement
-    except BaseException as error:  # noqa: BLE001 - it may have been where the records are
-        if ledger is not None and entry is None:
-            return without_history(error)  # the ledger's own, which says whether it was charged
-        outcome = shielded(error, progress)
-        if entry is not None:
-            outcome.add_note(f"{charged_text(entry)}  That a run fails may itself reveal something of the records.")
-        return outcome
+    outcome = run_charged(
+        lambda: None if ledger is None else charge_plan(ledger, plan, job.cost), lambda: job.run(source), progress
+    )
+    if isinstance(outcome, Measurement) and ledger is not None:
+        return replace(outcome, noise=outcome.noise.charged_to(ledger))
+    return outcome
 
 
 class _Job(NamedTuple):
@@ -233,8 +223,8 @@ class _Job(NamedTuple):
     cost: Fraction
     record: NoiseRecord
     family: Parents
-    blocks: list[Block]
-    store: Store
+    blocks: Blocks
+    collector: AnswerCollector
     progress: Progress | None
     answer: Callable[[Block, list[IntArray], Progress | None], Residuals]
 
@@ -264,9 +254,9 @@ class _Job(NamedTuple):
             if records not in (None, found):
                 raise DataError("the records changed while they were read; measure again, with records that stay")
             records = found
-            self.store.put(block, self.answer(block, tables, self._progress(done + counted)))
+            self.collector.put(block, self.answer(block, tables, self._progress(done + counted)))
             done += counted + sum(map(len, block.groups.members))
-        return Measurement(self.plan, self.store.answers(), self.record)
+        return Measurement(self.plan, self.collector.answers(), self.record)
 
     def _progress(self, before: int) -> Progress | None:
         """Report the steps of one part of the work as steps of all of it."""
@@ -275,28 +265,20 @@ class _Job(NamedTuple):
 
 
 def _discrete_job(plan: Plan, source: ByteSource, room: Room, progress: Progress | None) -> _Job:
-    require_discrete(plan.budget)
-    groups, family = _groups(plan)
-    precision = precision_of(plan.noise_variances)
-    require_drawable(precision)
-    cost = measured_cost(plan, precision)
-    require_affordable(plan, cost)
-    record = NoiseRecord("discrete", None, source.mark, cost, plan.neighbors.words)
-    divisors = lattice_divisors(groups, precision, plan.neighbors)
+    noise = exact_noise(plan)
 
     def answer(block: Block, tables: list[IntArray], progress: Progress | None) -> Residuals:
-        of_block = tuple(divisors[number] for number in block.numbers)
-        return integer_answers(tables, block.groups, precision, of_block, source, progress=progress)
+        return noise.answers(block, tables, source, progress=progress)
 
-    def join(flat: IntArray, wide: Mapping[int, NDArray[Any]]) -> Residuals:
-        return IntegerResiduals(groups, divisors, flat, wide)
-
-    blocks, store = room.blocks(groups, family), room.store(groups, np.int64, join)
-    return _Job(plan, cost, record, family, blocks, store, progress, answer)
+    blocks = room.blocks(noise.groups, noise.family)
+    collector = room.collector(noise.groups, np.int64, noise.join)
+    return _Job(plan, noise.cost, noise.record(source.mark), noise.family, blocks, collector, progress, answer)
 
 
 def _continuous_job(plan: Plan, seed: int | None, room: Room, progress: Progress | None) -> _Job:
-    groups, family = _groups(plan)
+    groups = groups_of_plan(plan)
+    require_cells(groups)
+    family = parents(plan.closure)
     record = NoiseRecord("gaussian", seed, neighbors=plan.neighbors.words)
 
     @cache
@@ -310,15 +292,8 @@ def _continuous_job(plan: Plan, seed: int | None, room: Room, progress: Progress
     def join(flat: FloatArray, _: Mapping[int, NDArray[Any]]) -> Residuals:
         return FloatResiduals(groups, flat)
 
-    blocks, store = room.blocks(groups, family), room.store(groups, np.float64, join)
-    return _Job(plan, Fraction(plan.pcost), record, family, blocks, store, progress, answer)
-
-
-def _groups(plan: Plan) -> tuple[BasisGroups, Parents]:
-    """The groups to measure, and their sets' parents; WorkloadError or ResourceError where they cannot be held."""
-    groups = groups_of_plan(plan)
-    require_cells(groups)
-    return groups, parents(plan.closure)
+    blocks, collector = room.blocks(groups, family), room.collector(groups, np.float64, join)
+    return _Job(plan, Fraction(plan.pcost), record, family, blocks, collector, progress, answer)
 
 
 def _require_options(noise: str, seed: int | None) -> None:

@@ -5,12 +5,13 @@ Nothing here contains the number of records, their origin, or a time.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from residualplanner._archive import content_hash, read_archive, write_archive
 from residualplanner._atomic import PathLike
+from residualplanner.domain import omission_of
 from residualplanner.errors import FileFormatError, memory_for
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
 from residualplanner.measurement.lattice import lattice_divisors
@@ -34,7 +35,7 @@ class Measurement:
     Attributes:
         plan: which sets of attributes were measured, with how much noise.
         residuals: the answers: `IntegerResiduals` where the noise is discrete, `FloatResiduals` where it is continuous.
-        noise: how the noise was drawn.
+        noise: how the noise was drawn, and which records the plan's domain leaves out.
         mapped_from: the file in which the answers stand, if they were left on disk.
     """
 
@@ -42,6 +43,9 @@ class Measurement:
     residuals: IntegerResiduals | FloatResiduals
     noise: NoiseRecord
     mapped_from: Path | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", replace(self.noise, omission=omission_of(self.plan.domain)))
 
     def __repr__(self) -> str:
         return f"<Measurement of {len(self.plan.closure):,} attribute sets: {self.noise.kind}, {self.noise.randomness}>"

@@ -6,7 +6,7 @@ Reads: how `measure` drew the noise, or JSON values from anyone.  Gives: NoiseRe
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -16,8 +16,9 @@ import scipy
 from residualplanner._version import __version__
 from residualplanner._words import fraction_text
 from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
+from residualplanner.domain import omission_of
 from residualplanner.errors import BudgetError, FileFormatError
-from residualplanner.ledger import TEXT_LIMIT
+from residualplanner.ledger import TEXT_LIMIT, Ledger
 from residualplanner.measurement.precision import (
     measured_cost,
     precision_of,
@@ -59,6 +60,7 @@ class NoiseRecord:
         neighbors: the change that the privacy statement is about, in words.
         versions: of the packages that drew the noise.
         unlimited_because: the reason of the ledger that was charged for having no budget; empty where it has one.
+        omission: which records are in no table, in a sentence; empty where all are.
     """
 
     kind: Kind = "gaussian"
@@ -68,6 +70,11 @@ class NoiseRecord:
     neighbors: str = "adding or removing one record"
     versions: tuple[tuple[str, str], ...] = field(default_factory=package_versions)
     unlimited_because: str = ""
+    omission: str = ""
+
+    def charged_to(self, ledger: Ledger) -> "NoiseRecord":
+        """The same noise, after its cost was charged to a ledger."""
+        return self if ledger.budget is not None else replace(self, unlimited_because=ledger.reason)
 
     @property
     def is_private(self) -> bool:
@@ -100,7 +107,12 @@ class NoiseRecord:
 
     @property
     def sentence(self) -> str:
-        """The sentence that may be signed for it, or the reason why there is none."""
+        """The sentence that may be signed for it, or the reason why there is none; then which records are left out."""
+        about = self._about_privacy
+        return f"{about.removesuffix('.')}.  {self.omission}" if self.omission else about
+
+    @property
+    def _about_privacy(self) -> str:
         if self.bits == InsecureTestBits.mark:
             return "anyone can foresee the bits that the noise was made from"
         if self.seed is not None:
@@ -162,9 +174,10 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
     if not isinstance(reason, str) or len(reason) > TEXT_LIMIT or not reason.isprintable():
         raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
     record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, _versions(stated["package_versions"]), reason)
-    if dict(stated) != noise_to_json(record, plan):
-        raise FileFormatError(_CONTRADICTION)
-    return record
+    for told in (replace(record, omission=omission_of(plan.domain)), record):  # older files do not say what is left out
+        if dict(stated) == noise_to_json(told, plan):
+            return told
+    raise FileFormatError(_CONTRADICTION)
 
 
 def _versions(stated: object) -> tuple[tuple[str, str], ...]:

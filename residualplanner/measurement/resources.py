@@ -4,64 +4,31 @@ Reads: the sizes of a plan's tables and answers, and the system's account of its
 nothing.  No record is involved: the same plan on the same machine is refused whatever the records are.
 """
 
-import math
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import accumulate
 from pathlib import Path
 
 from residualplanner.errors import ResourceError
-from residualplanner.plan import bytes_text
+from residualplanner.plan import bytes_text, measuring_bytes
 from residualplanner.strategy import BasisGroups
 
-#: Bytes for a count, and for an answer.
-BYTES_OF_NUMBER = 8
-#: Further bytes for each cell of the largest table: noise, products, a block of counts that is added.
-_WORKING = 24
 #: A number in a control group's file from which on there is no limit.
 _NO_LIMIT = 2**60
 
 
-def measuring_bytes(groups: BasisGroups) -> int:
-    """A lower bound of the bytes that measuring holds at once: counts without noise yet, answers, work on one table.
-
-    Counts are released group by group as answers are computed, so that the two are never held in full together.
-
-    Example:
-        >>> from residualplanner.domain import Domain
-        >>> from residualplanner.measurement.measurement import groups_of_plan
-        >>> from residualplanner.plan import select
-        >>> from residualplanner.privacy import pcost
-        >>> from residualplanner.workload import Workload
-        >>> measuring_bytes(groups_of_plan(select(Workload(Domain({"a": 1000}), [("a",)]), budget=pcost(1))))
-        40000
-    """
-    tables = [math.prod(shape) for shape in groups.shapes]
-    sets = [len(members) for members in groups.members]
-    counts = [cells * number for cells, number in zip(tables, sets, strict=True)]
-    answers = [math.prod(shape) * number for shape, number in zip(groups.answer_shapes, sets, strict=True)]
-    left = [sum(counts) - done for done in accumulate(counts[:-1], initial=0)]
-    held = max(waiting + made for waiting, made in zip(left, accumulate(answers), strict=True))
-    return BYTES_OF_NUMBER * held + working_bytes(groups)
-
-
-def working_bytes(groups: BasisGroups) -> int:
-    """Bytes besides counts and answers: what work on the largest table takes."""
-    return _WORKING * max(map(math.prod, groups.shapes))
-
-
-def require_memory(groups: BasisGroups, *, system: Path = Path("/")) -> None:
-    """Raise ResourceError where measuring certainly needs more memory than this process can get.
+def require_memory(groups: BasisGroups, memory: int | None = None, *, system: Path = Path("/")) -> None:
+    """Raise ResourceError where measuring needs more memory than this process can get.
 
     Args:
-        groups: the sets to measure at once.
+        groups: the sets to measure.
+        memory: how many bytes of counts and answers may be held at once; by default all are.
         system: where ``proc`` and ``sys`` are; on systems without them only the process's own limit is checked.
     """
-    needed = measuring_bytes(groups)
+    needed = measuring_bytes(groups, memory)
     room, where = min(_rooms(system), default=(needed, ""))
     if room < needed:
         raise ResourceError(
-            f"too little memory: measuring holds at least {bytes_text(needed)} of counts and answers at once, and "
+            f"too little memory: measuring holds {bytes_text(needed)} of counts and answers at once, and "
             f"{where} has {bytes_text(max(room, 0))} left; nothing was charged or read.  Ask for fewer or smaller "
             "tables, with a lower up_to or with max_cells, measure block by block with memory=, or on a machine with "
             "more memory"

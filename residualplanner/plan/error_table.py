@@ -4,48 +4,101 @@ Reads: the accuracy of a plan.  Gives: a DataFrame; TableAccuracy.  pandas and P
 """
 
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner._margins import margin_factor
 from residualplanner._words import JOIN, TOTAL
 from residualplanner.errors import WorkloadError
 from residualplanner.losses import Targets
 from residualplanner.strategy import Accuracy, TableAccuracy, mean_max_bound
-from residualplanner.workload import QueryLike, Workload, row_numbers, written_query
+from residualplanner.workload import QueryBlock, QueryLike, Workload, row_numbers, written_query
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: How many rows are made at a time where all are not held at once.
+_ROWS = 2**17
 
-def error_table(workload: Workload, accuracy: Accuracy, *, level: float, targets: Targets | None) -> "pd.DataFrame":
-    """One row per query, as `Plan.errors` describes."""
-    import pandas as pd
 
-    factor, cells = margin_factor(level), workload.cells
-    std_err = np.sqrt(accuracy.average_variances)
-    table = pd.DataFrame(
-        {
-            "query": _query_names(workload),
-            "kinds": _kind_names(workload),
-            "order": workload.orders,
-            "cells": cells.astype(np.int64) if cells.max() < 2**53 else cells,
-            "weight": workload.weights,
-            "privacy_share": accuracy.privacy_shares,
-            "std_err": std_err,
-            "max_std_err": np.sqrt(accuracy.max_variances),
-            "moe": factor * std_err,
-            "conf_level": np.full(len(workload), level),
-            "expected_abs_error": math.sqrt(2 / math.pi) * accuracy.mean_std_errs,
-            "expected_max_abs_error": accuracy.max_abs_errors,
-        }
-    )
-    if targets is not None:
-        table["target"] = targets.in_order(workload)
-        is_met = pd.Series(targets.are_met(workload, accuracy.max_variances), dtype="boolean")
-        table["meets_target"] = is_met.mask(table["target"].isna())
-    return table
+@dataclass(frozen=True, eq=False)
+class ErrorTable:
+    """The error table of all queries of a workload, of which any rows can be made.
+
+    Attributes:
+        workload: the queries.
+        accuracy: of them, with some noise.
+        level: the confidence level of the margins of error.
+        targets: for margins of error, if there are any.
+    """
+
+    workload: Workload
+    accuracy: Accuracy
+    level: float
+    targets: Targets | None
+
+    def __len__(self) -> int:
+        return len(self.workload)
+
+    def frame(self, first: int, last: int) -> "pd.DataFrame":
+        """The rows of the queries from one number on up to another, as ``Plan.errors`` describes.
+
+        Raises:
+            BudgetError: the level is not between 0 and 1.
+        """
+        import pandas as pd
+
+        rows, accuracy, factor = slice(first, last), self.accuracy, margin_factor(self.level)
+        blocks = [block for _, block in self.workload.between(first, last)]
+        cells, std_err = self.workload.cells[rows], np.sqrt(accuracy.average_variances[rows])
+        table = pd.DataFrame(
+            {
+                "query": _query_names(self.workload.domain.names, blocks),
+                "kinds": pd.Categorical.from_codes(self._kinds[0][rows], categories=pd.Index(self._kinds[1])),
+                "order": np.repeat([block.kinds.shape[1] for block in blocks], [len(block) for block in blocks]),
+                "cells": cells.astype(np.int64) if self._largest < 2**53 else cells,
+                "weight": np.concatenate([block.weights for block in blocks]),
+                "privacy_share": accuracy.privacy_shares[rows],
+                "std_err": std_err,
+                "max_std_err": np.sqrt(accuracy.max_variances[rows]),
+                "moe": factor * std_err,
+                "conf_level": np.full(len(cells), self.level),
+                "expected_abs_error": math.sqrt(2 / math.pi) * accuracy.mean_std_errs[rows],
+                "expected_max_abs_error": accuracy.max_abs_errors[rows],
+            }
+        )
+        if self.targets is not None:
+            table["target"] = self.targets.in_order(self.workload)[rows]
+            is_met = self.targets.are_met(self.workload, accuracy.max_variances)[rows]
+            table["meets_target"] = pd.Series(is_met, dtype="boolean").mask(table["target"].isna())
+        return table
+
+    def frames(self) -> "Iterator[pd.DataFrame]":
+        """All rows, some hundred thousand at a time."""
+        for first in range(0, len(self), _ROWS):
+            yield self.frame(first, min(first + _ROWS, len(self)))
+
+    @cached_property
+    def _largest(self) -> float:
+        return float(self.workload.cells.max())
+
+    @cached_property
+    def _kinds(self) -> tuple[NDArray[np.int32], list[str]]:
+        """The kinds of every query, joined in the order of its attributes: a code for each, (q,), and the words."""
+        names = [kind.name for kind in self.workload.kinds]
+        codes: list[NDArray[np.int32]] = []
+        labels: dict[str, int] = {}
+        for kinds in (block.written_kinds for block in self.workload.blocks):
+            numbers = row_numbers(kinds)
+            distinct = kinds[np.unique(numbers, return_index=True)[1]].tolist()
+            words = [JOIN.join(names[code] for code in row) for row in distinct]
+            codes.append(np.array([labels.setdefault(word, len(labels)) for word in words], dtype=np.int32)[numbers])
+        return np.concatenate(codes), list(labels)
 
 
 def query_table(accuracy: Accuracy, query: QueryLike) -> TableAccuracy:
@@ -72,33 +125,21 @@ def mean_largest_error(table: TableAccuracy) -> float:
     return mean_max_bound(np.sqrt(variances), counts * cells_for_each)
 
 
-def _query_names(workload: Workload) -> Any:
-    """The attributes of every query, as it was written, joined; a pandas string array, without a loop over queries."""
+def _query_names(names: Sequence[str], blocks: Sequence[QueryBlock]) -> Any:
+    """The attributes of queries, as they were written, joined; a pandas string array, without a loop over queries."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names = pa.array(workload.domain.names, type=pa.large_string())
-    parts = []
-    for order, attributes in enumerate(block.written_attributes for block in workload.blocks):
+    words, parts = pa.array(names, type=pa.large_string()), []
+    for block in blocks:
+        attributes = block.written_attributes
+        order = attributes.shape[1]
         if order == 0:
             parts.append(pa.array([TOTAL] * len(attributes), type=pa.large_string()))
-        elif len(attributes):
-            columns = [names.take(pa.array(attributes[:, column])) for column in range(order)]
+            continue
+        for first in range(0, len(attributes), _ROWS):  # what the library works in is not larger than that
+            part = attributes[first : first + _ROWS]
+            columns = [words.take(pa.array(part[:, column])) for column in range(order)]
             parts.append(pc.binary_join_element_wise(*columns, pa.scalar(JOIN, pa.large_string())))
     return pd.Series(pa.chunked_array(parts, type=pa.large_string()).to_pandas())
-
-
-def _kind_names(workload: Workload) -> Any:
-    """The kinds of every query, joined in the order of its attributes; a category per distinct combination."""
-    import pandas as pd
-
-    names = [kind.name for kind in workload.kinds]
-    codes: list[Any] = []
-    labels: dict[str, int] = {}
-    for kinds in (block.written_kinds for block in workload.blocks):
-        numbers = row_numbers(kinds)
-        distinct = kinds[np.unique(numbers, return_index=True)[1]].tolist()
-        words = [JOIN.join(names[code] for code in row) for row in distinct]
-        codes.append(np.array([labels.setdefault(word, len(labels)) for word in words], dtype=np.int64)[numbers])
-    return pd.Categorical.from_codes(np.concatenate(codes), categories=pd.Index(list(labels)))

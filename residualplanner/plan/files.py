@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._archive import archive_pieces, content_hash, read_archive
+from residualplanner._archive import archive_pieces, content_hash, parse_archive, read_archive
 from residualplanner._atomic import PathLike
 from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
 from residualplanner.losses import loss_from_archive
@@ -48,6 +48,11 @@ def load_plan(path: PathLike) -> Plan:
     Guarantees: the cost is recomputed from the noise and the bases, and is within the budget the file states.
     """
     return plan_from_archive(*read_archive(path, kind="plan", version=FORMAT_VERSION))
+
+
+def plan_of_bytes(content: bytes) -> Plan:
+    """Undo `plan_bytes`; errors as those of `load_plan`."""
+    return plan_from_archive(*parse_archive(content, kind="plan", version=FORMAT_VERSION))
 
 
 def plan_hash(plan: Plan) -> str:

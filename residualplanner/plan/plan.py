@@ -21,7 +21,8 @@ from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError, memory_for
 from residualplanner.losses import Loss, LossLike, Targets, read_loss
 from residualplanner.pictures import Picture, fairness_figure
-from residualplanner.plan.error_table import error_table, mean_largest_error, query_table
+from residualplanner.plan.error_table import ErrorTable, mean_largest_error, query_table
+from residualplanner.plan.error_table_file import save_error_table
 from residualplanner.plan.html import plan_html
 from residualplanner.plan.noise_variances import NoiseVariances, checked_noise
 from residualplanner.plan.questions.resource_estimate import ResourceEstimate, resource_estimate
@@ -257,23 +258,43 @@ class Plan:
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
         """
-        return error_table(self.workload, self._accuracy, level=level, targets=self.targets)
+        return self.error_table(level).frame(0, len(self.workload))
 
     def plot(self) -> Picture:
         """The standard error of a cell of every table against the size of the table, by order, on log axes."""
         return Picture("standard errors by size of table", lambda: fairness_figure({"": self.errors()}))
 
-    def resource_estimate(self, *, records: int | None = None) -> ResourceEstimate:
+    def error_table(self, level: float = 0.95) -> ErrorTable:
+        """The same for any of its rows, where they are too many to hold at once."""
+        return ErrorTable(self.workload, self._accuracy, level, self.targets)
+
+    @_within_memory
+    def save_errors(self, path: PathLike, level: float = 0.95) -> None:
+        """Write the error table to one file, whole or not at all, without holding all of it.
+
+        Args:
+            path: a name that ends in ".csv" or ".parquet".
+            level: the confidence level of the margins of error, between 0 and 1.
+
+        Raises:
+            BudgetError: ``level`` is not between 0 and 1.
+            FileFormatError: the name ends in something else.
+            OSError: the file cannot be written.
+        """
+        save_error_table(self.error_table(level), path)
+
+    def resource_estimate(self, *, records: int | None = None, memory: int | None = None) -> ResourceEstimate:
         """What the plan takes to measure and write, and took to make, in time, memory and on disk, from sizes alone.
 
         Args:
             records: about how many records there are, from public knowledge; by default the counting is left out.
+            memory: as `measure` will be told; by default all counts and answers are held at once.
 
         Raises:
             DataError: ``records`` is not a number, or less than 0.
         """
         by_set = bool(self.strategy.varying.any())
-        return resource_estimate(self.workload, loss=self.loss, by_set=by_set, records=records)
+        return resource_estimate(self.workload, loss=self.loss, by_set=by_set, records=records, memory=memory)
 
     def save(self, path: PathLike) -> None:
         """Write the plan to one file, whole or not at all; `load_plan` reads it.

@@ -24,7 +24,6 @@ from residualplanner.postprocessing.published_errors import PublishedErrors
 from residualplanner.postprocessing.saving import SavingOptions, save_made
 from residualplanner.postprocessing.stating import Statement, center_of
 from residualplanner.postprocessing.weights import WeightsName, weights_named
-from residualplanner.queries import Kind
 from residualplanner.reconstruction import FormatName, Product, ProfileName, Release, Table, TableBatch, Tables
 from residualplanner.workload import WrittenQuery
 
@@ -83,7 +82,7 @@ class NonNegativeRelease(Tables):
     def batches(self) -> Iterator[TableBatch]:
         """The tables of all queries of the workload as arrays, as `Release.batches` gives them."""
         for batch in self._made.batches():
-            yield replace(batch, estimates=self._finished(batch.kinds, batch.estimates))
+            yield replace(batch, estimates=self._finished(batch.estimates))
 
     def save(
         self,
@@ -126,12 +125,11 @@ class NonNegativeRelease(Tables):
         return self._marked(self._made._table(query), self.unbiased._table(query))
 
     def _marked(self, table: Table, unbiased: Table) -> Table:
-        estimate, origin = self._finished(table.kinds, table.estimate), origin_of(unbiased, self._statement.facts)
+        estimate, origin = self._finished(table.estimate), origin_of(unbiased, self._statement.facts)
         return replace(table, estimate=estimate, product=self.product, origin=origin)
 
-    def _finished(self, kinds: tuple[Kind, ...], estimates: FloatArray) -> FloatArray:
+    def _finished(self, estimates: FloatArray) -> FloatArray:
         """Estimates, of which those that are 0 but for rounding are 0."""
-        del kinds
         return frozen(np.where(np.abs(estimates) <= self._least, 0.0, estimates))
 
 

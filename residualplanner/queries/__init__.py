@@ -10,7 +10,7 @@ from residualplanner.queries.custom import Custom
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity
 from residualplanner.queries.json import kind_from_json, kind_to_json
-from residualplanner.queries.kind import Kind, Rows, tied_kind
+from residualplanner.queries.kind import Kind, Rows, labels_in_words, meanings_of, tied_kind
 from residualplanner.queries.runs import Prefix, Range
 
 __all__ = [
@@ -23,5 +23,7 @@ __all__ = [
     "Rows",
     "kind_from_json",
     "kind_to_json",
+    "labels_in_words",
+    "meanings_of",
     "tied_kind",
 ]

@@ -83,6 +83,11 @@ class Custom(SparseKind):
         del attribute
         return self.row_labels
 
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The labels of the rows, (q,), which are words already."""
+        del attribute
+        return self.row_labels
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Custom) and self._content == other._content
 

@@ -117,6 +117,13 @@ class Hierarchy(SparseKind):
         """The names of the rows, from the total down to the values, (q,)."""
         return tuple(row.label for row in self.on(attribute)._rows)
 
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The names of the groups, and the meanings of the values, (q,)."""
+        meant = dict(zip(map(str, attribute.value_labels), attribute.value_meanings, strict=True))
+        return tuple(
+            meant.get(row.label, row.label) if len(row.codes) == 1 else row.label for row in self.on(attribute)._rows
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Hierarchy) and self._content == other._content
 
@@ -132,7 +139,7 @@ class Hierarchy(SparseKind):
         """Whether it is tied to exactly these values; True is not 1."""
         if self.values is None or self.values != attribute.value_labels:
             return False
-        return isinstance(self.values[0], bool) == (attribute.matching == "truth")
+        return type(self.values[0]) is type(attribute.value_labels[0])
 
     @cached_property
     def _rows(self) -> tuple[Row, ...]:

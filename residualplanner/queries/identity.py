@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
+from residualplanner.kron import SameArray
 from residualplanner.queries.kind import PlainRows
 
 
@@ -39,7 +40,7 @@ class Identity(PlainRows):
         del size
         return np.diag(weights)
 
-    def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    def apply(self, array: SameArray, axis: int) -> SameArray:
         """The array itself."""
         del axis
         return array
@@ -51,3 +52,7 @@ class Identity(PlainRows):
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """The values of the attribute, (size,)."""
         return attribute.value_labels
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The values of the attribute in words, (size,)."""
+        return attribute.value_meanings

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.domain import Attribute
+from residualplanner.domain import Attribute, label_text
 from residualplanner.errors import WorkloadError
+from residualplanner.kron import SameArray
 
 #: The most values of an attribute with any kind but the identity: n x n matrices are formed.
 SIZE_LIMIT = 10_000
@@ -47,8 +48,8 @@ class Rows(Protocol):
         """The first value that has the same column of W as each, (n,)."""
         ...
 
-    def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-        """W along one axis of an array: that axis goes from n to q entries."""
+    def apply(self, array: SameArray, axis: int) -> SameArray:
+        """W along one axis of an array of any library: that axis goes from n to q entries, where the array is."""
         ...
 
     def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -76,6 +77,30 @@ class Kind(Rows, Protocol):
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """The labels of the answers, in terms of the attribute's values, (q,); no two are equal."""
         ...
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The labels of the answers in words: the same in terms of the meanings of the values, (q,)."""
+        ...
+
+
+def meanings_of(kind: Kind, attribute: Attribute) -> tuple[str, ...] | None:
+    """The labels of the answers in words, (q,); None where no value of the attribute has a meaning."""
+    return kind.meanings(attribute) if attribute.meanings else None
+
+
+def labels_in_words(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
+    """Each label with its meaning, where it has one, in one string, (q,).
+
+    Example:
+        >>> from residualplanner.queries.identity import Identity
+        >>> labels_in_words(Identity(), Attribute("sex", labels={1: "female", 2: ""}, missing="Not stated"))
+        ('1 (female)', '2', 'Not stated')
+    """
+    labels = tuple(map(label_text, kind.labels(attribute)))
+    meanings = meanings_of(kind, attribute) or labels
+    return tuple(
+        label if meaning == label else f"{label} ({meaning})" for label, meaning in zip(labels, meanings, strict=True)
+    )
 
 
 class Centered(NamedTuple):

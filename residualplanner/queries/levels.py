@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import value_text
-from residualplanner.domain import Attribute, Label, plain_label
+from residualplanner.domain import Attribute, Label, label_text, plain_label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.runs import span_texts
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, is_text
@@ -57,7 +57,9 @@ def named_levels(levels: Sequence[Level], attribute: Attribute) -> tuple[NamedLe
         raise WorkloadError(
             f"too large: {len(levels)} levels of {attribute.size:,} values, the limit is {ENTRY_LIMIT:,} in all"
         )
-    return tuple(_bands(level, attribute) if isinstance(level, int) else level for level in levels)
+    return tuple(
+        _bands(level, attribute) if isinstance(level, int) else _as_shown(level, attribute) for level in levels
+    )
 
 
 def rows_of_levels(
@@ -126,10 +128,18 @@ def _checked_member(name: str, member: object) -> Label:
     return plain
 
 
+def _as_shown(level: NamedLevel, attribute: Attribute) -> NamedLevel:
+    """A level whose members are as tables show them: strings, where a label of its own makes them all strings."""
+    if not attribute.own_labels:
+        return level
+    return tuple((name, tuple(map(label_text, members))) for name, members in level)
+
+
 def _bands(width: int, attribute: Attribute) -> NamedLevel:
-    """Bands of ``width`` consecutive values, with the labels of ranges."""
-    values = attribute.value_labels
-    spans = [(first, min(first + width, len(values)) - 1) for first in range(0, len(values), width)]
+    """Bands of ``width`` consecutive values, with the labels of ranges; a label that no value has is a band itself."""
+    values, count = attribute.value_labels, len(attribute.values)
+    spans = [(first, min(first + width, count) - 1) for first in range(0, count, width)]
+    spans += [(own, own) for own in range(count, attribute.size)]
     names = span_texts(attribute, spans)
     return tuple((name, values[first : last + 1]) for name, (first, last) in zip(names, spans, strict=True))
 

@@ -4,13 +4,14 @@ Reads: the values of an attribute in the order in which they were declared.  Giv
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
+from residualplanner.kron import SameArray, add_up_into, cumulative_sums, namespace
 from residualplanner.queries.kind import PlainRows
 
 
@@ -43,9 +44,9 @@ class Prefix(PlainRows):
         from_here_on: NDArray[np.float64] = np.cumsum(weights[::-1])[::-1]
         return from_here_on[np.maximum.outer(codes, codes)]
 
-    def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    def apply(self, array: SameArray, axis: int) -> SameArray:
         """Cumulative sums along an axis."""
-        return np.cumsum(array, axis=axis)
+        return cumulative_sums(array, axis)
 
     def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of every leading square block of a symmetric ``form`` (size, size), (size,)."""
@@ -55,9 +56,11 @@ class Prefix(PlainRows):
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``≤ value`` for each value, or the interval up to the bin's upper edge, (size,)."""
-        if attribute.bins is not None and attribute.bins.labels_are_intervals:
-            return span_texts(attribute, ((0, last) for last in range(attribute.size)))
-        return tuple(f"≤ {text}" for text in _value_texts(attribute))
+        return _distinct(_prefix_texts, attribute, _value_texts(attribute))
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The same in the meanings of the values, (size,)."""
+        return _prefix_texts(attribute, attribute.value_meanings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +102,22 @@ class Range(PlainRows):
         above = np.triu(held, 1)
         return above + above.T + np.diag(np.diagonal(held))
 
-    def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    def apply(self, array: SameArray, axis: int) -> SameArray:
         """Sums over all ranges along an axis, which grows from n to n(n+1)/2 entries.
 
         Cost: one addition an entry, and no memory but the result's.
         """
-        values = np.moveaxis(array, axis, -1)
+        xp = namespace(array)
+        values = xp.moveaxis(array, axis, -1)
         size = values.shape[-1]
-        sums = np.empty((*values.shape[:-1], self.rows(size)), dtype=values.dtype)
+        sums = xp.empty((*values.shape[:-1], self.rows(size)), dtype=values.dtype, device=values.device)
         start = 0
         for first in range(size):
             # Sums start anew at each first value: differences of cumulative sums would lose digits.
-            np.cumsum(values[..., first:], axis=-1, out=sums[..., start : start + size - first])
+            add_up_into(sums[..., start : start + size - first], values[..., first:])
             start += size - first
-        return np.moveaxis(sums, -1, axis)
+        ranges: SameArray = xp.moveaxis(sums, -1, axis)
+        return ranges
 
     def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of every square block on the diagonal of a symmetric ``form`` (n, n), (n (n + 1) / 2,).
@@ -126,36 +131,76 @@ class Range(PlainRows):
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``first – last`` for each range, a value's own label for itself, or the interval that bins cover."""
-        size = attribute.size
-        return span_texts(attribute, ((first, last) for first in range(size) for last in range(first, size)))
+        return span_texts(attribute, _all_runs(attribute.size))
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The same in the meanings of the values, (size (size + 1) / 2,)."""
+        return tuple(_spelled(attribute, attribute.value_meanings, run) for run in _all_runs(attribute.size))
 
 
 def span_texts(attribute: Attribute, spans: Iterable[tuple[int, int]]) -> tuple[str, ...]:
     """A label for each run of values, given by its first and last codes; different runs have different labels.
 
     A run of bins is the interval that they cover, unless the bins have names of their own.  A run of one value has the
-    value's label.
+    value's label.  A label that no value has, such as that of missing entries, is in no interval, and added in words.
 
     Example:
         >>> span_texts(Attribute("grade", labels=["a", "b", "c"]), [(0, 2), (1, 1)])
         ('a – c', 'b')
+        >>> span_texts(Attribute("grade", labels=["a", "b"], missing="not graded"), [(0, 2), (1, 2), (2, 2)])
+        ('a – b or not graded', 'b or not graded', 'not graded')
     """
     runs = list(spans)
-    bins = attribute.bins
-    if bins is not None and bins.labels_are_intervals:
-        return tuple(bins.interval_text(first, last) for first, last in runs)
-    words = _value_texts(attribute)
-    texts = _spelled(words, runs)
+    return _distinct(
+        lambda attribute, words: tuple(_spelled(attribute, words, run) for run in runs),
+        attribute,
+        _value_texts(attribute),
+    )
+
+
+def _distinct(
+    texts_of: Callable[[Attribute, Sequence[str]], tuple[str, ...]], attribute: Attribute, words: Sequence[str]
+) -> tuple[str, ...]:
+    """Labels made of words; in quotes where some would be equal, as of the labels "a", "b" and "a – b"."""
+    texts = texts_of(attribute, words)
     if len(set(texts)) == len(texts):
         return texts
-    # Labels that contain dashes, such as "a", "b", "a – b": quotes show where one ends.
-    return _spelled([json.dumps(word, ensure_ascii=False) for word in words], runs)
+    return texts_of(attribute, [json.dumps(word, ensure_ascii=False) for word in words])
+
+
+def _prefix_texts(attribute: Attribute, words: Sequence[str]) -> tuple[str, ...]:
+    if _has_intervals(attribute):
+        return tuple(_spelled(attribute, words, (0, last)) for last in range(attribute.size))
+    final = len(attribute.values) - 1
+    return tuple(f"≤ {_spelled(attribute, words, (min(last, final), last))}" for last in range(attribute.size))
+
+
+def _spelled(attribute: Attribute, words: Sequence[str], run: tuple[int, int]) -> str:
+    """A run of values in words, one for each of the values; of bins as the interval."""
+    first, last = run
+    last_value = min(last, len(attribute.values) - 1)
+    own = words[max(first, last_value + 1) : last + 1]
+    return " or ".join([*_values_text(attribute, words, first, last_value), *own])
+
+
+def _values_text(attribute: Attribute, words: Sequence[str], first: int, last: int) -> list[str]:
+    """The values of a run in words; none where it has labels of its own only."""
+    if first > last:
+        return []
+    if _has_intervals(attribute):
+        assert attribute.bins is not None
+        return [attribute.bins.interval_text(first, last)]
+    return [words[first] if first == last else f"{words[first]} – {words[last]}"]
+
+
+def _has_intervals(attribute: Attribute) -> bool:
+    return attribute.bins is not None and attribute.bins.labels_are_intervals
+
+
+def _all_runs(size: int) -> Iterator[tuple[int, int]]:
+    return ((first, last) for first in range(size) for last in range(first, size))
 
 
 def _value_texts(attribute: Attribute) -> tuple[str, ...]:
     """The values of the attribute as strings, (size,)."""
     return tuple(map(str, attribute.value_labels))
-
-
-def _spelled(words: list[str] | tuple[str, ...], runs: list[tuple[int, int]]) -> tuple[str, ...]:
-    return tuple(words[first] if first == last else f"{words[first]} – {words[last]}" for first, last in runs)

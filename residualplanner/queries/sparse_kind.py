@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from residualplanner._checks import is_unicode
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
+from residualplanner.kron import SameArray, namespace, sparse_product
 from residualplanner.queries.kind import Centered
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
@@ -76,12 +76,14 @@ class SparseKind(ABC):
         keys = [(columns.indices[start:end].tobytes(), columns.data[start:end].tobytes()) for start, end in ends]
         return np.array([first.setdefault(key, value) for value, key in enumerate(keys)], dtype=np.int64)
 
-    def apply(self, array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    def apply(self, array: SameArray, axis: int) -> SameArray:
         """W along one axis of an array: that axis goes from n to q entries."""
-        values = np.moveaxis(array, axis, 0)
+        xp = namespace(array)
+        values = xp.moveaxis(array, axis, 0)
         size, *others = values.shape
-        product = self.sparse_rows(size) @ values.reshape(size, math.prod(others))
-        return np.moveaxis(product.reshape(len(product), *others), 0, axis)
+        product = sparse_product(self.sparse_rows(size), xp.reshape(values, (size, math.prod(others))))
+        answers: SameArray = xp.moveaxis(xp.reshape(product, (product.shape[0], *others)), 0, axis)
+        return answers
 
     def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
         """``w_r^T form w_r`` for every row of W and a symmetric matrix (n, n), (q,)."""
@@ -199,6 +201,8 @@ def _parts(W: sparse.csr_array) -> Iterator[tuple[NDArray[np.int64], NDArray[np.
     if _cost(*W.shape) <= _QUICK:
         yield np.arange(W.shape[0]), np.arange(W.shape[1])
         return
+    from scipy.sparse.csgraph import connected_components  # takes a thirtieth of the time to import the package
+
     graph: Any = sparse.block_array([[None, W], [W.T, None]], format="csr")
     number = connected_components(graph, directed=False)[1]
     group = np.cumsum(np.bincount(number))[number] // _SMALL  # small parts together

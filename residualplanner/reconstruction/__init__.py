@@ -6,13 +6,14 @@ Equations: (10), (13) and (25), which turn residual answers into tables; (38) wh
 Everything here is post-processing: it sees no record and costs no privacy budget.
 """
 
+from residualplanner.kron import Device, cuda_device
 from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
-from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
+from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
 from residualplanner.reconstruction.origin import Origin, unlimited
-from residualplanner.reconstruction.parts.layout import layout_of
+from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of, profile_named
@@ -21,12 +22,15 @@ from residualplanner.reconstruction.table import Estimate, Table
 from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
+    "MOST_FILES",
     "PARTS_FORMAT",
     "PUBLISHED_ERRORS",
     "PUBLISHED_ERRORS_FILE",
     "UNBIASED",
+    "Device",
     "Estimate",
     "FormatName",
+    "Layout",
     "Origin",
     "Product",
     "ProfileName",
@@ -37,6 +41,8 @@ __all__ = [
     "Table",
     "TableBatch",
     "Tables",
+    "chosen_format",
+    "cuda_device",
     "layout_of",
     "level_of",
     "load_tables",

@@ -4,15 +4,15 @@ Reads: answers, through `Reconstructor`, and a workload.  Gives: TableBatch.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, frozen
+from residualplanner._checks import FloatArray
 from residualplanner.errors import memory_for
-from residualplanner.kron import Scratch
+from residualplanner.kron import Array, Device, Scratch, namespace, read_only, take
 from residualplanner.measurement import BATCH_CELLS
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.stacks import Reconstructor, Stack
@@ -33,13 +33,17 @@ class TableBatch:
         queries (b,): their numbers in the order of the workload.
         attributes (b, k): the positions of their attributes in the domain, in the order written.
         kinds (k,): the kind of query on each attribute.
-        estimates (b, q_1, .., q_k): in counts, read-only.
+        estimates (b, q_1, .., q_k): in counts; on the host a read-only NumPy array.
     """
 
     queries: NDArray[np.int64]
     attributes: NDArray[np.int32]
     kinds: tuple[Kind, ...]
-    estimates: FloatArray
+    estimates: Array
+
+    def to_host(self, device: Device) -> "TableBatch":
+        """The same tables with their estimates as a NumPy array, from the device that they are on."""
+        return replace(self, estimates=read_only(device.to_host(self.estimates)))
 
 
 def chunks(reconstructor: Reconstructor, workload: Workload, first: int, last: int) -> Iterator[list[TableBatch]]:
@@ -50,11 +54,14 @@ def chunks(reconstructor: Reconstructor, workload: Workload, first: int, last: i
         workload: the queries.
         first: the number of the first query.
         last: the number of the query before which to stop.
+
+    Yields:
+        Batches whose estimates are on the device of the reconstructor, in runs of bounded size.
     """
-    scratch, start = Scratch(), 0
+    scratch, start, factor = Scratch(), 0, reconstructor.device.batch_factor
     for block in workload.blocks:
         low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
-        ends = _chunk_ends(workload.cells[start + low : start + high])
+        ends = _chunk_ends(workload.cells[start + low : start + high], factor)
         for before, after in pairwise(low + end for end in ends):
             part = block.part(slice(before, after))
             with memory_for(A_TABLE):
@@ -81,11 +88,16 @@ def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator
             start + stack.rows[same],
             queries.written_attributes[same],
             tuple(stack.kinds[axis] for axis in axes.tolist()),
-            frozen(stack.estimates[same].transpose(0, *(1 + axes))),
+            read_only(_with_axes(take(stack.estimates, same), axes.tolist())),
         )
 
 
-def _chunk_ends(cells: FloatArray) -> list[int]:
-    """Where to cut tables of ``cells`` (m,) cells into runs of bounded size: from 0 to m."""
-    number = np.cumsum(cells) // _CHUNK_CELLS + np.arange(len(cells)) // _CHUNK_TABLES
+def _with_axes(tables: Array, axes: list[int]) -> Array:
+    """A stack of tables with the axes of each in another order."""
+    return namespace(tables).permute_dims(tables, (0, *(1 + axis for axis in axes)))
+
+
+def _chunk_ends(cells: FloatArray, factor: int) -> list[int]:
+    """Where to cut tables of ``cells`` (m,) cells into runs of bounded size, ``factor`` times that of the host's."""
+    number = np.cumsum(cells) // (factor * _CHUNK_CELLS) + np.arange(len(cells)) // (factor * _CHUNK_TABLES)
     return [0, *(1 + np.flatnonzero(np.diff(number))).tolist(), len(cells)] if len(cells) else [0]

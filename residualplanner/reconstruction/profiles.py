@@ -185,8 +185,15 @@ def level_of(profile: str, level: float | None) -> float:
 
 
 def require_free_names(names: Iterable[str], profile: Profile) -> None:
-    """Raise WorkloadError if one of ``names`` is also the name of another column of the profile."""
-    clashes = sorted(set(names) & set(profile.value_names))
+    """Raise WorkloadError if one of ``names`` is there twice, or also the name of another column of the profile."""
+    every = list(names)
+    twice = sorted({name for name in every if every.count(name) > 1})
+    if twice:
+        raise WorkloadError(
+            f"attributes {twice} have the names of columns for the meanings of another attribute's values; rename them "
+            "in the domain"
+        )
+    clashes = sorted(set(every) & set(profile.value_names))
     if clashes:
         raise WorkloadError(
             f"attributes {clashes} have the names of columns of estimates; rename them in the domain, or choose "

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.bases import Basis
-from residualplanner.kron import AxisMap
+from residualplanner.kron import Array, AxisMap, empty_floats
 from residualplanner.queries import Identity, Kind
 
 #: A kind with more answers than this many for each value is applied after the values have been rebuilt.
@@ -40,8 +40,8 @@ def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:
     if values.direct is None and rows <= _MANY * basis.size:
         return AxisMap(values.columns, rows, make_matrix)
 
-    def direct(stack: NDArray[np.float64], target: NDArray[np.float64]) -> None:
-        rebuilt = np.empty((len(stack), stack.shape[2], basis.size))
+    def direct(stack: Array, target: Array) -> None:
+        rebuilt = empty_floats((stack.shape[0], stack.shape[2], basis.size), stack)
         values.turn(stack, rebuilt)
         target[...] = kind.apply(rebuilt, 2)
 

@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.bases import Basis, basis_codes
-from residualplanner.kron import ProductMap, keeping, matrix_map
+from residualplanner.kron import HOST, Array, Device, ProductMap, keeping, matrix_map
 from residualplanner.measurement import BATCH_CELLS, FloatResiduals, IntegerResiduals, Measurement
 from residualplanner.plan import Plan
 from residualplanner.strategy import BasisGroups, basis_groups, constant_strategy
 
 
-def reference_answers(measurement: Measurement) -> IntegerResiduals | FloatResiduals:
+def reference_answers(measurement: Measurement, device: Device = HOST) -> IntegerResiduals | FloatResiduals:
     """The answers that the reference bases would have given: the answers themselves if no bases vary between sets.
+
+    They are computed on ``device``, a bounded number at a time, and kept on the host, as those of the measurement are.
 
     With ``r_A = (kron R) v_A``, and ``w_A`` the answers of the set A, which was measured with bases ``[u | G]``::
 
@@ -45,16 +47,17 @@ def reference_answers(measurement: Measurement) -> IntegerResiduals | FloatResid
         own, reference = int(measured.groups.group[sets[0]]), int(found.groups.group[sets[0]])
         changes = _changes(measured.groups.bases[own], found.groups.bases[reference])
         maps = _answer_map(measured.groups.bases[own], changes)
+        spread = {axis: device.put(change.u) for axis, change in changes.items()}
         stored, divisor, rows = measured.stored(own), measured.divisor(own), measured.groups.row[sets]
         step = max(1, BATCH_CELLS // math.prod(measured.groups.answer_shapes[own]))
         for first, last in pairwise([*range(0, len(sets), step), len(sets)]):
             part = sets[first:last]
             answers = np.true_divide(stored[rows[first:last]], divisor).astype(np.float64, copy=False)
             if changes:
-                answers = maps.apply(answers)
-                lower = found.lower(part)
+                lower, mapped = found.lower(part, device), maps.apply(device.put(answers))
                 for number, axis in enumerate(changes):
-                    answers += changes[axis].u * _spread(lower, changes, 1 << axis, [*changes][number + 1 :])
+                    mapped += spread[axis] * _spread(lower, spread, 1 << axis, [*changes][number + 1 :])
+                answers = device.to_host(mapped)
             found.put(part, answers)
     return found.answers()
 
@@ -87,9 +90,7 @@ def _answer_map(own: Sequence[Basis], changes: Mapping[int, _Change]) -> Product
     )
 
 
-def _spread(
-    lower: Callable[[int], FloatArray], changes: Mapping[int, _Change], left_out: int, axes: Sequence[int]
-) -> FloatArray:
+def _spread(lower: Callable[[int], Array], spread: Mapping[int, Array], left_out: int, axes: Sequence[int]) -> Array:
     """The answers of sets without some attributes, less ``R u`` times those of their subsets along ``axes``.
 
     ``(kron over the axes of I - R u 1^T) r``, where the sums along an axis are the answers without it.
@@ -97,15 +98,15 @@ def _spread(
     Args:
         lower: gives the answers of the sets without the attributes in the bits of a number, which have one entry on
             their axes.
-        changes: by axis.
+        spread: ``R u`` by axis, as in `_Change`.
         left_out: which attributes are left out.
         axes: others, each of which changes.
     """
     if not axes:
         return lower(left_out)
     axis, others = axes[0], axes[1:]
-    smaller = _spread(lower, changes, left_out | 1 << axis, others)
-    return _spread(lower, changes, left_out, others) - changes[axis].u * smaller
+    smaller = _spread(lower, spread, left_out | 1 << axis, others)
+    return _spread(lower, spread, left_out, others) - spread[axis] * smaller
 
 
 class _Found:
@@ -124,18 +125,17 @@ class _Found:
         """Keep the answers (b, m_1, .., m_k) of sets (b,) of one group."""
         self._blocks[self.groups.group[sets[0]]][self.groups.row[sets]] = answers
 
-    def lower(self, sets: NDArray[np.int64]) -> Callable[[int], FloatArray]:
+    def lower(self, sets: NDArray[np.int64], device: Device) -> Callable[[int], Array]:
         """A function that gives the answers of subsets of sets (b,) of one group, without some of their attributes."""
         order = int(self._closure.orders[sets[0]])
         positions = self._closure.subset_positions(self._closure.blocks[order][sets - self._closure.offsets[order]])
         shape = self.groups.answer_shapes[self.groups.group[sets[0]]]
 
-        def of(left_out: int) -> FloatArray:
+        def of(left_out: int) -> Array:
             numbers = positions[:, (1 << order) - 1 ^ left_out]
             block = self._blocks[self.groups.group[numbers[0]]]
             kept = (1 if left_out >> axis & 1 else m for axis, m in enumerate(shape))
-            answers: FloatArray = block[self.groups.row[numbers]].reshape(len(sets), *kept)
-            return answers
+            return device.put(block[self.groups.row[numbers]].reshape(len(sets), *kept))
 
         return of
 

@@ -3,27 +3,29 @@
 Reads: a measurement.  Gives: Release.  Costs no privacy budget.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import require_path, require_type
-from residualplanner.errors import WorkloadError, memory_for
-from residualplanner.kron import Scratch
+from residualplanner._checks import frozen, require_path, require_type
+from residualplanner.errors import ArgumentError, WorkloadError, memory_for
+from residualplanner.kron import HOST, Device, Scratch, device_of
 from residualplanner.measurement import Measurement, NoiseRecord, Progress
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
-from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
+from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName, chosen_format
+from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.profiles import ProfileName, profile_named
 from residualplanner.reconstruction.stacks import Reconstructor
 from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
-from residualplanner.workload import WrittenQuery
+from residualplanner.workers import Workers
+from residualplanner.workload import QueryLike, WrittenQuery, written_query
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,13 +38,15 @@ class Release(Tables):
 
     Attributes:
         measurement: the noisy answers that all tables follow from.
+        device: where tables are computed; what is looked up, iterated over or written is on the host in any case.
     """
 
     measurement: Measurement
+    device: Device = HOST
     _reconstructor: Reconstructor = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_reconstructor", Reconstructor(self.measurement))
+        object.__setattr__(self, "_reconstructor", Reconstructor(self.measurement, self.device))
 
     @property
     def plan(self) -> Plan:
@@ -55,59 +59,96 @@ class Release(Tables):
         return self.measurement.noise
 
     def __repr__(self) -> str:
-        return f"<Release of {len(self):,} tables: {self.noise.kind}, {self.noise.randomness}>"
+        where = "" if self.device is HOST else f", on {self.device.name}"
+        return f"<Release of {len(self):,} tables: {self.noise.kind}, {self.noise.randomness}{where}>"
 
-    def tables(self, progress: Progress | None = None) -> Iterator[Table]:
-        """The tables of all queries of the workload, in its order, computed a few at a time.
+    @property
+    def layout(self) -> Layout:
+        """Which tables stand in which part, where they are saved in parts."""
+        return layout_of(self.plan.workload)
+
+    def part_of(self, query: QueryLike) -> int:
+        """The number of the part in which the table of a query of the workload stands, where tables are in parts.
+
+        Raises:
+            DomainError: an attribute is not in the domain, or is named twice in the query.
+            WorkloadError: it is no query of the workload.
+        """
+        number = self.plan.workload.number_of(written_query(self.plan.domain, query))
+        if number < 0:
+            raise WorkloadError(f"{query!r} is no query of the workload, whose tables are in parts")
+        return self.layout.part_of(number)
+
+    def tables(self, progress: Progress | None = None, *, only: Iterable[int] | None = None) -> Iterator[Table]:
+        """The tables of the queries of the workload, in its order, computed a few at a time.
 
         Args:
             progress: called with the number of tables done and their total, about once for each quarter million cells.
+            only: the numbers of the parts whose tables are wanted, ascending; see `part_of`.
+
+        Raises:
+            WorkloadError: there is no such part.
 
         Source: spec eqs. (13) and (25).
         """
-        plan, done = self.plan, 0
-        for batches in chunks(self._reconstructor, self.plan.workload, 0, len(self)):
-            attributes: list[Any] = [None] * sum(len(batch.queries) for batch in batches)
-            kinds, estimates = attributes.copy(), attributes.copy()
-            for batch in batches:
-                numbers = (batch.queries - done).tolist()
-                for number, row, estimate in zip(numbers, batch.attributes.tolist(), batch.estimates, strict=True):
-                    attributes[number], kinds[number], estimates[number] = tuple(row), batch.kinds, estimate
-            yield from map(Table, [plan] * len(attributes), attributes, kinds, estimates)
-            done += len(attributes)
+        runs = self._runs(only)
+        done, total = 0, sum(last - first for first, last in runs)
+        for batches in self._chunks(runs):
+            tables = list(_in_order(self.plan, [batch.to_host(self.device) for batch in batches]))
+            yield from tables
+            done += len(tables)
             if progress is not None:
-                progress(done, len(self))
+                progress(done, total)
 
-    def batches(self) -> Iterator[TableBatch]:
-        """The tables of all queries of the workload as arrays: several of one shape and the same kinds at a time.
+    def batches(self, *, only: Iterable[int] | None = None) -> Iterator[TableBatch]:
+        """The tables of the queries of the workload as arrays: several of one shape and the same kinds at a time.
 
         The order is the workload's, except that such tables are moved together where they are near each other.
+
+        Args:
+            only: the numbers of the parts whose tables are wanted, ascending; see `part_of`.
+
+        Raises:
+            WorkloadError: there is no such part.
         """
-        for batches in chunks(self._reconstructor, self.plan.workload, 0, len(self)):
+        for batch in self.device_batches(only=only):
+            yield batch.to_host(self.device)
+
+    def device_batches(self, *, only: Iterable[int] | None = None) -> Iterator[TableBatch]:
+        """The same as `batches`, but the estimates stay on the release's device, as arrays of its library.
+
+        This is for what goes on computing there.  How many cells are on the device at once does not depend on how many
+        tables there are.
+        """
+        for batches in self._chunks(self._runs(only)):
             yield from batches
 
     @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
     def save(
         self,
         folder: PathLike,
-        format: FormatName = "parquet",
+        format: FormatName | None = None,
         *,
         profile: ProfileName = "default",
         level: float | None = None,
-        workers: int = 1,
+        workers: int | Workers = 1,
+        only: Iterable[int] | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Write all tables of the workload to a new folder, whole or not at all.
+        """Write the tables of the workload to a new folder, whole or not at all.
 
         Args:
             folder: one that does not exist, or is empty.
             format: "parquet", "csv" or "xlsx", a file for each table; or "parts", Parquet files of about a million
-                cells each, for very many tables.
+                cells each, for very many tables.  By default "parts" for more than 5,000 tables in the profile
+                "default", else "parquet"; the manifest says which.
             profile: "default", "acs" (90% margins, as the American Community Survey has them) or "gls" (for
                 generalized least squares); see `Table.to_frame`.
             level: the confidence level of margins and intervals, between 0 and 1; the profile's if not given.
             workers: with "parts", how many processes write; more than one need a script whose main part stands under
-                ``if __name__ == "__main__":``.
+                ``if __name__ == "__main__":``.  Or an engine's workers, `SparkWorkers` or `DaskWorkers`, which must
+                see the folder, and the file of a measurement that is mapped, under the same names.
+            only: with "parts", which it chooses: the numbers of the parts to write; see `part_of`.
             progress: as in `tables`.
 
         The folder holds ``tables/`` (one tidy file for each query, as `Table.to_frame` gives it), ``index.csv`` (which
@@ -126,25 +167,43 @@ class Release(Tables):
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
             FileExistsError: the folder exists and is not empty.
-            WorkloadError: there is no such format or profile, an attribute has the name of a column of estimates, or
-                Excel cannot hold a table; `require_exportable` tells before anything is measured.
+            ArgumentError: the format is "parts", which the host computes, and the release is on a device.
+            WorkloadError: there is no such format, profile or part, an attribute has the name of a column of estimates,
+                or Excel cannot hold a table; `require_exportable` tells before anything is measured.
+            ResourceError: the disk has too little room for the parts; or an engine's workers do not serve.
             MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
             OSError: the folder cannot be written.
         """
         require_path("release.save", folder, 'release.save("release")')
+        if only is not None and format not in (PARTS_FORMAT, None):
+            raise WorkloadError(f'only= is for format="parts", not {format!r}')
+        format = format if only is None else "parts"
         require_exportable(self.plan.workload, format, profile)
-        if format == PARTS_FORMAT:
-            save_parts(self.measurement, folder, level=level, workers=workers, progress=progress)
+        chosen = chosen_format(self.plan.workload, format, profile)
+        if chosen == PARTS_FORMAT:
+            _require_host(self.device)
+            save_parts(self.measurement, folder, level=level, workers=workers, only=only, progress=progress)
             return
         save_tables(
             self.tables(progress),
             self.plan,
             self.noise,
             folder,
-            file_format=format,
+            file_format=chosen,
             profile=profile_named(profile),
             level=level,
         )
+
+    def _runs(self, only: Iterable[int] | None) -> list[tuple[int, int]]:
+        """The first query of each of some parts, and the one after its last; or of all parts together."""
+        if only is None:
+            return [(0, len(self))]
+        layout = self.layout
+        return [(int(layout.parts[part]), int(layout.parts[part + 1])) for part in layout.chosen(only)]
+
+    def _chunks(self, runs: list[tuple[int, int]]) -> Iterator[list[TableBatch]]:
+        for first, last in runs:
+            yield from chunks(self._reconstructor, self.plan.workload, first, last)
 
     def _require(self, query: WrittenQuery) -> None:
         positions, kinds = query
@@ -166,20 +225,37 @@ class Release(Tables):
         positions, kinds = query.in_domain_order
         rows, codes = np.array([positions], dtype=np.int32), np.arange(len(kinds), dtype=np.int16)[None]
         (stack,) = self._reconstructor.stacks(rows, codes, kinds, Scratch())
-        return Table(self.plan, *query, stack.estimates[0].transpose(query.axes))
+        estimates = frozen(self.device.to_host(stack.estimates))
+        return Table(self.plan, *query, estimates[0].transpose(query.axes))
 
 
-def reconstruct(measurement: Measurement) -> Release:
+def _in_order(plan: Plan, batches: list[TableBatch]) -> Iterator[Table]:
+    """The tables of batches which together are a run of queries, in the order of these."""
+    start, count = min(int(batch.queries[0]) for batch in batches), sum(len(batch.queries) for batch in batches)
+    attributes: list[Any] = [None] * count
+    kinds, estimates = attributes.copy(), attributes.copy()
+    for batch in batches:
+        numbers = (batch.queries - start).tolist()
+        for number, row, estimate in zip(numbers, batch.attributes.tolist(), batch.estimates, strict=True):
+            attributes[number], kinds[number], estimates[number] = tuple(row), batch.kinds, estimate
+    return map(Table, [plan] * count, attributes, kinds, estimates)
+
+
+def reconstruct(measurement: Measurement, *, device: Device | str | None = None) -> Release:
     """All tables that follow from a measurement; each is computed when it is looked up.
 
     Args:
         measurement: from `measure` or `load_measurement`.
+        device: where tables are computed: by NumPy unless given; ``"cuda"``, by CuPy on its current device; or a
+            `Device`.
 
     Returns:
         The release: a mapping from queries to tables.
 
     Raises:
-        ArgumentError: ``measurement`` is not a measurement.
+        ArgumentError: ``measurement`` is not a measurement, or there is no such device.
+        MissingExtraError: ``"cuda"``, and CuPy is not installed.
+        DeviceError: ``"cuda"``, and there is no CUDA device; nothing is computed elsewhere in its place.
 
     Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on common marginals.
     Source: spec eqs. (10), (13) and (25); paper Algorithms 2 and 6.
@@ -191,4 +267,13 @@ def reconstruct(measurement: Measurement) -> Release:
         Measurement,
         "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path))",
     )
-    return Release(measurement)
+    return Release(measurement, device_of(device))
+
+
+def _require_host(device: Device) -> None:
+    """Raise ArgumentError where a release that is to be written in parts is on a device."""
+    if device is not HOST:
+        raise ArgumentError(
+            "release.save: parts are computed by NumPy, the same bytes each time; write "
+            'reconstruct(measurement).save(folder, format="parts"), without device'
+        )

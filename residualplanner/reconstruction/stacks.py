@@ -1,4 +1,4 @@
-"""Tables from residual answers, many of the same bases and kinds of query at a time.
+"""Tables from residual answers, many of the same bases and kinds of query at a time, on the host or on a device.
 
 Reads: residual answers, sets of attributes, kinds.  Gives: stacks of estimates.  Nothing loops over tables.
 """
@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, frozen
 from residualplanner.bases import basis_codes
-from residualplanner.kron import AxisMap, ProductMap, Scratch, tables_of_residuals
+from residualplanner.kron import HOST, Array, AxisMap, Device, ProductMap, Scratch, read_only
 from residualplanner.measurement import BATCH_CELLS, Measurement
 from residualplanner.queries import Kind
+from residualplanner.reconstruction.device_answers import DeviceAnswers
 from residualplanner.reconstruction.rebuilding import reconstruction_map
 from residualplanner.reconstruction.reference_answers import reference_answers
 from residualplanner.workload import row_numbers
@@ -30,20 +30,26 @@ class Stack(NamedTuple):
     Attributes:
         rows (b,): the numbers of their queries among those given, ascending.
         kinds (k,): the kind of query on each attribute.
-        estimates (b, q_1, .., q_k): in counts, read-only.
+        estimates (b, q_1, .., q_k): in counts, on the device; read-only where that is the host.
     """
 
     rows: NDArray[np.int64]
     kinds: tuple[Kind, ...]
-    estimates: FloatArray
+    estimates: Array
 
 
 class Reconstructor:
-    """Reconstructs tables from the residual answers of a measurement."""
+    """Reconstructs tables from the residual answers of a measurement.
 
-    def __init__(self, measurement: Measurement) -> None:
+    Attributes:
+        device: where they are computed.
+    """
+
+    def __init__(self, measurement: Measurement, device: Device = HOST) -> None:
+        self.device = device
         self._closure = measurement.plan.closure
-        self._residuals = reference_answers(measurement)
+        residuals = reference_answers(measurement, device)
+        self._groups, self._answers = residuals.groups, DeviceAnswers(residuals, device)
         self._bases = measurement.plan.strategy.of_attributes
         self._codes = basis_codes(self._bases)
         # Kept with the object, not with the module: maps hold the matrices of one plan's bases.
@@ -85,20 +91,20 @@ class Reconstructor:
     ) -> Iterator[Stack]:
         """The tables of queries that have attributes of a single value along the same axes."""
         kept = ~self._closure.trivial[attributes[0]]
-        groups = self._residuals.groups
+        groups = self._groups
         subsets = self._closure.subset_positions(attributes[:, kept])
         group, row = groups.group[subsets], groups.row[subsets]
         for same in _equal(_pair_numbers(group[:, -1], kinds)):
             numbers = group[same[0]].tolist()
-            blocks = [self._residuals.stored(number) for number in numbers]
-            divisors = [self._residuals.divisor(number) for number in numbers]
+            divisors = [self._answers.divisor(number) for number in numbers]
             chosen = tuple(names[code] for code in kinds[same[0]].tolist())
             maps = self._table_map(tuple(self._codes[attributes[same[0]]].tolist()), chosen)
             cells = max(math.prod(maps.columns), math.prod(maps.rows))
-            pieces = max(1, min(len(same), round(len(same) * cells / BATCH_CELLS)))
+            pieces = max(1, min(len(same), round(len(same) * cells / (BATCH_CELLS * self.device.batch_factor))))
             for part in np.array_split(same, pieces):
-                tables = tables_of_residuals(blocks, row[part], divisors=divisors, maps=maps, scratch=scratch)
-                yield Stack(rows[part], chosen, frozen(tables))
+                blocks, of_part = self._answers.blocks(numbers, row[part])
+                tables = self.device.tables(blocks, of_part, divisors=divisors, maps=maps, scratch=scratch)
+                yield Stack(rows[part], chosen, read_only(tables))
 
     def _new_table_map(self, codes: tuple[int, ...], kinds: tuple[Kind, ...]) -> ProductMap:
         return ProductMap([self._axis_map(code, kind) for code, kind in zip(codes, kinds, strict=True)])

@@ -15,10 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner._margins import margin_factor
 from residualplanner._words import JOIN, TOTAL
+from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.pictures import Picture, ShownTable, draw_intervals, shown_table
 from residualplanner.plan import Plan
-from residualplanner.queries import Kind
+from residualplanner.queries import Kind, labels_in_words
+from residualplanner.reconstruction.label_columns import label_column_names, label_columns
 from residualplanner.reconstruction.lookups import adds_up, index_of_cell, require_members
 from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.product import UNBIASED, Product
@@ -105,10 +107,17 @@ class Table:
     @property
     def labels(self) -> tuple[tuple[object, ...], ...]:
         """The labels along each axis: what its entries are about."""
+        return tuple(kind.labels(attribute) for attribute, kind in self._axes)
+
+    @property
+    def labels_in_words(self) -> tuple[tuple[str, ...], ...]:
+        """The same as strings, with the meanings of the values that have one, such as "1 (female)"."""
+        return tuple(labels_in_words(kind, attribute) for attribute, kind in self._axes)
+
+    @property
+    def _axes(self) -> list[tuple[Attribute, Kind]]:
         attributes = self.plan.domain.attributes
-        return tuple(
-            kind.labels(attributes[position]) for position, kind in zip(self.positions, self.kinds, strict=True)
-        )
+        return [(attributes[position], kind) for position, kind in zip(self.positions, self.kinds, strict=True)]
 
     @property
     def variance(self) -> NDArray[np.float64]:
@@ -238,7 +247,7 @@ class Table:
 
     def shown(self, level: float = 0.95) -> ShownTable:
         """The cells to show where there is room for a few: all, or the largest estimates."""
-        found = shown_table(self.names, self.labels, self.estimate, self.std_err, level)
+        found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level)
         return replace(found, has_intervals=self.product.is_unbiased)
 
     def to_frame(self, level: float | None = None, profile: ProfileName = "default") -> "pd.DataFrame":
@@ -249,13 +258,14 @@ class Table:
             profile: "default" (level 0.95), "acs" (level 0.90) or "gls".
 
         Returns:
-            The attributes' labels, then the columns of the profile: ``estimate``, ``std_err``, ``moe``, ``conf_level``,
+            The attributes' labels, each with a column of their meanings, such as ``sex_meaning``, if values of the
+            attribute have any; then the columns of the profile: ``estimate``, ``std_err``, ``moe``, ``conf_level``,
             ``ci_low`` and ``ci_high`` by default; ``E``, the estimate, and ``M``, its margin of error, in "acs";
             ``query``, the cell in words, ``estimate`` and ``std_dev`` in "gls".
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
-            WorkloadError: there is no such profile, or an attribute has the name of one of its columns.
+            WorkloadError: there is no such profile, or an attribute has the name of another column.
         """
         import pandas as pd
 
@@ -298,35 +308,33 @@ class Table:
         import pandas as pd
 
         chosen = profile_named(profile).of(self.product, with_intervals=self.origin is not None)
-        require_free_names(self.names, chosen)
+        require_free_names(label_column_names(attribute for attribute, _ in self._axes), chosen)
         indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
         columns: dict[str, Any] = {
             name: pd.Series(list(labels)).take(index).array
-            for name, labels, index in zip(self.names, self.labels, indices, strict=True)
+            for axis, index in zip(self._axes, indices, strict=True)
+            for name, labels in label_columns(*axis).items()
         }
         if chosen.is_described:
-            columns[QUERY] = cell_words(self.names, self.labels)
+            columns[QUERY] = cell_words(self.names, self.labels_in_words)
         origin = (self.origin or unlimited(self.estimate)).raveled()
         numbers = chosen.numbers(self.estimate.ravel(), self.std_err.ravel(), level_of(profile, level), origin=origin)
         columns.update(zip((name for name, _ in chosen.columns), numbers, strict=True))
         return columns
 
 
-def cell_words(names: Sequence[str], labels: Sequence[Sequence[object]]) -> list[str]:
+def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]]) -> list[str]:
     """Every cell of a table in words, in C order.
 
     Args:
         names: of the attributes.
-        labels: of each attribute, in the order of its axis.
+        labels: of each attribute, in words, in the order of its axis.
 
     Example:
-        >>> cell_words(["sex", "yes"], [["F", "M"], [False, True]])
+        >>> cell_words(["sex", "yes"], [["F", "M"], ["false", "true"]])
         ['sex=F, yes=false', 'sex=F, yes=true', 'sex=M, yes=false', 'sex=M, yes=true']
         >>> cell_words([], [])
         ['(total)']
     """
-    pairs = [
-        [f"{name}={str(label).lower() if isinstance(label, bool) else label}" for label in entries]
-        for name, entries in zip(names, labels, strict=True)
-    ]
+    pairs = [[f"{name}={label}" for label in entries] for name, entries in zip(names, labels, strict=True)]
     return [", ".join(words) for words in itertools.product(*pairs)] if pairs else [TOTAL]

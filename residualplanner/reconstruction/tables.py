@@ -7,6 +7,9 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from residualplanner._checks import IntArray
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan
@@ -31,6 +34,11 @@ class Tables(Mapping[Any, Table]):
     @abstractmethod
     def noise(self) -> NoiseRecord:
         """How the noise was drawn."""
+
+    @property
+    def numbers(self) -> IntArray:
+        """The numbers of the queries of the workload whose tables are here, ascending, (t,)."""
+        return np.arange(len(self.plan.workload))
 
     @property
     def product(self) -> Product:

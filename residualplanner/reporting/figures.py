@@ -73,10 +73,10 @@ def figures_of(subject: Subject) -> Iterator[Figure]:
 def rows_of_tables(subject: Subject) -> list[int]:
     """The rows of the error table of the tables to show: of each order the one with the most cells.
 
-    Orders 1 to 4, or the lowest four there are, without tables of more than two million cells.
+    Orders 1 to 4, or the lowest four there are, without tables of more than two million cells, or that a folder lacks.
     """
     orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
-    possible = np.where(cells <= LARGEST, cells, -1.0)
+    possible = np.where((cells <= LARGEST) & (subject.has_table if subject.tables else True), cells, -1.0)
     found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
     return [row for row in found if possible[row] > 0][:_ORDERS]
 
@@ -94,8 +94,8 @@ def estimates_of(subject: Subject) -> Iterator[Figure]:
 
 def total_texts(subject: Subject) -> tuple[str, str] | None:
     """The number of records and its margin, empty where it is not unbiased, where a release has the table of it."""
-    rows = np.flatnonzero(subject.errors["order"].to_numpy() == 0)
-    if not (rows.size and subject.tables):
+    rows = np.flatnonzero((subject.errors["order"].to_numpy() == 0) & subject.has_table)
+    if not rows.size:
         return None
     table = subject.read_table(int(rows[0]))
     margin = number_text(float(table.margins[0])) if subject.product.is_unbiased else ""

@@ -14,9 +14,10 @@ from urllib.parse import quote
 
 from residualplanner._version import __version__
 from residualplanner._words import count_text, number_text, optimality_text, rounded_up
-from residualplanner.domain import Attribute
+from residualplanner.domain import Attribute, label_text, omission_of
 from residualplanner.pictures import inline_svg
 from residualplanner.plan import Plan, plan_hash
+from residualplanner.queries import Identity, labels_in_words
 from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.promises import Promise, promise_of
 from residualplanner.reporting.rows import ErrorRows, rows_json
@@ -89,6 +90,7 @@ def _values(contents: Contents) -> dict[str, Any]:
         "figures": figures,
         "estimates": contents.estimates,
         "total": contents.total,
+        "omission": omission_of(subject.plan.domain),
         "promise": promise,
         "facts": _facts(subject, promise),
         "by_order": _by_order(subject),
@@ -135,18 +137,33 @@ def _by_order(subject: Subject) -> list[tuple[str, ...]]:
 
 
 def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
-    """An attribute's name, size and values, and how other values are treated."""
-    if attribute.matching == "code":
+    """An attribute's name and title, size and values, and how other values are treated."""
+    if attribute.matching == "code" and not attribute.own_labels:
         values = f"codes 0 to {attribute.size - 1:,}"
     else:
-        labels = [str(label) for label in attribute.value_labels[:_LABELS]]
+        labels = labels_in_words(Identity(), attribute)[:_LABELS]
         values = ", ".join(labels) + (", …" if attribute.size > _LABELS else "")
     rules = [
-        f"{word}: {rule if isinstance(rule, str) else f'counted as {rule.label}'}"
+        f"{word}: {rule if isinstance(rule, str) else f'counted as {label_text(rule.label)}'}"
         for word, rule in (("unknown", attribute.unknown), ("missing", attribute.missing))
         if rule != "error"
     ]
-    return attribute.name, f"{attribute.size:,}", values, "; ".join(rules) or "refused"
+    return described_name(attribute), f"{attribute.size:,}", values, "; ".join(rules) or "refused"
+
+
+def described_name(attribute: Attribute) -> str:
+    """An attribute's name, with what is said about it.
+
+    Example:
+        >>> from residualplanner.domain import About
+        >>> described_name(Attribute("inc", 9, about=About(title="Income", unit="dollars", note="before tax")))
+        'inc: Income, in dollars (before tax)'
+    """
+    about = attribute.about
+    title = f"{attribute.name}: {about.title}" if about.title else attribute.name
+    unit = f", in {about.unit}" if about.unit else ""
+    notes = "; ".join(text for text in (about.note, f"source: {about.source}" if about.source else "") if text)
+    return title + unit + (f" ({notes})" if notes else "")
 
 
 def _bases(plan: Plan) -> str:

@@ -68,7 +68,7 @@ def write_report(
         for figure in (*contents.figures, *contents.estimates):
             (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8", newline="\n")
             _write_csv(figure.data, folder / f"{figure.name}.csv")
-        _write_csv(subject.errors, folder / "errors.csv")
+        subject.plan.save_errors(folder / "errors.csv", level)
         file.write(text.encode("utf-8"))
 
 

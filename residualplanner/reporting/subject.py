@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner._margins import margin_factor
 from residualplanner.pictures import ShownTable
@@ -72,6 +73,14 @@ class Subject:
     def with_targets(self) -> "pd.DataFrame":
         """The rows of the error table with a target."""
         return self.errors[self.errors["target"].notna()] if "target" in self.errors else self.errors.iloc[:0]
+
+    @property
+    def has_table(self) -> NDArray[np.bool_]:
+        """Whether there is a table for each row of the error table, (q,)."""
+        found = np.zeros(len(self.errors), dtype=np.bool_)
+        if self.tables is not None:
+            found[self.tables.numbers] = True
+        return found
 
     def read_table(self, row: int) -> ShownTable:
         """The rows to show of the table that a row of the error table is about, in a release."""

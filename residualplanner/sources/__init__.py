@@ -6,10 +6,22 @@ Gives: `Source`, whose ``count`` tells how many records fall in each cell of eac
 Everything here holds confidential data: only `measurement` may import it, and no error carries a value away.
 """
 
+from residualplanner.sources.clusters import Cluster, CountingTask, open_cluster
 from residualplanner.sources.counting import count_groups
 from residualplanner.sources.csv_files import CsvFile
 from residualplanner.sources.engines import require_result_room
 from residualplanner.sources.opening import is_read_once, open_source
 from residualplanner.sources.source import Progress, Source
 
-__all__ = ["CsvFile", "Progress", "Source", "count_groups", "is_read_once", "open_source", "require_result_room"]
+__all__ = [
+    "Cluster",
+    "CountingTask",
+    "CsvFile",
+    "Progress",
+    "Source",
+    "count_groups",
+    "is_read_once",
+    "open_cluster",
+    "open_source",
+    "require_result_room",
+]

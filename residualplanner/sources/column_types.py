@@ -11,18 +11,10 @@ import numpy as np
 
 from residualplanner.domain import Attribute, Domain, first_rounded_integer, integer_range
 from residualplanner.errors import DataError
-from residualplanner.sources.columns import arrow_of_series, is_string
+from residualplanner.sources.columns import arrow_of_series, entries_of_type, is_string
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_VALUES = {
-    "code": "integers",
-    "integer": "integers",
-    "text": "strings",
-    "truth": "truth values",
-    "bin": "intervals of numbers",
-}
 
 
 def require_types(domain: Domain, types: Iterable[Any]) -> None:
@@ -64,7 +56,8 @@ def type_of_spark(name: str) -> Any:
     known = {"string": pa.string(), "varchar": pa.string(), "char": pa.string(), "void": pa.null()}
     known |= {"tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64()}
     known |= {"float": pa.float32(), "double": pa.float64(), "boolean": pa.bool_(), "decimal": pa.decimal128(38)}
-    known |= {"date": pa.date32(), "timestamp": pa.timestamp("us"), "timestamp_ntz": pa.timestamp("us")}
+    known |= {"date": pa.date32(), "timestamp_ntz": pa.timestamp("us")}
+    known |= {"timestamp": pa.timestamp("us", tz="UTC")}  # shown in the session's zone, whichever that is
     known |= {"binary": pa.binary()} | dict.fromkeys(["array", "map", "struct"], pa.list_(pa.null()))
     return known.get(word)
 
@@ -81,25 +74,31 @@ def _require_type(attribute: Attribute, kind: Any) -> None:
         or (isinstance(kind, pa.BaseExtensionType) and is_string(kind.storage_type))
     ):
         return
-    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    if types.is_boolean(kind):
-        _require(attribute.matching == "truth", attribute, "truth values")
-    elif is_number:
-        numbers = integer_range(attribute)
-        _require(attribute.matching == "bin" or numbers is not None, attribute, "numbers")
-        if types.is_floating(kind) and numbers is not None:
-            _require_distinct(attribute, numbers, first_rounded_integer(np.dtype(kind.to_pandas_dtype())))
-    else:
-        _require(False, attribute, "dates, bytes, lists or other entries")
+    entries = entries_of_type(kind)
+    if types.is_timestamp(kind) and kind.tz is not None and attribute.values.holds("dates"):
+        raise _zone_error(attribute)
+    if entries is None or not attribute.values.holds(entries):
+        raise _type_error(attribute, entries or "dates, bytes, lists or other entries")
+    numbers = integer_range(attribute)
+    if types.is_floating(kind) and numbers is not None:
+        _require_distinct(attribute, numbers, first_rounded_integer(np.dtype(kind.to_pandas_dtype())))
 
 
-def _require(is_possible: bool, attribute: Attribute, found: str) -> None:
-    if not is_possible:
-        raise DataError(
-            f"column {attribute.name!r} is of a type that holds {found}, and the attribute's values are "
-            f"{_VALUES[attribute.matching]}, so none could match; convert the column, or declare other values",
-            column=attribute.name,
-        )
+def _type_error(attribute: Attribute, found: str) -> DataError:
+    remedy = "declare dates" if found == "dates" else "declare other values"
+    return DataError(
+        f"column {attribute.name!r} is of a type that holds {found}, and the attribute's values are "
+        f"{attribute.values.words}, so none could match; convert the column, or {remedy}",
+        column=attribute.name,
+    )
+
+
+def _zone_error(attribute: Attribute) -> DataError:
+    return DataError(
+        f"column {attribute.name!r} holds moments with a time zone, and which date a moment has depends on the zone; "
+        "convert the column to dates, in the zone that you mean",
+        column=attribute.name,
+    )
 
 
 def _require_distinct(attribute: Attribute, numbers: tuple[int, int], limit: int) -> None:

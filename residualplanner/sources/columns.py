@@ -13,10 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.domain import MISSING, UNKNOWN, Attribute, codes_of_numbers, codes_of_values
+from residualplanner.domain import MISSING, UNKNOWN, Attribute, Entries, codes_of_values
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: How many of each unit of time a day has.
+_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 
 
 class ArrowColumn:
@@ -43,10 +46,11 @@ class ArrowColumn:
             array = array.storage
         if types.is_dictionary(array.type):
             return self._codes_of_dictionary(array)
-        is_number = types.is_integer(array.type) or types.is_floating(array.type)
-        if is_number and self._attribute.matching in ("code", "integer", "bin"):
-            codes = codes_of_numbers(self._attribute, array.fill_null(0).to_numpy(zero_copy_only=False))
-        elif is_number or types.is_decimal(array.type) or types.is_boolean(array.type) or is_string(array.type):
+        entries = entries_of_type(array.type)
+        codes_of = None if entries is None else self._attribute.values.codes_of_column(entries)
+        if codes_of is not None and not types.is_decimal(array.type):
+            codes = codes_of(_plain_numbers(array))
+        elif entries in ("numbers", "truth values") or is_string(array.type):
             return _codes_of_distinct(self._attribute, array)
         else:
             codes = np.full(len(array), UNKNOWN, dtype=np.int64)
@@ -151,6 +155,36 @@ def _look_up(codes: IntArray, indices: Any) -> IntArray:
 
 def _nulls(array: Any) -> NDArray[np.bool_]:
     return np.asarray(array.is_null().to_numpy(zero_copy_only=False))
+
+
+def entries_of_type(kind: Any) -> Entries | None:
+    """What entries of an Arrow type are, other than strings; None for all that can be no value of an attribute.
+
+    Moments with a time zone are no dates: which date one has depends on where one is.
+    """
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "numbers"
+    if types.is_boolean(kind):
+        return "truth values"
+    is_date = types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None)
+    return "dates" if is_date else None
+
+
+def _plain_numbers(array: Any) -> NDArray[Any]:
+    """Numbers as they are, and dates as days from 1970-01-01; 0 where there is none."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_date32(array.type):
+        array = array.cast(pa.int32())
+    elif types.is_date64(array.type) or types.is_timestamp(array.type):
+        unit = "ms" if types.is_date64(array.type) else array.type.unit
+        moments = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        return np.asarray(moments // _PER_DAY[unit])
+    return np.asarray(array.fill_null(0).to_numpy(zero_copy_only=False))
 
 
 def is_string(kind: Any) -> bool:

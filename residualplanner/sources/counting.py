@@ -6,14 +6,24 @@ tables' own; the work is one step per record and table.
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import numpy as np
 
 from residualplanner._checks import IntArray
-from residualplanner.sources.covering import Codes, Larger, cover, is_worth_it, may_be_worth_it, tables_from_larger
+from residualplanner.sources.covering import (
+    Codes,
+    CoveringTable,
+    cover,
+    is_worth_it,
+    may_be_worth_it,
+    tables_from_larger,
+)
 
 #: How many records are counted at a time, so that they stay in the processor's cache.
 BLOCK = 2**16
+#: How many sets of attributes are lists at a time, which take much more memory than arrays.
+_ROWS = 2**14
 
 
 def batch_records(sizes: Sequence[int], itemsize: int) -> int:
@@ -86,7 +96,7 @@ class Counts:
     def __init__(self, sizes: Sequence[int], groups: Sequence[IntArray]) -> None:
         self.tables = zero_tables(sizes, groups)
         self._sizes, self._groups = sizes, groups
-        self._covers: dict[int, list[Larger]] = {}
+        self._covers: dict[int, list[CoveringTable]] = {}
 
     def add(self, codes: Codes, *, report: Callable[[int], None] | None = None) -> None:
         """Add some records.
@@ -137,7 +147,8 @@ def _add_group(codes: Codes, rows: IntArray, stack: IntArray) -> None:
     is_sparse = math.prod(shape) > 4 * codes.shape[1]
     leading: list[Codes] = []  # leading[j]: flat codes of the first j+1 attributes, times the size of the next
     previous: list[int] = []
-    for row, table in zip(rows.tolist(), flat, strict=True):
+    pieces = (rows[first : first + _ROWS].tolist() for first in range(0, len(rows), _ROWS))
+    for row, table in zip(chain.from_iterable(pieces), flat, strict=True):
         del leading[_common_length(row[:-1], previous) :]
         for j in range(len(leading), order - 1):
             column = codes[row[j]].astype(np.int64)

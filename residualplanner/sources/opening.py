@@ -12,10 +12,11 @@ import numpy as np
 from residualplanner._checks import value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
+from residualplanner.sources.clusters.engine import source_of_engine
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_matrix, blocks_of_pandas, require_columns
 from residualplanner.sources.column_types import require_types, type_of_values
 from residualplanner.sources.csv_files import CsvFile, source_of_csv
-from residualplanner.sources.engines import source_of_dask, source_of_spark
+from residualplanner.sources.engines import records_of_engine
 from residualplanner.sources.frames import (
     Frame,
     frame_of_arrow_reader,
@@ -115,14 +116,10 @@ def _engine_source(data: object, domain: Domain) -> Source | None:
     """A source for a frame that narwhals recognizes as an engine's; None for anything else."""
     import narwhals as nw
 
-    known = nw.dependencies  # looks at no library that is not imported already
-    if known.is_ibis_table(data):
+    if nw.dependencies.is_ibis_table(data):  # it looks at no library that is not imported already
         return _frame_source(frame_of_ibis(data), domain)
-    if known.is_dask_dataframe(data):
-        return source_of_dask(data, domain)
-    if known.is_pyspark_dataframe(data) or known.is_pyspark_connect_dataframe(data):
-        return source_of_spark(data, domain)
-    return None
+    records = records_of_engine(data, domain)
+    return None if records is None else source_of_engine(records, domain)
 
 
 def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:

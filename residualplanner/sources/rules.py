@@ -19,8 +19,8 @@ from residualplanner.sources.covering import Codes
 Breach = tuple[int, str]
 
 _PROBLEM = {
-    "unknown": "has values outside its schema; add them to the attribute, or declare unknown=",
-    "missing": "has missing values; fill them, or declare missing=",
+    "unknown": 'has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"',
+    "missing": 'has missing values; fill them, or declare missing="Not stated" or "drop"',
 }
 
 
@@ -69,9 +69,7 @@ def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataEr
     """The error that names every column that breaks a rule, and nothing about its values."""
     ordered = sorted(breaches)
     names = [domain.names[position] for position, _ in ordered]
-    lines = [
-        f'column {name!r} {_PROBLEM[word]}"drop" or a label' for name, (_, word) in zip(names, ordered, strict=True)
-    ]
+    lines = [f"column {name!r} {_PROBLEM[word]}" for name, (_, word) in zip(names, ordered, strict=True)]
     return DataError("; ".join(lines), column=names[0])
 
 

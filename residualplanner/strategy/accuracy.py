@@ -4,7 +4,7 @@ Reads: a workload, a strategy, noise variances.  Gives: arrays, one entry per qu
 Source: spec eqs. (11), (12), (26) and (40); paper Theorems 4.3, 4.4 and 7.2.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner.queries import Kind
 from residualplanner.strategy.attributes import has_equal_cells, require_spanned, workload_numbers
 from residualplanner.strategy.cells import (
     AnswerFactors,
@@ -26,7 +27,7 @@ from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.table_axes import Axis
 from residualplanner.strategy.variances import CHUNK, Piece, noise_weights
 from residualplanner.strategy.varying_groups import VaryingTables
-from residualplanner.workload import Workload, WrittenQuery, subset_products
+from residualplanner.workload import Workload, WrittenQuery, row_numbers, subset_products
 
 #: Up to this many cells that differ, means over cells are computed cell by cell.
 MEAN_LIMIT = 2**22
@@ -120,13 +121,38 @@ class Accuracy:
             WorkloadError: what is measured of an attribute does not answer its kind.
         """
         positions, kinds = query.in_domain_order
-        names, bases = self.workload.domain.names, self.strategy.bases
-        axes = tuple(Axis(bases[self.strategy.of_attribute[i]], kind) for i, kind in zip(positions, kinds, strict=True))
+        names, axes = self.workload.domain.names, self._axes(positions, kinds)
         for position, axis in zip(positions, axes, strict=True):
             require_spanned(names[position], axis.basis, axis.kind)
         attributes = np.array(positions, dtype=np.int32)
         sets = self.strategy.closure.subset_positions(attributes[None])[0]
         return TableAccuracy(axes, self._tables.table(attributes, kinds), self.noise[sets], query.axes)
+
+    def stacked_variances(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> NDArray[np.float64]:
+        """The variance of every cell of several tables of one shape and the same kinds, (m, q_1, .., q_k).
+
+        Args:
+            attributes (m, k): sets of the closure, ascending; attributes of one value may be among them.
+            kinds: of query on each attribute; what is measured answers them.
+
+        Cost: O(cells) after the factors of each basis and kind: nothing loops over tables of the same bases.
+        Source: spec eqs. (26) and (40).
+        """
+        codes = np.broadcast_to(np.arange(len(kinds), dtype=np.int16), attributes.shape)
+        varying, tables = self._tables.numbered(attributes, codes, kinds)
+        noise = self.noise[self.strategy.closure.subset_positions(attributes)]
+        alike = row_numbers(np.column_stack([varying, self.strategy.of_attribute[attributes]]))
+        found: list[NDArray[np.float64]] = []
+        order = np.argsort(alike, kind="stable")
+        for same in np.split(order, 1 + np.flatnonzero(np.diff(alike[order]))):
+            axes = self._axes(attributes[same[0]].tolist(), kinds)
+            table = TableAccuracy(axes, tables[varying[same[0]]], noise[same[0]], tuple(range(len(kinds))))
+            found.append(table.stacked_variances(noise[same]))
+        return np.concatenate(found)[np.argsort(order)]
+
+    def _axes(self, positions: Sequence[int], kinds: Sequence[Kind]) -> tuple[Axis, ...]:
+        bases, numbers = self.strategy.bases, self.strategy.of_attribute
+        return tuple(Axis(bases[numbers[position]], kind) for position, kind in zip(positions, kinds, strict=True))
 
     @cached_property
     def _tables(self) -> VaryingTables:

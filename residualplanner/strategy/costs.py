@@ -48,10 +48,11 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
     costs = unit_costs(closure, residual_numbers(bases, (), np.empty((len(bases), 0))), neighbors)
     is_constant = np.diff(strategy.varying_starts) == 0
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        upper = np.nextafter(1 / noise_variance, np.inf)  # no less than the exact quotient
         try:
-            cost = costs.one_record(noise_variance, is_constant)
-            varying = 0.0 if is_constant.all() else math.nextafter(float(exact_varying_cost(strategy, upper)), math.inf)
+            cost, varying = costs.one_record(noise_variance, is_constant), 0.0
+            if not is_constant.all():
+                upper = np.nextafter(1 / noise_variance, np.inf)  # no less than the exact quotient
+                varying = math.nextafter(float(exact_varying_cost(strategy, upper)), math.inf)
         except (OverflowError, ValueError):  # an infinite precision is no fraction
             return math.inf
     roundings = 2 * len(closure.blocks) + 10

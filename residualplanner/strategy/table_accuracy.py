@@ -70,14 +70,23 @@ class TableAccuracy:
         Raises:
             WorkloadError: there are too many.
         """
-        factors = [axis.basis.row_variance_factors(axis.kind) for axis in self._constant]
-        self._require_at_most(_ENTRY_LIMIT, math.prod([*self.varying.shape, *(len(present) for present, _ in factors)]))
-        (weights,) = self.varying.of_cells()
-        cells = self._by_subset(self.varying.applied(self.noise[None], weights)[0], self.varying.shape)
-        for present, absent in factors:
-            # The first axis left is the attribute's; its cells become the last one.
-            cells = np.tensordot(cells, np.stack([absent, present])[: len(cells)], axes=(0, 0))
-        return cells.transpose(self._positions(self.varying.axes, self.varying.constant))
+        found: NDArray[np.float64] = self._with_noise(self.noise[None])[0]
+        return found.transpose(self.written)
+
+    def stacked_variances(self, noise: FloatArray) -> NDArray[np.float64]:
+        """The variances of the cells of tables like this one but for their noise, (m, q_1, .., q_k), read-only.
+
+        Args:
+            noise (m, 2**k): of each table, as this one's; its own plays no part.
+
+        Raises:
+            WorkloadError: there are too many.
+
+        Source: spec eqs. (26) and (40).
+        """
+        self._require_at_most(_CELL_LIMIT, math.prod(self.shape) * len(noise))
+        found = self._with_noise(noise).transpose(0, *(1 + axis for axis in self.written))
+        return np.broadcast_to(found, (len(noise), *self.shape))
 
     def covariance(self) -> NDArray[np.float64]:
         """The covariance of all cells in C order, (cells, cells).
@@ -119,6 +128,25 @@ class TableAccuracy:
     def _positions(self, first: Sequence[int], last: Sequence[int]) -> NDArray[np.int64]:
         """Where each axis of the table is in an array with the axes of some attributes first and the others' last."""
         return np.argsort([*first, *last])[list(self.written)]
+
+    def _with_noise(self, noise: FloatArray) -> NDArray[np.float64]:
+        """The variances that differ with each row of noise (m, 2**k), with an axis for it first, then in domain order.
+
+        Raises:
+            WorkloadError: there are too many.
+
+        Source: spec eqs. (26) and (40).
+        """
+        factors = [axis.basis.row_variance_factors(axis.kind) for axis in self._constant]
+        differing = math.prod([*self.varying.shape, *(len(present) for present, _ in factors)])
+        self._require_at_most(_ENTRY_LIMIT, differing * len(noise))
+        (weights,) = self.varying.of_cells()
+        applied = np.moveaxis(self.varying.applied(noise, weights), 0, -1)
+        cells = self._by_subset(applied, (*self.varying.shape, len(noise)))
+        for present, absent in factors:
+            # The first axis left is the attribute's; its cells become the last one.
+            cells = np.tensordot(cells, np.stack([absent, present])[: len(cells)], axes=(0, 0))
+        return cells.transpose(np.argsort([*self.varying.axes, -1, *self.varying.constant]))
 
     def _require_at_most(self, limit: int, cells: int) -> None:
         if cells > limit:

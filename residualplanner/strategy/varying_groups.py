@@ -41,7 +41,8 @@ class VaryingTables:
             kinds (m, k): the number of the kind of each.
             names: the kinds that are numbered.
         """
-        varies = self.strategy.varying[attributes]
+        varying = self.strategy.varying
+        varies = varying[attributes] if varying.any() else varying[:0]  # none vary in most strategies
         if not varies.any():
             return np.zeros(len(attributes), dtype=np.int64), [VaryingTable(attributes.shape[1], (), (), {})]
         numbers = self._numbers(attributes)

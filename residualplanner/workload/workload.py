@@ -257,6 +257,21 @@ class Workload:
                 yield slice(start + first, start + first + len(part)), part
             start += len(block)
 
+    def between(self, first: int, last: int) -> Iterator[tuple[slice, QueryBlock]]:
+        """The queries from one number on up to another, in runs of one order: their numbers, a slice, and the queries.
+
+        Example:
+            >>> workload = Workload(Domain({"age": 85, "sex": 2}), [("age",), ("sex",), ("age", "sex")])
+            >>> [(numbers, block.attributes.tolist()) for numbers, block in workload.between(1, 3)]
+            [(slice(1, 2, None), [[1]]), (slice(2, 3, None), [[0, 1]])]
+        """
+        start = 0
+        for block in self.blocks:
+            low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
+            if low < high:
+                yield slice(start + low, start + high), block.part(slice(low, high))
+            start += len(block)
+
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weight of every query in the order of iteration, (m,)."""

@@ -11,7 +11,7 @@ from residualplanner.cli.spec.objects import domain_of_spec
 from residualplanner.cli.starting.declared import of_values
 from residualplanner.cli.starting.dictionary import HEADERS, is_dictionary_header, read_dictionary
 from residualplanner.cli.starting.starting_spec import starting_spec
-from residualplanner.domain import Bins, Domain, codes_of_values
+from residualplanner.domain import About, Attribute, Bins, Domain, codes_of_values
 from residualplanner.errors import DomainError, FileFormatError
 
 CANARY = "canary-3e77"
@@ -36,7 +36,12 @@ employed,true,
 grade,0,
 grade,1,
 """
-LONG_DOMAIN = Domain({"sex": [1, 2], "region": ["01", "02"], "employed": [False, True], "grade": 2})
+LONG_DOMAIN = {"sex": {1: "female", 2: "male"}, "employed": [False, True], "grade": 2}
+
+
+def long_domain(bergen):
+    regions = {"region": {"01": "Oslo", "02": bergen}}
+    return Domain({name: (LONG_DOMAIN | regions)[name] for name in ("sex", "region", "employed", "grade")})
 
 
 @pytest.mark.parametrize(
@@ -53,15 +58,27 @@ LONG_DOMAIN = Domain({"sex": [1, 2], "region": ["01", "02"], "employed": [False,
 )
 def test_a_row_for_each_value(tmp_path, text):
     (tmp_path / "codes.csv").write_text(text, encoding="utf-8", newline="")
-    assert domain_of(tmp_path / "codes.csv", is_dictionary=True) == LONG_DOMAIN
+    bergen = "Bergen, with Askoey" if "Askoey" in text else "Bergen"
+    assert domain_of(tmp_path / "codes.csv", is_dictionary=True) == long_domain(bergen)
 
 
-def test_meanings_become_comments_that_end_nothing(tmp_path):
-    (tmp_path / "codes.csv").write_text('name,value,label\na,1,"x\nb = 3 # [domain]"\na,2,' + "long " * 60 + "\n")
-    start = starting_spec(tmp_path / "codes.csv", is_dictionary=True)
-    assert "# 1 x b = 3 # [domain], 2 long long" in start.text
-    assert max(map(len, start.text.splitlines())) <= 125
-    assert domain_of(tmp_path / "codes.csv", is_dictionary=True) == Domain({"a": [1, 2]})
+def test_meanings_are_values_of_the_spec_that_end_nothing(tmp_path):
+    meaning = "x\nb = 3 # [domain] \\ ' \x7f"
+    (tmp_path / "codes.csv").write_text(f'name,value,label\na,1,"{meaning}"\na,2,' + "long " * 60 + "\na,3,\n")
+    expected = {1: meaning, 2: ("long " * 60).strip(), 3: ""}
+    assert domain_of(tmp_path / "codes.csv", is_dictionary=True) == Domain({"a": expected})
+
+
+def test_words_about_a_column_reach_the_domain(tmp_path):
+    (tmp_path / "codes.csv").write_text(
+        "variable,size,label,units,note,source\nage,99,Age,years,at the last birthday,census\nsex,2,,,,\n"
+    )
+    about = About(title="Age", unit="years", note="at the last birthday", source="census")
+    found = domain_of(tmp_path / "codes.csv", is_dictionary=True)
+    assert found == Domain({"age": Attribute("age", 99, about=about), "sex": 2})
+    (tmp_path / "long.csv").write_text("name,value,label,title\nsex,1,female,Sex\nsex,2,male,\n")
+    sex = Attribute("sex", labels={1: "female", 2: "male"}, about=About(title="Sex"))
+    assert domain_of(tmp_path / "long.csv", is_dictionary=True) == Domain({"sex": sex})
 
 
 WIDE = """\
@@ -84,8 +101,8 @@ def test_a_row_for_each_variable(tmp_path):
             "age": 100,
             "year": [2019, 2020, 2021, 2022],
             "sex": ["F", "M"],
-            "status": [1, 2],
-            "choice": [1, 2],
+            "status": {1: "single, never married", 2: "married"},
+            "choice": {1: "yes", 2: "no"},
             "income": Bins([0, 10000, 50000]),
             "member": [True, False],
             "code": 3200,
@@ -99,6 +116,7 @@ def test_a_row_for_each_variable(tmp_path):
         ("income,number,0,1e6,", "# numbers from 0 to 1000000: write { bins = [0, ..., 1000000] }"),
         ("income,integer,0,1000000,", "# integers from 0 to 1000000: write { bins = [0, ..., 1000000] }"),
         ("income,number,0,,", "# numbers from 0: write { bins = [...] }"),
+        ("income,date,2019-12-01,,", '# dates from 2019-12-01: write { months = ["2019-12", "..."] }'),
         ("income,text,,,", "# text: its values are not in the dictionary"),
         ("income,text,,,see appendix", "# in the dictionary: see appendix"),
     ],
@@ -198,7 +216,8 @@ FIELDS = [
     {"name": "member", "type": "boolean"},
     {"name": "voted", "type": "boolean", "trueValues": ["yes"], "falseValues": ["no"]},
 ]
-EXPECTED = Domain({"sex": ["F", "M"], "age": 100, "grade": [1, 2], "member": [True, False], "voted": ["yes", "no"]})
+EXPECTED = {"sex": ["F", "M"], "age": 100, "grade": [1, 2], "member": [True, False], "voted": ["yes", "no"]}
+MEANT = EXPECTED | {"grade": {1: "low", 2: "high"}}
 PROPERTIES = {
     "sex": {"$ref": "#/$defs/sex"},
     "age": {"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 100},
@@ -217,20 +236,48 @@ CSVW = [
 
 
 @pytest.mark.parametrize(
-    "schema",
+    ("schema", "expected"),
     [
-        {"fields": FIELDS},
-        {"name": "p", "resources": [{"name": "people", "schema": {"fields": FIELDS}}, {"name": "notes"}]},
-        {"$schema": "x", "type": "object", "properties": PROPERTIES, "$defs": DEFS},
-        {"type": "array", "items": {"type": "object", "properties": PROPERTIES}, "$defs": DEFS},
-        {"type": "array", "items": {"$ref": "#/$defs/row"}, "$defs": DEFS | {"row": {"properties": PROPERTIES}}},
-        {"@context": "http://www.w3.org/ns/csvw", "url": "p.csv", "tableSchema": {"columns": CSVW}},
-        {"@context": ["http://www.w3.org/ns/csvw"], "tables": [{"url": "p", "tableSchema": {"columns": CSVW}}]},
+        ({"fields": FIELDS}, MEANT),
+        ({"name": "p", "resources": [{"name": "people", "schema": {"fields": FIELDS}}, {"name": "notes"}]}, MEANT),
+        ({"$schema": "x", "type": "object", "properties": PROPERTIES, "$defs": DEFS}, MEANT),
+        ({"type": "array", "items": {"type": "object", "properties": PROPERTIES}, "$defs": DEFS}, MEANT),
+        ({"items": {"$ref": "#/$defs/row"}, "$defs": DEFS | {"row": {"properties": PROPERTIES}}}, MEANT),
+        ({"@context": "http://www.w3.org/ns/csvw", "url": "p.csv", "tableSchema": {"columns": CSVW}}, EXPECTED),
+        (
+            {"@context": ["http://www.w3.org/ns/csvw"], "tables": [{"url": "p", "tableSchema": {"columns": CSVW}}]},
+            EXPECTED,
+        ),
     ],
 )
-def test_public_schemas_give_their_domain(tmp_path, schema):
+def test_public_schemas_give_their_domain(tmp_path, schema, expected):
     (tmp_path / "schema.json").write_text(json.dumps(schema))
-    assert domain_of(tmp_path / "schema.json") == EXPECTED
+    assert domain_of(tmp_path / "schema.json") == Domain(expected)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"fields": [{"name": "x", "title": "Grade", "description": "as given", "constraints": {"enum": [1, 2]}}]},
+        {"type": "object", "properties": {"x": {"title": "Grade", "description": "as given", "enum": [1, 2]}}},
+        {
+            "tableSchema": {
+                "columns": [
+                    {
+                        "titles": "x",
+                        "dc:title": "Grade",
+                        "dc:description": "as given",
+                        "datatype": {"base": "integer", "minimum": 1, "maximum": 2},
+                    }
+                ]
+            }
+        },
+    ],
+)
+def test_titles_and_descriptions_of_public_schemas_reach_the_domain(tmp_path, schema):
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    about = About(title="Grade", note="as given")
+    assert domain_of(tmp_path / "schema.json") == Domain({"x": Attribute("x", labels=[1, 2], about=about)})
 
 
 def test_one_of_several_tables_is_chosen(tmp_path, run, folder):
@@ -247,6 +294,10 @@ def test_one_of_several_tables_is_chosen(tmp_path, run, folder):
 @pytest.mark.parametrize(
     ("field", "note"),
     [
+        (
+            {"type": "date", "constraints": {"minimum": "2020-01-05"}},
+            '# dates from 2020-01-05: write { months = ["2020-01", "..."] }, { years = [2020, ...] } or {',
+        ),
         ({"type": "string"}, "# string: its values are not in the schema"),
         ({"type": "number", "constraints": {"minimum": 0, "maximum": 10}}, "# numbers from 0 to 10: write { bins"),
         ({"type": "number", "constraints": {"enum": [0.5, 1]}}, "# number: values that are not strings or integers"),

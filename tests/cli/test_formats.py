@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from residualplanner import load_tables
+from residualplanner.reconstruction.files import export_files
 
 
 def test_a_release_is_written_as_its_spec_says(run, spec, records, folder):
@@ -50,3 +51,17 @@ def test_what_cannot_be_written_is_refused_before_the_ledger_is_charged(run, spe
     assert "pip install 'residualplanner[report]'" in result.stderr
     assert (folder / "l").read_bytes() == before
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(("options", "expected"), [((), "parts"), (("--format", "csv"), "csv")])
+def test_very_many_tables_are_in_parts_and_it_is_said(run, spec, records, folder, monkeypatch, options, expected):
+    monkeypatch.setattr(export_files, "MOST_FILES", 5)
+    spec.write_text(spec.read_text().replace('format = "csv"', ""))
+    result = run("release", spec, records, "-o", "out", "--keep", "m", *options)
+    assert result.exit_code == 0, result.output
+    assert run("reconstruct", "m", "-o", "again", *options).output.count("Format") == (expected == "parts")
+    assert ("--format parquet writes a file for each" in result.output) == (expected == "parts")
+    for name in ("out", "again"):
+        assert load_tables(folder / name).manifest["tables"]["format"] == expected
+    rehearsal = run("reconstruct", "m", "-o", "third", "--dry-run", *options)
+    assert f"11 tables as {expected}" in rehearsal.output

@@ -1,6 +1,9 @@
 """--force replaces a plan and its error table, and nothing else."""
 
+import pandas as pd
 import pytest
+
+from residualplanner import load_plan
 
 
 @pytest.fixture
@@ -68,3 +71,35 @@ def test_records_beside_a_plan_are_not_taken_for_its_error_table(folder, spec, r
     assert refused.exit_code == 2
     assert "is not an error table" in " ".join(refused.output.split())
     assert records.read_text() == "query,sex\n3,F\n"
+
+
+def test_the_error_table_is_written_where_and_as_one_says(folder, spec, run):
+    assert run("plan", spec, "-o", "p", "--errors-file", "e.parquet").exit_code == 0
+    written = pd.read_parquet("e.parquet")
+    pd.testing.assert_frame_equal(written, load_plan("p").errors())
+    assert not (folder / "p.errors.csv").exists()
+    assert "e.parquet exists already" in run("plan", spec, "-o", "q", "--errors-file", "e.parquet").output
+    forced = run("plan", spec, "-o", "q", "--errors-file", "e.parquet", "--budget", "zcdp=2", "--force")
+    assert forced.exit_code == 0, forced.output
+    assert (pd.read_parquet("e.parquet")["std_err"] < written["std_err"]).all()
+
+
+@pytest.mark.parametrize("content", [b"PAR1 no Parquet PAR1", None])
+def test_no_other_parquet_file_is_taken_for_an_error_table(folder, spec, run, content):
+    other = folder / "e.parquet"
+    if content is None:
+        pd.DataFrame({"query": ["a"], "sex": ["F"]}).to_parquet(other)
+    else:
+        other.write_bytes(content)
+    before = other.read_bytes()
+    refused = run("plan", spec, "-o", "p", "--errors-file", other, "--force")
+    assert refused.exit_code == 2
+    assert "is not an error table" in " ".join(refused.output.split())
+    assert other.read_bytes() == before
+
+
+def test_an_error_table_of_another_type_is_refused_before_planning(folder, spec, run):
+    refused = run("plan", spec, "-o", "p", "--errors-file", "e.xlsx")
+    assert refused.exit_code == 2
+    assert "end it in .csv or .parquet" in " ".join(refused.output.split())
+    assert not (folder / "p").exists()

@@ -1,5 +1,7 @@
 """A spec says what the library's own nouns say, and the message on a wrong entry says where it is."""
 
+import datetime as dt
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from residualplanner.cli.spec.file import SIZE_LIMIT, read_spec, spec_schema
 from residualplanner.cli.spec.objects import budget_of_spec, domain_of_spec, plan_of_spec, workload_of_spec
-from residualplanner.domain import Attribute, Bins, Domain, Into
+from residualplanner.domain import About, Attribute, Bins, Domain, Into
 from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError
 from residualplanner.losses import MaxVariance, SumOfVariances, Targets
 from residualplanner.plan import select
@@ -48,6 +50,30 @@ def test_every_way_to_write_an_attribute_is_the_librarys_own(read):
             "b": Bins([0, 1.5, float("inf")]),
             "c": Bins([0, 1, 2], labels=["low", "high"]),
             "odd name": 1,
+        }
+    )
+
+
+def test_every_way_to_write_dates_meanings_and_words_is_the_librarys_own(read):
+    spec = read(
+        BUDGET
+        + '[domain]\nm = { months = ["2020-11", 2021-02-28] }\ny = { years = [2019, 2021], missing = "Not stated" }\n'
+        + "e = { bins = [-inf, 2020-01-01, 2021-07-01], labels = ['before', 'since'] }\n"
+        + "d = [2020-02-29, 2020-03-01]\n"
+        + 's = [[1, "female"], [2, "male"], 9]\nt = { labels = [[true, "yes"], false], unknown = "Other" }\n'
+        + 'i = { bins = [0, 9], title = "Income", unit = "dollars", source = "survey", note = "before tax" }\n'
+        + WORKLOAD
+    )
+    about = About(title="Income", unit="dollars", source="survey", note="before tax")
+    assert domain_of_spec(spec) == Domain(
+        {
+            "m": Bins.months("2020-11", "2021-02"),
+            "y": Attribute("y", bins=Bins.years(2019, 2021), missing="Not stated"),
+            "e": Bins([-math.inf, "2020-01-01", "2021-07-01"], labels=["before", "since"]),
+            "d": [dt.date(2020, 2, 29), dt.date(2020, 3, 1)],
+            "s": {1: "female", 2: "male", 9: ""},
+            "t": Attribute("t", labels={True: "yes", False: ""}, unknown="Other"),
+            "i": Attribute("i", bins=Bins([0, 9]), about=about),
         }
     )
 
@@ -188,6 +214,12 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         (BUDGET + "[domain]\na = { missing = 'drop' }\n" + WORKLOAD, r"\[domain\] a: give exactly one of size, labels"),
         (BUDGET + "[domain]\na = { size = 2, bins = [0, 1] }\n" + WORKLOAD, r"\[domain\] a: give exactly one of size"),
         (BUDGET + "[domain]\na = { bins = [0, '1'] }\n" + WORKLOAD, r"\[domain\] a, bins, entry 2: expected a number"),
+        (BUDGET + "[domain]\na = [[1, 2]]\n" + WORKLOAD, r"\[domain\] a, labels, entry 1: .* or a pair of one and its"),
+        (BUDGET + "[domain]\na = [[1, 'x', 'y']]\n" + WORKLOAD, r"\[domain\] a, labels, entry 1: expected a string"),
+        (BUDGET + "[domain]\na = { years = [2020] }\n" + WORKLOAD, r"\[domain\] a, years: the list is too short"),
+        (BUDGET + "[domain]\na = { months = [1, 2] }\n" + WORKLOAD, r"months, entry 1: expected a month in quotes"),
+        (BUDGET + "[domain]\na = { size = 3, years = [1, 2] }\n" + WORKLOAD, r"\[domain\] a: give exactly one of"),
+        (BUDGET + "[domain]\na = { size = 3, title = 1 }\n" + WORKLOAD, r"\[domain\] a, title: expected a string in"),
         (
             BUDGET + "[domain]\na = { size = 2, unknown = 1.5 }\n" + WORKLOAD,
             r"\[domain\] a, unknown: expected \"error\"",
@@ -225,6 +257,10 @@ def test_everything_that_is_wrong_is_told_a_line_each(read):
         (BUDGET + "[domain]\na = '?'\nb = 2\nc = '?'\n" + WORKLOAD, DomainError, "still to be declared: a, c; write"),
         (BUDGET + "[domain]\na = ['x', 'x']\n" + WORKLOAD, DomainError, "'a' has a label twice"),
         (BUDGET + "[domain]\na = { bins = [1, 0] }\n" + WORKLOAD, DomainError, r"\[domain\] a: bin edges must be"),
+        (BUDGET + "[domain]\na = [[1, 'x'], [1, 'y']]\n" + WORKLOAD, DomainError, "'a' has a label twice"),
+        (BUDGET + "[domain]\na = { months = ['x', 'y'] }\n" + WORKLOAD, DomainError, r"\[domain\] a: a month is"),
+        (BUDGET + "[domain]\na = { bins = [1, 2020-01-01] }\n" + WORKLOAD, DomainError, "must be numbers, or else all"),
+        (BUDGET + "[domain]\na = { labels = ['Other'], unknown = 'Othr' }\n" + WORKLOAD, DomainError, "hardly to be"),
         (BUDGET + "[domain]\na = { size = 2, unknown = 7 }\n" + WORKLOAD, DomainError, "'a' has unknown=7; write"),
         (BUDGET + DOMAIN + "[[workload]]\nqueries = [['z']]\n", DomainError, r"unknown attributes \['z'\]"),
         (BUDGET + DOMAIN + "[[workload]]\norder = 3\n", WorkloadError, "only 2 attributes"),

@@ -1,6 +1,7 @@
 """A starting spec says again what it was made of, and takes from records nothing but the names of their columns."""
 
 import csv
+import datetime as dt
 import gzip
 import json
 import math
@@ -16,7 +17,7 @@ from residualplanner.cli.columns import require_columns
 from residualplanner.cli.spec.file import read_spec
 from residualplanner.cli.spec.objects import budget_of_spec, domain_of_spec
 from residualplanner.cli.starting.starting_spec import spec_text, starting_spec
-from residualplanner.domain import Attribute, Bins, Domain, Into
+from residualplanner.domain import About, Attribute, Bins, Domain, Into
 from residualplanner.errors import DomainError, FileFormatError
 from residualplanner.privacy import zcdp
 
@@ -26,7 +27,20 @@ names = texts.filter(bool)
 
 @st.composite
 def attributes(draw, name):
-    kind = draw(st.sampled_from(["size", "text", "integer", "truth", "bins"]))
+    kind = draw(st.sampled_from(["size", "text", "integer", "truth", "bins", "dates", "date bins", "months", "years"]))
+    about = draw(st.builds(About, title=texts, unit=texts, source=texts, note=texts))
+    own = {word: draw(st.sampled_from(["error", "drop", "Other", Into("drop")])) for word in ("unknown", "missing")}
+    if kind == "dates":
+        return Attribute(name, labels=draw(st.lists(st.dates(), min_size=1, max_size=20, unique=True)), **own)
+    if kind == "date bins":
+        edges = [*sorted(draw(st.lists(st.dates(), min_size=1, max_size=5, unique=True))), math.inf]
+        return Attribute(name, bins=Bins(edges), **own, about=about)
+    if kind == "months":
+        return Attribute(
+            name, bins=Bins.months("2019-12", draw(st.dates(dt.date(2019, 12, 1), dt.date(2100, 1, 1)))), **own
+        )
+    if kind == "years":
+        return Attribute(name, bins=Bins.years(draw(st.integers(1, 2000)), 2000), **own)
     if kind == "size":
         return Attribute(name, draw(st.integers(1, 2**62)), missing=draw(st.sampled_from(["error", "drop"])))
     if kind == "bins":
@@ -37,8 +51,10 @@ def attributes(draw, name):
         return Attribute(name, labels=[True, False], unknown="drop")
     one = texts if kind == "text" else st.integers(-(2**63), 2**63 - 1)
     labels = draw(st.lists(one, min_size=1, max_size=40, unique=True))
+    meanings = dict(zip(labels, draw(st.lists(texts, min_size=40, max_size=40)), strict=False))
     rules = st.sampled_from(["error", "drop", *map(Into, labels)])
-    return Attribute(name, labels=labels, unknown=draw(rules), missing=draw(rules))
+    given = draw(st.sampled_from([labels, meanings]))
+    return Attribute(name, labels=given, unknown=draw(rules), missing=draw(rules), about=about)
 
 
 @st.composite

@@ -81,7 +81,7 @@ def test_a_ledger_of_an_older_version_is_read_and_settled_but_takes_no_charge(bu
 
 def test_a_measurement_of_an_older_version_is_read_and_signs_for_zcdp(budget, tmp_path, monkeypatch):
     plan = select(WORKLOAD, budget=budget)
-    monkeypatch.setattr(sys.modules[measure.__module__], "require_discrete", lambda budget: None)
+    monkeypatch.setattr(sys.modules["residualplanner.measurement.exact_noise"], "require_discrete", lambda budget: None)
     measure(plan, RECORDS).save(tmp_path / "m")
     monkeypatch.undo()
     noise = load_measurement(tmp_path / "m").noise

@@ -198,7 +198,7 @@ def test_joint_margins_of_the_largest_tables_are_numbers():
 
 def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path, monkeypatch):
     """What is read is divided as what is measured is: exactly, by less than 2**53."""
-    monkeypatch.setattr(sys.modules["residualplanner.measurement.measure"], "require_drawable", lambda _: None)
+    monkeypatch.setattr(sys.modules["residualplanner.measurement.exact_noise"], "require_drawable", lambda _: None)
     measure(total_plan("1e19"), np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "file")
     with pytest.raises(BudgetError, match="noise of standard deviation below 1e-9"):
         load_measurement(tmp_path / "file")

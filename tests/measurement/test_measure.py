@@ -1,6 +1,7 @@
 """What leaves the gate is the residuals of the data plus the plan's noise, and nothing else about the records."""
 
 import importlib
+import sys
 import traceback
 
 import numpy as np
@@ -98,7 +99,7 @@ def test_a_seeded_measurement_can_be_repeated_and_says_so():
 def test_batches_do_not_change_what_is_drawn(monkeypatch):
     one, exact = seeded(3), measure_with_bits(PLAN, CODES, InsecureTestBits(3))
     monkeypatch.setattr(gate, "BATCH_CELLS", 1)
-    monkeypatch.setattr("residualplanner.measurement.discrete.BATCH_CELLS", 1)
+    monkeypatch.setattr(sys.modules["residualplanner.measurement.discrete"], "BATCH_CELLS", 1)
     assert (seeded(3).residuals.values == one.residuals.values).all()
     again = measure_with_bits(PLAN, CODES, InsecureTestBits(3))
     assert (again.residuals.integers == exact.residuals.integers).all()
@@ -174,7 +175,7 @@ def test_too_many_cells_are_refused_before_records_are_read(monkeypatch):
 @pytest.mark.parametrize("noise", ["discrete", "gaussian"])
 def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(monkeypatch, noise):
     monkeypatch.setattr(gate, "gaussian_mechanism", no_noise)
-    monkeypatch.setattr(gate, "integer_answers", no_noise)
+    monkeypatch.setattr(sys.modules["residualplanner.measurement.exact_noise"], "integer_answers", no_noise)
     bad = CODES.copy()
     bad[17, 3] = 987_654
     with pytest.raises(DataError) as caught:
@@ -209,7 +210,7 @@ def test_a_failing_source_of_bits_leaves_no_trace_of_the_counts(monkeypatch, sec
                 raise OSError("no more")
             return super().read(count)
 
-    monkeypatch.setattr("residualplanner.measurement.discrete.NOISE_CELLS", 10)
+    monkeypatch.setattr(sys.modules["residualplanner.measurement.discrete"], "NOISE_CELLS", 10)
     with pytest.raises(NoiseError, match="nothing may be released") as caught:
         measure_with_bits(PLAN, CODES, Failing(1))
     assert caught.value.__cause__ is None

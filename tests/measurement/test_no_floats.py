@@ -10,7 +10,8 @@ import residualplanner
 ROOT = Path(residualplanner.__file__).parent
 WHOLE = [
     "kron/integers.py",
-    *(f"measurement/{name}.py" for name in ("counting", "discrete", "noisy_answers", "wide_integers")),
+    *(f"measurement/{name}.py" for name in ("counting", "discrete", "exact_noise", "noisy_answers", "wide_integers")),
+    *(f"measurement/stored/{name}.py" for name in ("drawing", "tasks", "answer_objects")),
 ]
 #: Continuous noise, for research.
 RESEARCH = {"gaussian.py"}

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -114,7 +115,8 @@ def test_a_cost_above_the_budget_is_refused_before_records_are_read(monkeypatch)
     with pytest.raises(BudgetError, match="exact cost of the noise is more than the plan's budget"):
         require_affordable(PLAN, 1 + Fraction(1, 10**30))
     monkeypatch.setattr(gate, "open_source", refuse)
-    monkeypatch.setattr(gate, "precision_of", lambda noise: np.nextafter(1 / noise, 9) * 1.001)
+    noise = sys.modules["residualplanner.measurement.exact_noise"]
+    monkeypatch.setattr(noise, "precision_of", lambda noise: np.nextafter(1 / noise, 9) * 1.001)
     with pytest.raises(BudgetError, match="exact cost of the noise is more than the plan's budget"):
         measure(PLAN, np.zeros((1, 2), dtype=np.int64))
 

@@ -12,7 +12,7 @@ from residualplanner.errors import ResourceError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import blocks, measure, require_measurable, resources
 from residualplanner.measurement.measurement import groups_of_plan
-from residualplanner.plan import select
+from residualplanner.plan import measuring_bytes, select
 from residualplanner.privacy import pcost
 from residualplanner.reconstruction import reconstruct
 from residualplanner.sources import require_result_room
@@ -21,7 +21,7 @@ from residualplanner.workload import Workload, marginals
 GATE = sys.modules["residualplanner.measurement.measure"]
 PLAN = select(marginals(Domain({"a": 1000, "b": 1000}), up_to=2), budget=pcost(1))
 GROUPS = groups_of_plan(PLAN)
-NEEDED = resources.measuring_bytes(GROUPS)
+NEEDED = measuring_bytes(GROUPS)
 
 
 def system_of(folder, files):
@@ -57,7 +57,7 @@ def first_version(most, used, inactive):
 
 def test_what_is_needed_is_counted_from_the_sizes_of_tables():
     cells, answers = 1000 * 1000, 999 * 999
-    assert 8 * (cells + answers) + 24 * cells <= NEEDED <= 8 * (cells + answers + 4000) + 24 * cells
+    assert 8 * (cells + answers) + 24 * cells < NEEDED < 8 * (cells + answers) + 24 * cells + 10 * 2**20
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,22 @@ def test_what_is_needed_is_counted_from_the_sizes_of_tables():
 def test_a_plan_is_refused_where_a_limit_leaves_too_little_and_only_there(tmp_path, files, whose):
     enough, short = NEEDED // 1024 * 1024 + 1024, NEEDED // 1024 * 1024 - 1024
     resources.require_memory(GROUPS, system=system_of(tmp_path / "enough", files(enough)))
-    with pytest.raises(ResourceError, match=rf"holds at least .* MiB .*, and {whose}.* has .* MiB left") as caught:
+    with pytest.raises(ResourceError, match=rf"holds .* MiB .*, and {whose}.* has .* MiB left") as caught:
         resources.require_memory(GROUPS, system=system_of(tmp_path / "short", files(short)))
     assert isinstance(caught.value, MemoryError)
+
+
+def test_memory_that_is_allowed_must_be_there_and_more_than_needed_may_be(tmp_path):
+    """With memory= no more is asked for than that, nor than what all counts and answers take."""
+    assert measuring_bytes(GROUPS, 2**40) == NEEDED
+    allowed = 2**25
+    needed = measuring_bytes(GROUPS, allowed)
+    assert allowed < needed < allowed + 10 * 2**20
+    system = system_of(tmp_path, meminfo(needed + 1024))
+    resources.require_memory(GROUPS, allowed, system=system)
+    for too_much in (allowed + 2**20, 2**40):
+        with pytest.raises(ResourceError, match=r"the machine has .* MiB left; nothing was charged"):
+            resources.require_memory(GROUPS, too_much, system=system)
 
 
 @pytest.mark.parametrize(
@@ -84,14 +97,18 @@ def test_a_system_that_tells_nothing_refuses_nothing(tmp_path, files):
 
 
 def test_nothing_is_charged_or_read_and_no_noise_drawn_where_memory_is_short(monkeypatch):
-    def refuse(_groups):
+    def refuse(*_arguments):
         raise ResourceError("too little")
 
     monkeypatch.setattr(blocks, "require_memory", refuse)
     monkeypatch.setattr(GATE, "open_source", None)
     monkeypatch.setattr("os.urandom", None)
     ledger = Ledger(pcost(2))
-    for ask in (lambda: measure(PLAN, None, ledger=ledger), lambda: require_measurable(PLAN, ledger=ledger)):
+    for ask in (
+        lambda: measure(PLAN, None, ledger=ledger),
+        lambda: measure(PLAN, None, ledger=ledger, memory=2**40),
+        lambda: require_measurable(PLAN, ledger=ledger),
+    ):
         with pytest.raises(ResourceError, match="too little"):
             ask()
     assert ledger.spent == 0
@@ -114,7 +131,7 @@ except rp.ResourceError as error:
 def test_more_than_a_billion_answers_are_refused_before_the_charge():
     """They ended in a MemoryError behind it."""
     result = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True)
-    assert result.stdout.startswith("0 too little memory: measuring holds at least 40.6 GiB"), result.stdout
+    assert result.stdout.startswith("0 too little memory: measuring holds 40.6 GiB"), result.stdout
 
 
 def spark_frame(setting):
@@ -125,7 +142,7 @@ def spark_frame(setting):
 
 @pytest.mark.parametrize(
     ("setting", "cells", "is_refused"),
-    [("", 2**26, True), ("", 2**25, False), ("0", 2**40, False), ("1m", 70_000, True), ("64M", 70_000, False)],
+    [("", 2**27, True), ("", 2**26, False), ("0", 2**40, False), ("1m", 120_000, True), ("64M", 120_000, False)],
 )
 def test_counts_that_spark_would_not_send_are_refused(setting, cells, is_refused):
     if not is_refused:

@@ -174,17 +174,18 @@ def failing(error):
     return fail
 
 
-@pytest.mark.parametrize("where", ["count_tables", "integer_answers"])
+@pytest.mark.parametrize("where", ["measure", "exact_noise"])
 @pytest.mark.parametrize(
     ("error", "kind", "word"),
     [
         (MemoryError(f"{TEXT}-1"), ResourceError, "there was not enough memory to measure; ask for fewer or smaller"),
-        (ValueError(f"{TEXT}-1"), UnexpectedError, "unexpected ValueError at residualplanner/measurement/measure.py"),
+        (ValueError(f"{TEXT}-1"), UnexpectedError, "unexpected ValueError at residualplanner/measurement/[em]"),
         (SystemExit(3), SystemExit, "3"),
     ],
 )
 def test_what_goes_wrong_behind_the_charge_is_told_without_its_text(monkeypatch, where, error, kind, word):
-    monkeypatch.setattr(GATE, where, failing(error))
+    step = {"measure": "count_tables", "exact_noise": "integer_answers"}[where]
+    monkeypatch.setattr(sys.modules[f"residualplanner.measurement.{where}"], step, failing(error))
     data, ledger = pd.DataFrame(VALUES), Ledger(pcost(1))
     with pytest.raises(kind, match=word) as caught:
         measure(PLAN, data, ledger=ledger)

@@ -36,6 +36,7 @@ from residualplanner import (
     WorkloadError,
     marginals,
     pcost,
+    select,
 )
 from residualplanner.bases import integer_basis, subtraction_basis
 from residualplanner.strategy import accuracy, cells, constant_strategy, varying_strategy
@@ -105,6 +106,41 @@ def rowspace_kinds(basis):
     if basis.answers < basis.size - 1:
         return st.nothing()
     return kinds_of(basis.size).filter(lambda found: tells_more_than_total(found[1])).map(lambda found: found[0])
+
+
+@settings(max_examples=50)
+@given(plan=every_plan)
+def test_variances_of_stacked_tables_are_those_of_explicit_matrices_table_by_table(plan):
+    require_stacks(plan)
+
+
+@pytest.mark.parametrize("bases", ["orthogonal", "optimal_by_set"])
+def test_variances_of_stacked_tables_of_the_same_kinds_are_not_mixed_up(bases):
+    """All sets have another noise; sets of one shape have bases that differ."""
+    domain = Domain({"a": 3, "b": 3, "c": 3, "d": 3})
+    queries = [{x: Prefix(), y: Identity()} for x, y in itertools.combinations("abcd", 2)]
+    workload = Workload(domain, [*queries, {"b": Prefix()}, {"c": Prefix()}], weights=[1, 2, 1, 4, 1, 3, 9, 1])
+    plan = select(workload, budget=pcost(1), bases=bases, loss=SumOfVariances())
+    noise = 1 + np.random.default_rng(0).permutation(len(plan.closure)) / 3
+    assert require_stacks(replace(plan, noise_variances=noise, budget=pcost("1e300"))) == 6
+
+
+def require_stacks(plan):
+    """The most tables of a stack."""
+    stacks = {}
+    for query in plan.workload:
+        pairs = sorted((plan.domain.names.index(name), kind) for name, kind in as_mapping(query).items())
+        by_name = {plan.domain.names[number]: kind for number, kind in pairs}
+        kinds = tuple(kind for _, kind in pairs)
+        stacks.setdefault((kinds, shape_of(plan, by_name)), []).append(([number for number, _ in pairs], by_name))
+    for (kinds, shape), tables in stacks.items():
+        tables.reverse()
+        attributes = np.array([numbers for numbers, _ in tables], dtype=np.int32).reshape(len(tables), len(kinds))
+        found = plan._accuracy.stacked_variances(attributes, kinds)
+        for variances, (_, by_name) in zip(found, tables, strict=True):
+            expected = np.diag(table_covariance(plan, by_name)).reshape(shape)
+            np.testing.assert_allclose(variances, expected, rtol=1e-7, atol=1e-9 * expected.max())
+    return max(map(len, stacks.values()))
 
 
 def test_a_table_of_attributes_of_all_sorts_is_that_of_explicit_matrices():

@@ -1,10 +1,12 @@
 """Releases in parts: the same numbers as the release's, files that depend on nothing else, and runs that go on."""
 
+import hashlib
 import json
 import os
 import shutil
 import sys
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.dataset as ds
@@ -15,8 +17,10 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from made_releases import any_release
-from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.errors import FileFormatError, ResourceError, WorkloadError
+from residualplanner.reconstruction.files import export_files
 from residualplanner.reconstruction.parts import layout as layouts
+from residualplanner.reconstruction.parts import saving
 from residualplanner.reconstruction.parts.layout import layout_of
 from workloads_by_set import ODD
 
@@ -202,6 +206,124 @@ def test_workers_are_a_number_of_processes(tmp_path, workers):
         release_of(PLAIN).save(tmp_path / "out", "parts", workers=workers)
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, "parts"), ({"format": "csv"}, "csv"), ({"format": "parquet"}, "parquet"), ({"profile": "acs"}, "parquet")],
+)
+def test_very_many_tables_are_in_parts_unless_another_format_is_given(tmp_path, monkeypatch, given, expected):
+    release = release_of(PLAIN)
+    monkeypatch.setattr(export_files, "MOST_FILES", len(release))
+    release.save(tmp_path / "few")
+    assert rp.load_tables(tmp_path / "few").manifest["tables"]["format"] == "parquet"
+    monkeypatch.setattr(export_files, "MOST_FILES", len(release) - 1)
+    release.save(tmp_path / "many", **given)
+    assert rp.load_tables(tmp_path / "many").manifest["tables"]["format"] == expected
+
+
+ONLY = [0, 2, 3]
+
+
+def test_some_parts_are_those_of_the_whole_release_and_hold_its_tables(tmp_path):
+    release = release_of(MIXED)
+    release.save(tmp_path / "whole", "parts")
+    for name, options in {"some": {}, "by two": {"workers": 2}, "named": {"format": "parts"}}.items():
+        release.save(tmp_path / name, only=iter(ONLY[::-1]), **options)
+        assert content(tmp_path / name) == content(tmp_path / "some")
+    parts = {f"parts/part-{number:06}.parquet" for number in ONLY}
+    whole, some = content(tmp_path / "whole"), content(tmp_path / "some")
+    assert {name for name in some if name.startswith("parts/")} == parts
+    assert all(some[name] == whole[name] for name in parts | {"labels.parquet", "release.plan", "metadata.json"})
+    everything, saved = rp.load_tables(tmp_path / "whole"), rp.load_tables(tmp_path / "some")
+    mine = [number for number, query in enumerate(release) if release.part_of(query) in ONLY]
+    assert list(saved) == [query for number, query in enumerate(release) if number in mine]
+    assert len(saved) == saved.manifest["tables"]["count"] == len(mine)
+    assert saved.numbers.tolist() == mine
+    assert not saved.is_whole
+    assert everything.is_whole
+    assert saved.errors.equals(everything.errors.iloc[mine].reset_index(drop=True))
+    for query in release:
+        assert (query in saved) == (release.part_of(query) in ONLY)
+        if query in saved:
+            assert np.array_equal(saved[query].estimate, release[query].estimate)
+        else:
+            with pytest.raises(
+                WorkloadError, match=rf"is in part {release.part_of(query)}, which .* saved with\sonly="
+            ):
+                saved[query]
+    rows = pq.read_table(tmp_path / "some" / "tables.parquet").to_pandas()
+    assert rows["table_id"].tolist() == mine
+    assert set(rows["part"]) == set(ONLY)
+
+
+def test_the_tables_of_some_parts_are_computed_alone():
+    release, steps = release_of(MIXED), []
+    found = list(release.tables(lambda done, total: steps.append((done, total)), only=ONLY))
+    expected = [query for query in release if release.part_of(query) in ONLY]
+    assert [table.query for table in found] == expected
+    for table in found:
+        assert np.array_equal(table.estimate, release[table.query].estimate)
+    assert steps[-1] == (len(expected), len(expected))
+    numbers = np.concatenate([batch.queries for batch in release.batches(only=ONLY)])
+    assert sorted(numbers) == release.layout.tables_of(ONLY).tolist()
+
+
+@pytest.mark.parametrize("only", [[], [-1], [99], [1.0], "1", 3, [None]])
+def test_parts_are_named_by_their_numbers(tmp_path, only):
+    release = release_of(MIXED)
+    for ask in (lambda: release.save(tmp_path / "out", only=only), lambda: next(release.tables(only=only))):
+        with pytest.raises(WorkloadError, match=r"only must be numbers of parts, from 0 to \d+, such as only=range"):
+            ask()
+    with pytest.raises(WorkloadError, match=r'only= is for format="parts", not .csv.'):
+        release.save(tmp_path / "out", "csv", only=[0])
+    with pytest.raises(WorkloadError, match=r"is no query of the workload, whose tables are in parts"):
+        release.part_of(("a", "b", "c", "d"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_interrupted_run_of_some_parts_goes_on_only_with_the_same_parts(tmp_path):
+    release = release_of(MIXED)
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        release.save(tmp_path / "out", only=ONLY, progress=stop)
+    release.save(tmp_path / "out", only=[1])
+    assert sorted(os.listdir(tmp_path / "out" / "parts")) == ["part-000001.parquet"]
+
+
+def test_a_list_that_lacks_a_part_is_refused(tmp_path):
+    release_of(PLAIN).save(tmp_path / "out", "parts")
+    path = tmp_path / "out/parts.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]))
+    forge_hash(tmp_path / "out", "parts.csv")
+    with pytest.raises(FileFormatError, match="names other parts"):
+        rp.load_tables(tmp_path / "out")
+
+
+def test_too_little_room_for_the_parts_is_found_before_any_is_written(tmp_path, monkeypatch):
+    release = release_of(PLAIN)
+    needed = 8 * int(PLAIN.cells.sum())
+    for free, is_refused in ((needed - 1, True), (needed, False)):
+        monkeypatch.setattr(saving.shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        if is_refused:
+            with pytest.raises(ResourceError, match=r"too little room: the parts take at least .* nothing was written"):
+                release.save(tmp_path / "out", "parts")
+            assert os.listdir(tmp_path) == []
+        else:
+            release.save(tmp_path / "enough", "parts")
+    monkeypatch.setattr(saving.shutil, "disk_usage", lambda _: SimpleNamespace(free=100 * 8))
+    release.save(tmp_path / "some", only=[0])
+
+
+def forge_hash(folder, name):
+    """Make the manifest of a folder state the hash of a file as it is now."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
 def damaged(folder, damage):
     release_of(PLAIN).save(folder, "parts")
     part, other = (folder / "parts" / f"part-00000{number}.parquet" for number in range(2))
@@ -227,13 +349,9 @@ def test_a_part_that_is_not_the_saved_one_is_refused(tmp_path, damage):
 
 def test_a_list_of_other_parts_is_refused(tmp_path):
     release_of(PLAIN).save(tmp_path / "out", "parts")
-    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
     path = tmp_path / "out/parts.csv"
     path.write_text(path.read_text().replace("part-000001", "part-000007"))
-    import hashlib
-
-    manifest["files"]["parts.csv"] = hashlib.sha256(path.read_bytes()).hexdigest()
-    (tmp_path / "out/manifest.json").write_text(json.dumps(manifest))
+    forge_hash(tmp_path / "out", "parts.csv")
     with pytest.raises(FileFormatError, match="names other parts"):
         rp.load_tables(tmp_path / "out")
 

@@ -97,7 +97,7 @@ def test_nothing_is_computed_before_it_is_asked_for(monkeypatch):
     def refuse(*_args, **_options):
         raise AssertionError("computed")
 
-    monkeypatch.setattr("residualplanner.reconstruction.stacks.tables_of_residuals", refuse)
+    monkeypatch.setattr("residualplanner.reconstruction.stacks.DeviceAnswers.blocks", refuse)
     release = any_release(PLAN)
     tables = release.tables()
     with pytest.raises(AssertionError, match="computed"):

@@ -26,6 +26,7 @@ from worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residua
 
 #: The module of ``measure``, whose name the function has taken.
 GATE = sys.modules["residualplanner.measurement.measure"]
+NOISE = sys.modules["residualplanner.measurement.exact_noise"]
 
 PAIRS = int(os.environ.get("RESIDUALPLANNER_REPLAYS", "5000"))
 PAIRS_PER_WORLD = 20
@@ -176,19 +177,19 @@ def test_the_replay_sees_a_planted_fault(fault, tmp_path, monkeypatch):
 
 
 def test_the_replay_sees_noise_that_depends_on_the_data(tmp_path, monkeypatch):
-    real = GATE.integer_answers
+    real = NOISE.integer_answers
 
     def scaled(tables, groups, precision, *given, **named):
         return real(tables, groups, precision / (1 + tables[0].sum()), *given, **named)
 
-    monkeypatch.setattr(GATE, "integer_answers", scaled)
+    monkeypatch.setattr(NOISE, "integer_answers", scaled)
     assert any(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(5))
 
 
 def test_the_replay_sees_a_count_that_a_file_keeps(tmp_path, monkeypatch):
-    real = GATE.integer_answers
+    real = NOISE.integer_answers
 
-    class Telling(GATE.NoiseRecord):
+    class Telling(NOISE.NoiseRecord):
         __slots__ = ()
 
     def telling(tables, *given, **named):
@@ -196,6 +197,6 @@ def test_the_replay_sees_a_count_that_a_file_keeps(tmp_path, monkeypatch):
         monkeypatch.setattr(Telling, "guarantee", property(lambda _: f"none for {kept} records"))
         return real(tables, *given, **named)
 
-    monkeypatch.setattr(GATE, "NoiseRecord", Telling)
-    monkeypatch.setattr(GATE, "integer_answers", telling)
+    monkeypatch.setattr(NOISE, "NoiseRecord", Telling)
+    monkeypatch.setattr(NOISE, "integer_answers", telling)
     assert "files" in "".join(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(5))

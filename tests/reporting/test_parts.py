@@ -15,9 +15,10 @@ from made_releases import any_release
 from residualplanner.pictures.drawing import inline_svg, svg_of
 from residualplanner.pictures.plots import draw_budget, fairness_figure, log_ticks
 from residualplanner.pictures.shown_table import rows_to_show
+from residualplanner.reconstruction.parts import layout
 from residualplanner.reporting import fairness_data, write_report
 from residualplanner.reporting.fairness import fairness_of, spread
-from residualplanner.reporting.figures import figures_of, rows_of_tables
+from residualplanner.reporting.figures import figures_of, rows_of_tables, total_texts
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of
 from residualplanner.reporting.rows import error_rows, rows_json
@@ -172,6 +173,22 @@ def test_of_each_order_the_largest_table_is_shown_that_can_be_read():
     subject = subject_of(rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1)), level=0.95)
     shown = subject.errors["query"].iloc[rows_of_tables(subject)]
     assert shown.tolist() == ["b", "a × b"]
+
+
+def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "PART_CELLS", 64)
+    monkeypatch.setattr(layout, "ROW_GROUP_CELLS", 16)
+    release = any_release(
+        rp.select(rp.marginals(rp.Domain({"a": 3, "b": 4, "c": 5, "d": 6}), up_to=3), budget=rp.zcdp(1))
+    )
+    last = len(release.layout) - 1
+    release.save(tmp_path / "some", only=[last])
+    subject = subject_of(tmp_path / "some", level=0.95)
+    orders = sorted({len(query) for query in release if release.part_of(query) == last})
+    assert [subject.errors["order"].iloc[row] for row in rows_of_tables(subject)] == orders
+    assert total_texts(subject) is None
+    write_report(tmp_path / "some", tmp_path / "report.html")
+    assert "a × b" in read_page(tmp_path / "report.html").one("table", id="errors").text
 
 
 def test_rows_of_a_large_table_are_the_largest_estimates_in_order():

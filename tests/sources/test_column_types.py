@@ -183,7 +183,9 @@ def test_types_of_spark_are_known_by_their_names():
     names = ["string", "varchar(3)", "string collate UNICODE", "bigint", "double", "boolean", "decimal(10,2)", "void"]
     kinds = [pa.string()] * 3 + [pa.int64(), pa.float64(), pa.bool_(), pa.decimal128(38), pa.null()]
     assert [type_of_spark(name) for name in names] == kinds
-    assert type_of_spark("timestamp_ntz") == type_of_spark("timestamp") == pa.timestamp("us")
+    assert type_of_spark("timestamp_ntz") == pa.timestamp("us")
+    assert type_of_spark("timestamp").tz is not None
+    assert type_of_spark("date") == pa.date32()
     assert type_of_spark("array<int>") == type_of_spark("struct<a:int>") == pa.list_(pa.null())
     assert type_of_spark("a type of tomorrow") is None
 

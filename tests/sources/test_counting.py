@@ -1,7 +1,8 @@
 """Counting coded records, against collections.Counter."""
 
+import math
 from collections import Counter
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -90,19 +91,64 @@ def test_a_group_of_different_shapes_or_of_nothing_is_refused(group):
         count_groups(np.zeros((2, 1), dtype=np.uint8), (2, 3), [group])
 
 
+def counted_in_larger_tables(codes, sizes, groups, **constants):
+    """The counts by way of larger tables, however few sets and records there are, with some constants changed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"_LEAST_SETS": 1, "_LEAST_RECORDS": 0, **constants}.items():
+            patch.setattr(covering, name, value)
+        patch.setattr(module, "is_worth_it", lambda *_: True)
+        return count_groups(codes, sizes, groups)
+
+
 @given(problem=problems(), dtype=st.sampled_from([np.uint8, np.uint16, np.uint32, np.int64]), most=st.integers(1, 500))
 @reproducible
 def test_tables_that_are_summed_from_larger_ones_are_those_of_a_counter(problem, dtype, most):
     sizes, records, groups = problem
     codes = np.array(records, dtype=dtype).reshape(len(records), len(sizes)).T
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"MOST_CELLS": most, "_LEAST_SETS": 1, "_LEAST_RECORDS": 0, "_CHUNK": 7}.items():
-            patch.setattr(covering, name, value)
-        patch.setattr(module, "is_worth_it", lambda *_: True)
-        stacks = count_groups(codes, sizes, groups)
+    stacks = counted_in_larger_tables(codes, sizes, groups, MOST_CELLS=most, _RECORDS=5, _CHUNK=2)
     for rows, stack in zip(groups, stacks, strict=True):
         assert stack.dtype == np.int64
         assert (stack == tables_by_counter(records, sizes, rows.tolist())).all()
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (1, 1, 255, 2),
+        (1, 1, 256, 2),
+        (1, 1, 1, 256),
+        (256, 256, 2),
+        (2, 256, 256),
+        (1, 1, 255, 257),
+        (1, 1, 256, 256),
+        (1, 1) + (2,) * 17,
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_cells_of_larger_tables_do_not_wrap_where_integers_get_wider(sizes, dtype):
+    last = [min(size - 1, np.iinfo(dtype).max) for size in sizes]
+    records = [last] * 3 + [[0] * len(sizes)] + [[value * (i % 2) for i, value in enumerate(last)]]
+    rows = list(combinations(range(len(sizes)), 2))
+    groups = groups_of_equal_shape(sizes, rows)
+    stacks = counted_in_larger_tables(np.array(records, dtype=dtype).T, sizes, groups)
+    assert math.prod(sizes) <= covering.MOST_CELLS  # one larger table holds them all
+    for same, stack in zip(groups, stacks, strict=True):
+        assert (stack == tables_by_counter(records, sizes, same.tolist())).all()
+
+
+def test_larger_tables_that_begin_alike_and_end_in_different_sizes_are_counted_right():
+    sizes, rows = (2, 3, 4, 5), [(0, 1, 2), (0, 1, 3)]
+    records = list(product(range(2), range(3), range(4), range(5)))[::7]
+    stacks = counted_in_larger_tables(np.array(records).T, sizes, groups_of_equal_shape(sizes, rows), MOST_CELLS=1)
+    for row, (table,) in zip(rows, stacks, strict=True):
+        assert (table == tables_by_counter(records, sizes, [row])[0]).all()
+
+
+@pytest.mark.parametrize("code", [-1, 3])
+def test_codes_of_no_cell_are_refused_where_they_would_be_written_outside_a_larger_table(code):
+    codes = np.array([[0, 1], [2, code], [0, 0]])
+    with pytest.raises(ValueError, match="codes must lie in"):
+        counted_in_larger_tables(codes, (2, 3, 4), [np.array([[0, 1]])])
 
 
 @given(problem=problems(), most=st.integers(1, 200))

@@ -1,7 +1,6 @@
 """Dask frames and Ibis tables give the counts of a counter, from one pass over the records."""
 
 import logging
-import pickle
 
 import dask
 import dask.dataframe as dd
@@ -13,12 +12,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from counted_records import DOMAIN, GROUPS, RECORDS, assert_counts, columns_of
-from residualplanner.domain import Attribute, Bins, Domain
+from counted_records import RECORDS, assert_counts, columns_of
+from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError
-from residualplanner.sources import engines, open_source, parts
+from residualplanner.sources import open_source
+from residualplanner.workers.spark import unlogged
 
 few = settings(derandomize=True, deadline=None, max_examples=15)
 TOTAL = np.empty((1, 0), dtype=int)
@@ -64,25 +63,6 @@ CONTAINERS = [dask_objects, dask_nullable, dask_categories, ibis_in_memory, ibis
 @few
 def test_every_engine_counts_like_a_list_of_records(container, records):
     assert_counts(container(records), records)
-
-
-@given(records=RECORDS, cut=st.integers(0, 30), limit=st.sampled_from([0, 10, 50, 10**6]))
-@settings(derandomize=True, deadline=None, max_examples=60)
-def test_parts_add_up_whether_their_tables_are_held_or_not(records, cut, limit):
-    task = pickle.loads(pickle.dumps(parts.Task(DOMAIN, tuple(GROUPS))))  # noqa: S301 - as an engine does
-    table = typed(records).select(list(DOMAIN))
-    added = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "WORKER_CELLS", limit)
-        for part in (table[:cut], table[cut:]):
-            for cells, counts in parts.count_batches(task, part.to_batches(max_chunksize=4)):
-                for cell, count in zip(cells.tolist(), counts.tolist(), strict=True):
-                    added[cell] = added.get(cell, 0) + count
-    pairs = np.array([*added], dtype=np.int64), np.array([*added.values()], dtype=np.int64)
-    expected = open_source(table, DOMAIN).count(GROUPS)
-    for stack, other in zip(parts.tables_of_pairs(task, pairs), expected, strict=True):
-        assert stack.dtype == np.int64
-        assert (stack == other).all()
 
 
 def test_dask_reads_every_part_once_and_only_the_columns_needed():
@@ -156,38 +136,10 @@ def test_all_rules_that_any_part_breaks_are_named():
     assert caught.value.column == expected.value.column == "b"
 
 
-def test_a_worker_with_another_version_is_refused():
-    task = parts.Task(Domain({"a": 2}), (TOTAL,), version="0.0.0")
-    (pairs,) = parts.count_pandas(task, pd.DataFrame({"a": [0, 1]}))
-    with pytest.raises(DataError, match="workers have another version of residualplanner; install"):
-        raise parts.tables_of_pairs(task, pairs)
-
-
-def test_a_worker_that_cannot_read_its_part_says_that_and_no_more():
-    def failing():
-        yield pa.RecordBatch.from_pydict({"a": [0, 1]})
-        raise RuntimeError("canary")
-
-    task = parts.Task(Domain({"a": 2}), (TOTAL,))
-    (pairs,) = parts.count_batches(task, failing())
-    assert [pair.tolist() for pair in pairs] == [[-1], [1]]
-    outcome = parts.tables_of_pairs(task, pairs)
-    assert "could not be read as a table" in str(outcome)
-    assert "canary" not in str(outcome)
-
-
 def test_what_spark_would_log_is_not_logged_and_later_is_again(caplog):
     logger = logging.getLogger("py4j.clientserver")
     with caplog.at_level(logging.DEBUG, logger="py4j"):
-        with engines._spark_unlogged():
+        with unlogged():
             logger.error("Answer received: canary")
         logger.error("again")
     assert [record.message for record in caplog.records] == ["again"]
-
-
-@given(numbers=st.lists(st.floats(0, 20, width=32), min_size=1, max_size=50))
-@few
-def test_a_column_of_distinct_numbers_leaves_the_workers_as_bins(numbers):
-    task = parts.Task(Domain({"x": Bins([0, 10, 20])}), (np.array([[0]]),))
-    pairs = [*parts.count_pandas(task, pd.DataFrame({"x": numbers}))]
-    assert {cell for cells, _ in pairs for cell in cells.tolist()} <= {0, 1}

@@ -352,9 +352,9 @@ def test_all_columns_that_break_a_rule_are_named_in_the_domains_order():
         open_source(frame, Domain({"a": 2, "b": 2})).count([np.empty((1, 0), dtype=int)])
     assert caught.value.column == "a"
     assert str(caught.value) == (
-        "column 'a' has values outside its schema; add them to the attribute, or declare unknown=\"drop\" or a label; "
-        "column 'b' has missing values; fill them, or declare missing=\"drop\" or a label; "
-        "column 'b' has values outside its schema; add them to the attribute, or declare unknown=\"drop\" or a label"
+        'column \'a\' has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"; '
+        'column \'b\' has missing values; fill them, or declare missing="Not stated" or "drop"; '
+        'column \'b\' has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"'
     )
 
 

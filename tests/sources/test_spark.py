@@ -1,5 +1,6 @@
 """PySpark frames, classic and over Spark Connect, on one Spark in this process's charge."""
 
+import hashlib
 import logging
 import os
 import re
@@ -15,13 +16,16 @@ import pyarrow as pa
 import pytest
 
 import residualplanner as rp
-from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of
+from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of, naive_tables
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import DataError, ResourceError
 from residualplanner.measurement import measure
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
-from residualplanner.sources import open_source
+from residualplanner.sources import open_cluster, open_source
+from residualplanner.sources.clusters import CountingTask
+from residualplanner.sources.clusters.engine import EngineCluster
+from residualplanner.workers import SparkWorkers, spark
 from residualplanner.workload import Workload, marginals
 
 pytestmark = [
@@ -134,6 +138,19 @@ def test_columns_whose_type_matches_nothing_are_told_before_spark_counts(session
             open_source(frame, Domain({name: attribute}))
 
 
+def test_dates_and_times_without_a_zone_are_counted_and_moments_are_refused(session):
+    texts = ["1969-12-31 23:59:59.999999", "1970-01-01 00:00:00", "2020-02-29 12:00:00", "2020-03-01 00:00:00", None]
+    frame = session.createDataFrame([(text,) for text in texts], "text string").selectExpr(
+        "text", "cast(text as date) as date", "cast(text as timestamp_ntz) as time", "cast(text as timestamp) as moment"
+    )
+    bins = Bins(["1970-01-01", "2020-03-01"])
+    for name in ("text", "date", "time"):
+        domain = Domain({name: Attribute(name, bins=bins, unknown="another day", missing="Not stated")})
+        assert open_source(frame, domain).count([np.array([[0]])])[0].tolist() == [[2, 2, 1]], name
+    with pytest.raises(DataError, match="column 'moment' holds moments with a time zone"):
+        open_source(frame, Domain({"moment": bins}))
+
+
 def test_no_records_give_tables_of_zeros(session):
     frame = session.range(1).where("id > 5")
     assert open_source(frame, Domain({"id": 2})).count([np.array([[0]])])[0].tolist() == [[0, 0]]
@@ -195,17 +212,131 @@ def test_a_measurement_of_a_frame_is_that_of_its_codes(session):
 
 
 def test_counts_that_the_session_would_not_send_are_refused_before_the_charge(session):
-    plan = select(Workload(Domain({"a": 1000, "b": 1000}), [("a", "b")]), budget=pcost(1))
+    plan = select(Workload(Domain({"a": 1500, "b": 1500}), [("a", "b")]), budget=pcost(1))
     frame, ledger = session.range(10).selectExpr("id as a", "id as b"), rp.Ledger(pcost(2))
     with pytest.raises(ResourceError, match="sends at most 16,777,216"):
         measure(plan, frame, ledger=ledger)
     assert ledger.spent == 0
 
 
-def test_the_manuals_example_runs(session):
+def digesting():
+    """A receipt that depends on the counts; a function in a function, as Spark's workers do not have this module."""
+
+    def digest(number, tables):
+        return bytes([number]) + hashlib.sha256(b"".join(table.tobytes() for table in tables)).digest()
+
+    return digest
+
+
+def test_workers_draw_from_the_sums_of_all_partitions_and_only_receipts_come_back(session):
+    records = some_records()
+    frame = session.createDataFrame(pa.table(columns_of(records), TYPES)).repartition(3)
+    cluster = open_cluster(frame, DOMAIN)
+    tasks = [CountingTask(3, tuple(GROUPS[:2])), CountingTask(1, tuple(GROUPS[2:]))]
+    cluster.require_ready(tasks)
+    digest = digesting()
+    assert cluster.draw(tasks, digest) == [
+        digest(task.number, naive_tables(DOMAIN, records, task.groups)) for task in tasks
+    ]
+    assert cluster.draw(tasks[1:], digest) == [digest(1, naive_tables(DOMAIN, records, GROUPS[2:]))]
+
+
+def test_where_records_break_a_rule_nothing_is_drawn(session, tmp_path):
+    note = str(tmp_path / "note")
+
+    def noting(number, tables):
+        with open(note, "a") as file:
+            file.write("x")
+        return b""
+
+    frame = session.range(100).selectExpr("id % 3 as a").repartition(4)
+    tasks = [CountingTask(number, (np.array([[0]]),)) for number in range(3)]
+    with pytest.raises(DataError, match="column 'a' has values outside its schema"):
+        open_cluster(frame, Domain({"a": 2})).draw(tasks, noting)
+    assert not Path(note).exists()
+    assert open_cluster(frame, Domain({"a": 3})).draw(tasks, noting) == [b""] * 3
+    assert Path(note).read_text() == "xxx"
+
+
+def test_noise_is_drawn_in_the_last_of_two_stages(sessions):
+    """One shuffle brings the counts together, and none comes after it."""
+    from residualplanner.sources.clusters.spark import SparkRecords
+
+    frame = sessions["classic"].range(10).selectExpr("id % 2 as a")
+    tracker, group = sessions["classic"].sparkContext.statusTracker(), "drawing"
+    sessions["classic"].sparkContext.setJobGroup(group, "a draw")
+    EngineCluster(SparkRecords(frame, Domain({"a": 2})), Domain({"a": 2})).draw(
+        [CountingTask(0, (np.array([[0]]),))], digesting()
+    )
+    jobs = [tracker.getJobInfo(number) for number in sorted(tracker.getJobIdsForGroup(group))]
+    stages = [tracker.getStageInfo(number) for number in sorted({number for job in jobs for number in job.stageIds})]
+    ran = [stage for stage in stages if stage is not None and stage.numCompletedTasks]
+    assert [stage.numTasks for stage in ran][-1] == 1
+    assert len(ran) == 2
+
+
+def test_a_function_is_called_at_workers_with_each_number(session):
+    workers = SparkWorkers(session)
+    assert workers.run(lambda number: bytes([2 * number]), [4, 0, 9]) == [bytes([8]), bytes([0]), bytes([18])]
+    assert workers.run(lambda number: b"", []) == []
+    with pytest.raises(ResourceError, match="Spark failed"):
+        workers.run(lambda number: bytes([2 * number]), [200])
+
+
+def test_workers_write_the_parts_that_this_process_would_write(session, tmp_path):
+    plan = select(marginals(Domain({name: 100 for name in "abcd"}), up_to=3), budget=pcost(1))
+    measurement = measure(plan, np.zeros((10, 4), dtype=int))
+    measurement.save(tmp_path / "some.measurement")
+    release = rp.reconstruct(rp.load_measurement(tmp_path / "some.measurement", mapped=True))
+    release.save(tmp_path / "one", "parts")
+    release.save(tmp_path / "workers", "parts", workers=SparkWorkers(session))
+    found, expected = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()}
+        for name in ("workers", "one")
+    )
+    assert len(expected) > 7
+    assert found == expected
+
+
+def test_noise_drawn_by_workers_is_charged_once_and_its_tables_are_about_the_records(session, tmp_path):
+    """With a budget so large that the noise hardly matters."""
+    plan = select(marginals(Domain({"a": 2, "b": 3}), up_to=2), budget=pcost(1e9))
+    frame, ledger = session.range(100).selectExpr("id % 2 as a", "id % 3 as b"), rp.Ledger(pcost(1e9))
+    measurement = rp.measure_in_store(plan, frame, str(tmp_path / "store"), ledger=ledger)
+    assert ledger.spent == measurement.noise.pcost
+    table = rp.reconstruct(measurement)["a", "b"]
+    assert np.abs(table.estimate - [[17, 17, 16], [17, 16, 17]]).max() < 0.1
+
+
+def test_a_session_that_starts_slow_tasks_again_is_refused_before_the_charge(session, tmp_path):
+    plan, ledger = select(marginals(Domain({"id": 3}), up_to=1), budget=pcost(1)), rp.Ledger(pcost(1))
+    session.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
+    session.conf.set("spark.speculation", "true")
+    try:
+        with pytest.raises(ResourceError, match=r"spark\.speculation=false\.  Nothing was charged"):
+            rp.measure_in_store(plan, session.range(3), str(tmp_path / "store"), ledger=ledger)
+    finally:
+        session.conf.unset("spark.speculation")
+        session.conf.unset("spark.sql.legacy.setCommandRejectsSparkCoreConfs")
+    assert ledger.spent == 0
+    assert not [*tmp_path.rglob("answers*")]
+
+
+def test_a_session_whose_workers_cannot_run_the_library_is_refused(session, monkeypatch):
+    def failing(batches):
+        raise ImportError("no such library")
+
+    monkeypatch.setattr(spark, "_versions", failing)
+    with pytest.raises(ResourceError, match="cannot run this library"):
+        SparkWorkers(session).require_ready()
+
+
+@pytest.mark.parametrize("page", ["data.md", "engines.md"])
+def test_the_manuals_example_runs(session, page, tmp_path, monkeypatch):
     """The page's other examples are run with the manual's, where there is no Spark."""
-    page = Path(__file__).resolve().parents[2] / "docs" / "data.md"
-    (block,) = re.findall(r"^```py\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    text = (Path(__file__).resolve().parents[2] / "docs" / page).read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
     plan = select(marginals(Domain({"region": ["01", "02"], "age": Bins([0, 65, 120])}), up_to=2), budget=pcost(1))
     people = pd.DataFrame({"region": ["01", "02", "01"], "age": [3.0, 66.0, 120.0]})
     names = {"spark": session, "rp": rp, "plan": plan, "people": people}

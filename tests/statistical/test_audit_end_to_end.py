@@ -28,7 +28,7 @@ from residualplanner.queries import Identity, Prefix
 from residualplanner.workload import Workload
 
 RUNS, FEW = 6_000, 1_000
-GATE = sys.modules["residualplanner.measurement.measure"]
+NOISE = sys.modules["residualplanner.measurement.exact_noise"]
 DOMAIN = Domain({"sex": ["F", "M"], "age": 3})
 PLAN = select(Workload(DOMAIN, [("sex",), ("age",), ("sex", "age")]), budget=zcdp("0.5"))
 RECORDS = [("F", 0), ("F", 2), ("M", 1)]
@@ -109,9 +109,9 @@ def test_a_larger_change_than_claimed_is_found(fault, records, before):
 
 
 def test_noise_that_is_a_fifth_too_low_is_found(monkeypatch):
-    real = GATE.precision_of
-    monkeypatch.setattr(GATE, "precision_of", lambda variance: real(variance) / 0.8**2)
-    monkeypatch.setattr(GATE, "require_affordable", lambda plan, cost: None)
+    real = NOISE.precision_of
+    monkeypatch.setattr(NOISE, "precision_of", lambda variance: real(variance) / 0.8**2)
+    monkeypatch.setattr(NOISE, "require_affordable", lambda plan, cost: None)
     found = audit(
         scores(tables(RECORDS, 2 * FEW, 4), CENTER), scores(tables([*RECORDS, RECORD], 2 * FEW, 5), CENTER), mu=1.0
     )

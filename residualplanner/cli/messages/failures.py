@@ -20,6 +20,7 @@ FAILED, WRONG_INPUT = 1, 2
 #: The library's errors for which the input is not to blame.
 _FAILURES = (
     errors.SolverError,
+    errors.DeviceError,
     errors.MissingExtraError,
     errors.ResourceError,
     errors.UnforcedError,

@@ -12,6 +12,7 @@ import numpy as np
 from residualplanner._words import count_text, is_plain, listed, number_text, optimality_text, rounded_up, table_text
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import say_sizes
+from residualplanner.domain import omission_of
 from residualplanner.measurement import Measurement
 from residualplanner.plan import Plan
 from residualplanner.privacy import PrivacyClaim, claim_of_budget
@@ -41,6 +42,7 @@ def say_plan(plan: Plan, output: Output) -> None:
     output.fact(
         "Cost", f"pcost {cost} of {limit}, spent when measured", pcost=plan.pcost, budget_pcost=plan.budget.pcost
     )
+    say_omission(plan, output)
     if set(plan.basis_summary) != {"subtraction"}:
         output.fact("Bases", bases_text(plan), *by_set_hint(plan))
     rmse, worst = plan.rmse, math.sqrt(plan.max_variance)
@@ -68,6 +70,17 @@ def say_spending(measurement: Measurement, output: Output) -> None:
     claim = claim_of_budget(plan.budget, plan.neighbors)
     output.fact("Spent", f"{claim.summary}; measuring again spends it again", **_privacy_facts(plan, claim))
     output.fact("Guarantee", measurement.noise.guarantee)
+
+
+def say_omission(plan: Plan, output: Output) -> None:
+    """Say which records are in no table, if any are left out, and what to write in the spec to count them."""
+    omission = omission_of(plan.domain)
+    if omission:
+        output.fact(
+            "Left out",
+            omission,
+            'to count them, write a label in place of "drop", such as missing = "Not stated" or unknown = "Other"',
+        )
 
 
 def say_release(release: Release, folder: Path, output: Output, *, in_parts: bool = False) -> None:

@@ -15,10 +15,12 @@ from residualplanner.cli.spec.kinds import Kind, Query
 from residualplanner.cli.spec.messages import messages_of
 from residualplanner.cli.spec.typed_budget import toml_text
 from residualplanner.cli.spec.values import (
-    AnyLabel,
     BetweenZeroAndOne,
+    DeclaredLabel,
+    Edge,
     Exact,
     Loss,
+    Month,
     Real,
     Rule,
     SpecTable,
@@ -28,7 +30,7 @@ from residualplanner.cli.spec.values import (
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.losses import SumOfVariances
 from residualplanner.privacy import gdp, require_discrete
-from residualplanner.reconstruction import level_of
+from residualplanner.reconstruction import MOST_FILES, FormatName, level_of
 
 #: The longest spec, in bytes.
 SIZE_LIMIT = 2**20
@@ -39,18 +41,37 @@ UNDECLARED = "?"
 
 
 class AttributeTable(SpecTable):
-    """One column: exactly one of a size, labels, or bins (which may have labels)."""
+    """One column: exactly one of a size, labels, bins (which may have labels), months and years; and words about it."""
 
     size: int | None = Field(None, ge=1, description="The records hold codes 0 .. size-1.")
-    labels: list[AnyLabel] | None = Field(None, min_length=1, description="The values themselves, or names of bins.")
-    bins: list[Real] | None = Field(None, min_length=2, description="Edges of intervals, strictly increasing.")
-    unknown: Rule = Field("error", description="For values that are none of these: error, drop, or one of the values.")
-    missing: Rule = Field("error", description="For records without a value: error, drop, or one of the values.")
+    labels: list[DeclaredLabel] | None = Field(
+        None, min_length=1, description="The values themselves, or pairs of a value and its meaning; or names of bins."
+    )
+    bins: list[Edge] | None = Field(
+        None, min_length=2, description="Edges of intervals of numbers or dates, strictly increasing."
+    )
+    months: list[Month] | None = Field(
+        None, min_length=2, max_length=2, description="The first and the last month, for a column of dates."
+    )
+    years: list[int] | None = Field(
+        None, min_length=2, max_length=2, description="The first and the last year, for a column of dates."
+    )
+    unknown: Rule = Field(
+        "error", description="For values that are none of these: error, drop, one of the values, or a label of its own."
+    )
+    missing: Rule = Field(
+        "error", description="For records without a value: error, drop, one of the values, or a label of its own."
+    )
+    title: str = Field("", description="What the column is called, for readers of the tables.")
+    unit: str = Field("", description="The unit of its values.")
+    source: str = Field("", description="Where its definition is from.")
+    note: str = Field("", description="Anything else that readers should know of it.")
 
     @model_validator(mode="after")
     def _has_values(self) -> "AttributeTable":
-        if (self.size is None) == (self.labels is None and self.bins is None):
-            raise refusal("give exactly one of size, labels and bins (bins may have labels)")
+        values = [self.size, self.bins or self.labels, self.months, self.years]
+        if sum(given is not None for given in values) != 1:
+            raise refusal("give exactly one of size, labels, bins, months and years (bins may have labels)")
         return self
 
 
@@ -68,7 +89,7 @@ def _attribute(value: Any) -> Any:
 
 Attribute = Annotated[
     AttributeTable | None,
-    BeforeValidator(_attribute, json_schema_input_type=int | list[AnyLabel] | Literal["?"] | AttributeTable),
+    BeforeValidator(_attribute, json_schema_input_type=int | list[DeclaredLabel] | Literal["?"] | AttributeTable),
 ]
 
 
@@ -137,8 +158,10 @@ class BudgetTable(SpecTable):
 class OutputTable(SpecTable):
     """What the published tables look like."""
 
-    format: Literal["parquet", "csv", "xlsx", "parts"] = Field(
-        default="parquet", description="The files' type; xlsx: workbooks; parts: Parquet files of many tables each."
+    format: FormatName | None = Field(
+        default=None,
+        description="The files' type; xlsx: workbooks; parts: Parquet files of many tables each, as if not given for "
+        f"more than {MOST_FILES:,} tables; else parquet.",
     )
     profile: Literal["default", "acs", "gls"] = Field(
         default="default",

@@ -4,12 +4,12 @@ Reads: SpecFile.  Gives: Domain, Workload, Budget, Plan.  Never sees a record.
 """
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from residualplanner._words import listed
 from residualplanner.cli.spec.file import AttributeTable, QueriesTable, SpecFile
 from residualplanner.cli.spec.kinds import KindTable
-from residualplanner.domain import Attribute, Bins, Domain
+from residualplanner.domain import About, Attribute, Bins, Domain
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.losses import Targets
 from residualplanner.plan import Plan, select
@@ -100,13 +100,32 @@ def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
 
 
 def _attribute(name: str, table: AttributeTable) -> Attribute:
-    values: dict[str, Any] = {"labels": table.labels}
+    about = About(title=table.title, unit=table.unit, source=table.source, note=table.note)
+    rules: dict[str, Any] = {"unknown": table.unknown, "missing": table.missing, "about": about}
+    try:
+        bins = _bins(table)
+    except DomainError as error:
+        raise DomainError(f"[domain] {name}: {error}", attributes=[name]) from None
+    labels = None if bins is not None or table.labels is None else _labels(name, table.labels)
+    return Attribute(name, table.size, labels=labels, bins=bins, **rules)
+
+
+def _bins(table: AttributeTable) -> Bins | None:
     if table.bins is not None:
-        try:
-            values = {"bins": Bins(table.bins, cast("list[str] | None", table.labels))}
-        except DomainError as error:
-            raise DomainError(f"[domain] {name}: {error}", attributes=[name]) from None
-    return Attribute(name, table.size, **values, unknown=table.unknown, missing=table.missing)
+        return Bins(table.bins, table.labels)
+    if table.months is not None:
+        return Bins.months(*table.months)
+    return None if table.years is None else Bins.years(*table.years)
+
+
+def _labels(name: str, declared: list[Any]) -> Any:
+    """The labels as a list, or as a mapping to their meanings where some have one."""
+    if not any(isinstance(entry, list) for entry in declared):
+        return declared
+    pairs = [(entry[0], entry[1]) if isinstance(entry, list) else (entry, "") for entry in declared]
+    if len({(type(label), label) for label, _ in pairs}) < len(pairs):
+        raise DomainError(f"attribute {name!r} has a label twice", attributes=[name])
+    return dict(pairs)
 
 
 def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:

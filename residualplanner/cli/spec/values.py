@@ -3,6 +3,7 @@
 Reads: values as TOML's parser gives them.  Gives: the same, or the library's own nouns.
 """
 
+import datetime as dt
 import reprlib
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -51,11 +52,59 @@ def _is_number(value: object) -> bool:
 
 
 LABEL_SCHEMA = {"type": ["string", "integer", "boolean"]}
+_DATE_SCHEMA = {"type": "string", "format": "date"}
 
 AnyLabel = Annotated[
     Label,
     PlainValidator(checked(is_label, "expected a string, an integer, true or false")),
     WithJsonSchema(LABEL_SCHEMA),
+]
+
+
+def _declared_label(value: Any) -> Any:
+    """A label, or a pair of a label and its meaning; dates are labels too."""
+    is_pair = isinstance(value, list) and len(value) == 2 and isinstance(value[1], str)
+    label = value[0] if is_pair else value
+    if not is_label(label) and not isinstance(label, dt.date):
+        raise unlike(
+            'expected a string, an integer, true, false or a date, or a pair of one and its meaning, as [1, "female"]',
+            value,
+        )
+    return value
+
+
+DeclaredLabel = Annotated[
+    Any,
+    PlainValidator(_declared_label),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                LABEL_SCHEMA,
+                {
+                    "type": "array",
+                    "prefixItems": [LABEL_SCHEMA, {"type": "string"}],
+                    "minItems": 2,
+                    "maxItems": 2,
+                },
+            ]
+        }
+    ),
+]
+Edge = Annotated[
+    Any,
+    PlainValidator(
+        checked(
+            lambda value: _is_number(value) or isinstance(value, dt.date), "expected a number or a date without quotes"
+        )
+    ),
+    WithJsonSchema({"anyOf": [{"type": "number"}, _DATE_SCHEMA]}),
+]
+Month = Annotated[
+    Any,
+    PlainValidator(
+        checked(lambda value: isinstance(value, str | dt.date), 'expected a month in quotes such as "2020-12"')
+    ),
+    WithJsonSchema({"type": "string", "examples": ["2020-12"]}),
 ]
 Exact = Annotated[
     str | int | float,
@@ -81,7 +130,7 @@ def _rule(value: Any) -> Any:
     """How a record is treated; ``{ into = label }`` is for labels that are called "error" or "drop"."""
     if isinstance(value, dict) and set(value) == {"into"} and is_label(value["into"]):
         return Into(value["into"])
-    return checked(is_label, 'expected "error", "drop" or one of the attribute\'s values')(value)
+    return checked(is_label, 'expected "error", "drop" or a label')(value)
 
 
 Rule = Annotated[

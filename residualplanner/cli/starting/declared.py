@@ -6,17 +6,19 @@ Reads: values as they are declared.  Gives: Declared: an attribute, or a note on
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from residualplanner.cli.spec.file import UNDECLARED
 from residualplanner.cli.starting.toml_text import attribute_text, key_text, number_text
-from residualplanner.domain import Attribute, Label
+from residualplanner.domain import About, Attribute, Label, day_of
+from residualplanner.errors import DomainError
 
 #: The most values of a column that is declared by a smallest and a largest integer.
 RANGE_LIMIT = 1000
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _TRUTH = {"true": True, "false": False}
 _WIDTH = 110
+_NOTHING = About()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +28,35 @@ class Declared:
     Attributes:
         name: of the column.
         attribute: its values; None where they are still to be declared.
-        note: what else is known: meanings of values, or what is known in place of them.
+        note: what is known in place of values.
+        about: its title, unit, source and notes.
     """
 
     name: str
     attribute: Attribute | None
     note: str = ""
+    about: About = _NOTHING
 
     def lines(self) -> list[str]:
         """The column's entry in a spec, below a comment with the note.
 
         Example:
-            >>> Declared("sex", Attribute("sex", labels=["1", "2"]), "1 female, 2 male").lines()
-            ['# 1 female, 2 male', 'sex = ["1", "2"]']
+            >>> Declared("sex", Attribute("sex", labels={1: "female", 2: "male"})).lines()
+            ['sex = [[1, "female"], [2, "male"]]']
+            >>> Declared("income", None, "numbers from 0", About(title="Income")).lines()
+            ['# Income', '# numbers from 0', 'income = "?"']
         """
-        value = f'"{UNDECLARED}"' if self.attribute is None else attribute_text(self.attribute)
-        return [*_comment(self.note), f"{key_text(self.name)} = {value}"]
+        if self.attribute is None:
+            notes = [*_comment(" ".join(self.about.to_json().values())), *_comment(self.note)]
+            return [*notes, f'{key_text(self.name)} = "{UNDECLARED}"']
+        return [*_comment(self.note), f"{key_text(self.name)} = {attribute_text(self.attribute)}"]
+
+    def described(self, about: About) -> "Declared":
+        """The same column with these words about it."""
+        if not about:
+            return self
+        attribute = None if self.attribute is None else self.attribute.described(about)
+        return replace(self, attribute=attribute, about=about)
 
 
 def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) -> Declared:
@@ -53,7 +68,7 @@ def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) 
     Args:
         name: of the column.
         values: in their order; repeated values are left out.
-        meanings: the meaning of each, for people; empty where there is none.
+        meanings: the meaning of each, which tables will show; empty where there is none.
 
     Raises:
         DomainError: they are not valid as values of a column.
@@ -61,15 +76,18 @@ def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) 
     Example:
         >>> of_values("sex", ["F", "M"]).attribute
         Attribute('sex', labels=['F', 'M'])
+        >>> of_values("sex", ["1", "2"], ["female", "male"]).attribute
+        Attribute('sex', labels={1: 'female', 2: 'male'})
         >>> of_values("grade", ["0", "1", "2"]).attribute, of_values("region", ["01", "2"]).attribute
         (Attribute('grade', size=3), Attribute('region', labels=['01', '2']))
     """
-    meaning_of = dict(zip(values, meanings, strict=False))
-    labels = _labels(list(dict.fromkeys(values)))
-    note = ", ".join(f"{value} {meaning}" for value, meaning in meaning_of.items() if meaning and meaning != str(value))
+    meaning_of = dict.fromkeys(values, "") | dict(zip(values, meanings, strict=False))
+    labels = _labels(list(meaning_of))
+    in_words = ["" if meaning == str(value) else meaning for value, meaning in meaning_of.items()]
+    if any(in_words):
+        return Declared(name, Attribute(name, labels=_mapping(name, labels, in_words)))
     is_code = labels == list(range(len(labels))) and not any(isinstance(label, bool) for label in labels)
-    attribute = Attribute(name, len(labels)) if is_code else Attribute(name, labels=labels)
-    return Declared(name, attribute, note)
+    return Declared(name, Attribute(name, len(labels)) if is_code else Attribute(name, labels=labels))
 
 
 def of_range(name: str, smallest: float | None, largest: float | None, *, is_whole: bool) -> Declared:
@@ -92,6 +110,31 @@ def of_range(name: str, smallest: float | None, largest: float | None, *, is_who
         return Declared(name, attribute)
     low, high = number_text(smallest), number_text(largest)
     return Declared(name, None, f"{kind} from {low} to {high}: write {{ bins = [{low}, ..., {high}] }}")
+
+
+def of_dates(name: str, smallest: object, largest: object) -> Declared:
+    """A column of dates, whose bins are to be declared by hand, with its limits as far as they are known.
+
+    Example:
+        >>> of_dates("born", "2019-11-30", None).note
+        'dates from 2019-11-30: write { months = ["2019-11", "..."] }, { years = [2019, ...] } or { bins = [...] }'
+    """
+    both = (("from", smallest), ("to", largest))
+    limits = "".join(f" {word} {limit}" for word, limit in both if limit is not None)
+    days = [str(limit) if limit is not None and day_of(str(limit)) is not None else "" for limit in (smallest, largest)]
+    months = ", ".join(f'"{day[:7] or "..."}"' for day in days)
+    years = ", ".join(day[:4] or "..." for day in days)
+    return Declared(
+        name, None, f"dates{limits}: write {{ months = [{months}] }}, {{ years = [{years}] }} or {{ bins = [...] }}"
+    )
+
+
+def _mapping(name: str, labels: list[Label], meanings: list[str]) -> dict[Label, str]:
+    """Each label with its meaning; DomainError where two values are one label, as "true" and "True"."""
+    mapping = dict(zip(labels, meanings, strict=True))
+    if len(mapping) < len(labels):
+        raise DomainError(f"attribute {name!r} has a label twice", attributes=[name])
+    return mapping
 
 
 def _labels(values: list[Label]) -> list[Label]:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from residualplanner.cli.spec.file import read_limited
-from residualplanner.cli.starting.declared import Declared, of_range, of_values
-from residualplanner.domain import Attribute, Bins
+from residualplanner.cli.starting.declared import Declared, of_dates, of_range, of_values
+from residualplanner.domain import About, Attribute, Bins
 from residualplanner.errors import DomainError, FileFormatError
 
 _SPELLINGS = {
@@ -25,13 +25,19 @@ _SPELLINGS = {
     "values": "values categories codes levels choices allowedvalues enum choicescalculationsorsliderlabels",
     "bins": "bins edges breaks",
     "size": "size numberofvalues",
+    "title": "title variablelabel columnlabel fieldlabel",
+    "unit": "unit units unitofmeasure",
+    "source": "source",
+    "note": "note notes fieldnote comment comments remark remarks",
 }
 #: The names that the columns of a dictionary may have: in lower case, without signs between words.
 HEADERS = {word: spellings.split() for word, spellings in _SPELLINGS.items()}
+_ABOUT = ("title", "unit", "source", "note")
 _WIDE = ("type", "min", "max", "values", "bins", "size")
 _WHOLE = re.compile(r"int(eger)?[0-9]*|whole|code|count|ordinal")
 _NUMBER = re.compile(r"num(ber|eric)?|float[0-9]*|double|real|decimal|continuous")
 _TRUTH = re.compile(r"bool(ean)?|logical")
+_DATE = re.compile(r"date(time)?|timestamp")
 _RANGE = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(?:-|–|\.\.|to)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 
 Row = dict[str, str]
@@ -42,7 +48,8 @@ def read_dictionary(path: Path) -> list[Declared]:
 
     Its first line names its columns, in any order and spelling of `HEADERS`; others are passed over.  It has either a
     row for each value of each column (name, value, and maybe label; a name that is left out is the one above), or a row
-    for each column (name, and some of type, min, max, values, bins, size).  Lists are separated by "|", ";" or ",", and
+    for each column (name, and some of type, min, max, values, bins, size; label is its title).  Either may have title,
+    unit, source and note, which hold for the whole column.  Lists are separated by "|", ";" or ",", and
     may give meanings: "1=female; 2=male" or "1, female | 2, male".
 
     Raises:
@@ -55,7 +62,10 @@ def read_dictionary(path: Path) -> list[Declared]:
     if "name" in header and "value" in header:
         return _long(path, rows)
     if "name" in header and any(word in header for word in _WIDE):
-        return [_wide(path, number, row) for number, row in rows]
+        return [
+            _wide(path, number, row).described(_about(path, row["name"], {"title": row.get("label", "")} | row))
+            for number, row in rows
+        ]
     raise FileFormatError(
         f"{path}: a data dictionary needs a first line that names its columns: variable and value (one row for each "
         "value; label may say what it means), or variable and some of type, min, max, values, bins, size (one row for "
@@ -104,15 +114,19 @@ def _words(names: Sequence[str]) -> dict[int, str]:
 
 def _long(path: Path, rows: Iterator[tuple[int, Row]]) -> list[Declared]:
     values: dict[str, list[tuple[str, str]]] = {}
+    abouts: dict[str, Row] = {}
     name = ""
     for number, row in rows:
         name = row.get("name", "") or name
         if not name:
             raise FileFormatError(f"{path}, line {number}: there is no name, nor one above it")
         listed = values.setdefault(name, [])
+        abouts.setdefault(name, {}).update({word: row[word] for word in _ABOUT if row.get(word)})
         if row.get("value", ""):
             listed.append((row["value"], row.get("label", "")))
-    return [_of_listed(path, name, listed) for name, listed in values.items()]
+    return [
+        _of_listed(path, name, listed).described(_about(path, name, abouts[name])) for name, listed in values.items()
+    ]
 
 
 def _of_listed(path: Path, name: str, listed: list[tuple[str, str]]) -> Declared:
@@ -140,6 +154,8 @@ def _wide(path: Path, number: int, row: Row) -> Declared:
     if row.get("size"):
         size = _number_of(path, number, "size", row["size"])
         return _named(path, name, lambda: Declared(name, Attribute(name, int(size))))
+    if _DATE.fullmatch(kind):
+        return of_dates(name, row.get("min") or None, row.get("max") or None)
     limits = [_number_of(path, number, word, row[word]) if row.get(word) else None for word in ("min", "max")]
     if _TRUTH.fullmatch(kind):
         return of_values(name, [True, False])
@@ -147,6 +163,14 @@ def _wide(path: Path, number: int, row: Row) -> Declared:
         is_whole = not _NUMBER.fullmatch(kind) and all(limit is None or limit.is_integer() for limit in limits)
         return of_range(name, limits[0], limits[1], is_whole=is_whole)
     return Declared(name, None, f"{kind}: its values are not in the dictionary" if kind else "")
+
+
+def _about(path: Path, name: str, row: Row) -> About:
+    """The words about a column in a row of a dictionary."""
+    try:
+        return About(**{word: row.get(word, "") for word in _ABOUT})
+    except DomainError as error:
+        raise DomainError(f"{path}, {name}: {error}", attributes=[name]) from None
 
 
 def _list(text: str) -> list[tuple[str, str]]:

@@ -8,13 +8,23 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from residualplanner.cli.starting.declared import Declared, of_range, of_values
+from residualplanner.cli.starting.declared import Declared, of_dates, of_range, of_values
+from residualplanner.domain import About
 from residualplanner.errors import FileFormatError
 
 _WHOLE = {"integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "gYear", "year"}
 _NUMBER = {"number", "decimal", "double", "float"}
+_DATE = {"date", "datetime", "dateTime", "date-time"}
 #: A regular expression that only lists strings: "A|B" or "^(A|B)$".
 _LISTED = re.compile(r"\^?\(?(?:\?:)?([\w .\-]+(?:\|[\w .\-]+)+)\)?\$?")
+
+#: The fields of a column, in any of the schemas, that have words about it.
+_ABOUT = {
+    "title": ("title", "dc:title"),
+    "unit": ("unit", "schema:unitText"),
+    "source": ("source", "dc:source"),
+    "note": ("description", "dc:description"),
+}
 
 Json = Mapping[str, Any]
 
@@ -49,17 +59,21 @@ def columns_of_schema(value: Json, table: str | None) -> list[Declared] | None:
 def _tables(value: Json) -> dict[str, list[Declared]] | None:
     """The columns of each table, in whichever of the known forms."""
     if _are_objects(value.get("fields")):
-        return {"": [_of_frictionless(field) for field in value["fields"]]}
+        return {"": [_described(_of_frictionless(field), field) for field in value["fields"]]}
     if _are_objects(value.get("resources")):
         return {
-            str(resource.get("name", number)): [_of_frictionless(field) for field in resource["schema"]["fields"]]
+            str(resource.get("name", number)): [
+                _described(_of_frictionless(field), field) for field in resource["schema"]["fields"]
+            ]
             for number, resource in enumerate(value["resources"], 1)
             if isinstance(resource.get("schema"), Mapping) and _are_objects(resource["schema"].get("fields"))
         }
     if "csvw" in str(value.get("@context", "")) or isinstance(value.get("tableSchema"), Mapping):
         listed = value["tables"] if _are_objects(value.get("tables")) else [value]
         return {
-            str(each.get("url", number)): [_of_csvw(column) for column in each["tableSchema"]["columns"]]
+            str(each.get("url", number)): [
+                _described(_of_csvw(column), column) for column in each["tableSchema"]["columns"]
+            ]
             for number, each in enumerate(listed, 1)
             if isinstance(each.get("tableSchema"), Mapping) and _are_objects(each["tableSchema"].get("columns"))
         }
@@ -67,12 +81,19 @@ def _tables(value: Json) -> dict[str, list[Declared]] | None:
     rows = _resolved(rows, value)
     if isinstance(rows.get("properties"), Mapping):
         properties = {name: _resolved(each, value) for name, each in rows["properties"].items()}
-        return {"": [_of_json_schema(name, each) for name, each in properties.items()]}
+        return {"": [_described(_of_json_schema(name, each), each) for name, each in properties.items()]}
     return None
 
 
 def _are_objects(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, Mapping) for each in value)
+
+
+def _described(column: Declared, words: Json) -> Declared:
+    """The column with its title, unit and notes, as far as the schema has them as strings."""
+    known = {word: [words.get(key) for key in keys] for word, keys in _ABOUT.items()}
+    texts = {word: next((text for text in found if isinstance(text, str)), "") for word, found in known.items()}
+    return column.described(About(**texts))
 
 
 def _of_frictionless(field: Json) -> Declared:
@@ -132,6 +153,8 @@ def _of_json_schema(name: str, schema: Json) -> Declared:
     if kind == "boolean":
         return of_values(name, [True, False])
     smallest, largest = schema.get("minimum"), schema.get("maximum")
+    if kind == "string" and schema.get("format") in _DATE:
+        kind = "date"
     if kind == "integer":  # a limit that is left out is one step further in
         smallest = _stepped(smallest, schema.get("exclusiveMinimum"), 1)
         largest = _stepped(largest, schema.get("exclusiveMaximum"), -1)
@@ -155,6 +178,8 @@ def _of_listed(name: str, values: Iterable[Any], meanings: Iterable[Any], kind: 
 
 def _of_limits(name: str, kind: str, smallest: Any, largest: Any) -> Declared:
     """A column of numbers within limits, or of a type whose values are not in the schema."""
+    if kind in _DATE:
+        return of_dates(name, smallest, largest)
     limits = [_number(limit) for limit in (smallest, largest)]
     if kind in _WHOLE or kind in _NUMBER:
         return of_range(name, limits[0], limits[1], is_whole=kind in _WHOLE)

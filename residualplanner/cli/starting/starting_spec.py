@@ -68,7 +68,7 @@ noise = "discrete"
 up_to = 2
 
 [output]
-format = "parquet"        # or "csv", or "xlsx" for Excel
+# format = "csv"          # or "xlsx" for Excel; by default Parquet, and above 5,000 tables many of them in a file
 profile = "default"       # 95% margins and intervals; "acs": 90% margins, as E and M; "gls": standard deviations
 # level = 0.99            # of confidence, for margins of error, in place of the profile's
 
@@ -78,10 +78,17 @@ _DOMAIN = """\
 # The columns and the values each can take, as publicly known: never take them from the records themselves.
 #   age = 85                                     codes 0 .. 84
 #   region = ["01", "02", "NO"]                  the values themselves
+#   sex = [[1, "female"], [2, "male"]]           values, and what each means in words: the tables show both
 #   income = { bins = [0, 10000, 50000, inf] }   intervals: 0 up to but not including 10000, and so on
+#   admitted = { months = ["2020-01", "2020-12"] }    months of a column of dates; or years = [2015, 2024], or edges
+#                                                     that are dates: bins = [2020-01-01, 2020-07-01]
 # A record with another value, or none, is an error, unless the column says otherwise:
-#   sex = { labels = ["F", "M", "?"], unknown = "?", missing = "drop" }
-#     "drop" leaves the record out of every table, a value counts it there
+#   race = { labels = ["A", "B"], unknown = "Other", missing = "Not stated" }
+#   born = { years = [1920, 2020], unknown = "drop", missing = "drop" }
+#     a label counts the record there, and may be one of the values or one of its own; "drop" leaves the record out of
+#     every table, so that all tables are about the other records only
+# For readers of the tables, a column may have words about it:
+#   income = { bins = [0, 50000, inf], title = "Household income", unit = "US dollars", source = "...", note = "..." }
 [domain]
 """
 

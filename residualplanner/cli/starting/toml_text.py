@@ -3,12 +3,17 @@
 Reads: names and attributes.  Gives: TOML that is read as the same names and attributes.
 """
 
+import datetime as dt
 import itertools
 import json
 import math
 import re
+from contextlib import suppress
 
-from residualplanner.domain import Attribute, Into, Label
+from residualplanner.domain import Attribute, Bins, Into, Label
+from residualplanner.errors import DomainError
+
+_MONTH, _YEAR = re.compile("[0-9]{4}-[0-9]{2}"), re.compile("[0-9]{4}")
 
 
 def key_text(name: str) -> str:
@@ -33,23 +38,48 @@ def attribute_text(attribute: Attribute) -> str:
         >>> attribute_text(Attribute("sex", labels=["F", "M", "?"], unknown="?", missing="drop"))
         '{ labels = ["F", "M", "?"], unknown = "?", missing = "drop" }'
     """
-    fields: dict[str, str] = {}
-    if attribute.bins is not None:
-        fields["bins"] = _list([number_text(edge) for edge in attribute.bins.edges])
-        fields["labels"] = _list([_text(label) for label in attribute.bins.labels])
-    elif attribute.labels is not None:
-        fields["labels"] = _list([_label(label) for label in attribute.labels])
-    else:
-        fields["size"] = str(attribute.size)
-    if attribute.unknown == "error" and attribute.missing == "error" and attribute.bins is None:
-        return next(iter(fields.values()))
+    fields = _value_fields(attribute)
     for word, rule in (("unknown", attribute.unknown), ("missing", attribute.missing)):
         if isinstance(rule, Into):
             is_word = rule.label in ("error", "drop")
             fields[word] = f"{{ into = {_label(rule.label)} }}" if is_word else _label(rule.label)
         elif rule != "error":
             fields[word] = _text(rule)
+    fields |= {word: _text(text) for word, text in attribute.about.to_json().items()}
+    if set(fields) in ({"size"}, {"labels"}):
+        return next(iter(fields.values()))
     return "{ " + ", ".join(f"{word} = {value}" for word, value in fields.items()) + " }"
+
+
+def _value_fields(attribute: Attribute) -> dict[str, str]:
+    """The entries that say which values there are."""
+    bins = attribute.bins
+    if bins is not None:
+        period = _period(bins)
+        if period is not None:
+            return period
+        edges = [edge.isoformat() if isinstance(edge, dt.date) else number_text(edge) for edge in bins.edges]
+        return {"bins": _list(edges), "labels": _list([_text(label) for label in bins.labels])}
+    if attribute.labels is None:
+        return {"size": str(len(attribute.values))}
+    is_date = attribute.matching == "date"
+    labels = [str(label) if is_date else _label(label) for label in attribute.labels]
+    if attribute.meanings:
+        pairs = zip(labels, attribute.meanings, strict=True)
+        labels = [f"[{label}, {_text(meaning)}]" if meaning else label for label, meaning in pairs]
+    return {"labels": _list(labels)}
+
+
+def _period(bins: Bins) -> dict[str, str] | None:
+    """The entry for bins of months or years, from the first to the last; None for others."""
+    first, last = bins.labels[0], bins.labels[-1]
+    with suppress(DomainError):
+        if _MONTH.fullmatch(first) and bins == Bins.months(first, last):
+            return {"months": _list([_text(first), _text(last)])}
+    with suppress(DomainError, ValueError):
+        if _YEAR.fullmatch(first) and bins == Bins.years(int(first), int(last)):
+            return {"years": _list([str(int(first)), str(int(last))])}
+    return None
 
 
 def _label(label: Label) -> str:

@@ -16,7 +16,9 @@ from residualplanner._checks import FloatArray
 from residualplanner.errors import DataError
 from residualplanner.losses import LossLike, read_loss
 from residualplanner.optimize import by_set_problem
+from residualplanner.plan.questions.measuring_memory import measuring_bytes
 from residualplanner.queries import Identity
+from residualplanner.strategy import basis_groups, subtraction_strategy
 from residualplanner.workload import Workload, require_workload
 
 #: Seconds for each pair of a query and a subset of its attributes, bytes for each set, and bytes in any case, to plan.
@@ -28,8 +30,6 @@ _BASIS_BYTES = 210.0
 _BASIS, _BASIS_CUBED, _FOR_MAXIMUM = 25.0, 3.0, 3.5
 #: Seconds for each record in each table that is counted; for each number that gets noise; for each set.
 _COUNTING, _DRAWING, _MEASURING = 2e-9, 1e-7, 1e-5
-#: Bytes for each number that gets noise; for each in the largest table once more; for each set.
-_DRAWING_BYTES, _LARGEST_BYTES, _MEASURING_BYTES = 11.0, 28.0, 400.0
 #: Seconds for each cell and table; bytes of memory for each answer, cell of the largest table and set.
 _CELL, _TABLE = 2.5e-7, 6e-4
 _ANSWER_BYTES, _CELL_BYTES, _SET_BYTES = 8.0, 150.0, 3300.0
@@ -87,18 +87,25 @@ class ResourceEstimate:
 
 
 def resource_estimate(
-    workload: Workload, *, loss: LossLike = "sum", by_set: bool = False, records: int | None = None
+    workload: Workload,
+    *,
+    loss: LossLike = "sum",
+    by_set: bool = False,
+    records: int | None = None,
+    memory: int | None = None,
 ) -> ResourceEstimate:
     """Estimate what planning, measuring and writing a workload takes, before any of it.
 
     Time is within a factor of 3 of what it was on the machine of the benchmark, memory and disk within a factor of 2,
-    where they are much.  Counting is for records as an array of codes; another engine has its own speed.
+    where they are much; the memory of measuring very many tables within 15%.  Counting is for records as an array of
+    codes; another engine has its own speed.
 
     Args:
         workload: the queries to publish.
         loss: what the plan is to make small, as for `select`.
         by_set: whether bases are to be "optimal_by_set".
         records: about how many records there are, from public knowledge; by default the counting is left out.
+        memory: as `measure` will be told; by default all counts and answers are held at once.
 
     Raises:
         WorkloadError: the closure is too large, or the search for bases by set; ``loss`` is none.
@@ -123,7 +130,7 @@ def resource_estimate(
     goal, closure, sizes = read_loss(loss), workload.closure, np.array(workload.domain.sizes, dtype=np.float64)
     counts, answers = float(closure.products(sizes).sum()), float(closure.products(sizes - 1).sum())
     sets, cells, largest = len(closure), float(workload.cells.sum()), float(workload.cells.max())
-    largest_count = float(closure.products(sizes).max())
+    groups = basis_groups(subtraction_strategy(workload))
     pairs = float((2.0**workload.orders).sum())
     bases, basis_bytes = _basis_effort(workload)
     bases *= _FOR_MAXIMUM if goal.is_of_maximum else 1.0
@@ -140,7 +147,7 @@ def resource_estimate(
         planning_seconds=pairs * _PLANNING + bases if goal.is_proportional else math.nan,
         planning_bytes=sets * _PLANNING_BYTES + _LEAST_BYTES + basis_bytes,
         measuring_seconds=counting + counts * _DRAWING + sets * _MEASURING,
-        measuring_bytes=counts * _DRAWING_BYTES + largest_count * _LARGEST_BYTES + sets * _MEASURING_BYTES,
+        measuring_bytes=float(measuring_bytes(groups, memory)),
         measurement_bytes=answers * _ANSWER_BYTES,
         writing_seconds=cells * _CELL + len(workload) * _TABLE,
         writing_bytes=answers * _ANSWER_BYTES + largest * _CELL_BYTES + sets * _SET_BYTES,

@@ -13,10 +13,14 @@ from residualplanner.domain import Attribute
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.file_names import percent_encoded
 from residualplanner.reconstruction.files.sidecar import TEXT, Description, label_type
+from residualplanner.reconstruction.label_columns import label_columns
 
 #: Where programs look for the metadata of the CSV files of a folder.
 FILE = "csv-metadata.json"
 
+#: The terms for what is said about an attribute.
+_TERMS = {"title": "dc:title", "unit": "schema:unitText", "source": "dc:source", "note": "dc:description"}
+_MEANINGS = "the meaning of the label in the column before it"
 _LETTERS = frozenset(string.ascii_letters + string.digits + "_")
 
 
@@ -43,7 +47,8 @@ def csvw_pieces(
         for column in described.columns
     )
     columns = {
-        (position, kind): _attribute_column(attributes[position], kind) + ", " for position, kind in described.parts
+        (position, kind): "".join(f"{column}, " for column in _attribute_columns(attributes[position], kind))
+        for position, kind in described.parts
     }
     head = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
@@ -63,17 +68,15 @@ def csvw_pieces(
     yield b"\n ]\n}\n"
 
 
-def _attribute_column(attribute: Attribute, kind: Kind) -> str:
-    datatype = label_type(attribute, kind)
-    column: dict[str, object] = {
-        "name": _variable(attribute.name),
-        "titles": attribute.name,
-        "datatype": datatype,
-        "required": True,
-    }
-    if datatype == TEXT and "" in kind.labels(attribute):
-        column["null"] = []  # an empty string is a label, not a missing value
-    return json.dumps(column)
+def _attribute_columns(attribute: Attribute, kind: Kind) -> Iterator[str]:
+    """The columns of labels of an attribute; what is said about it belongs to the first."""
+    about = {_TERMS[word]: text for word, text in attribute.about.to_json().items()}
+    for name, labels in label_columns(attribute, kind).items():
+        datatype = label_type(labels)
+        column: dict[str, object] = {"name": _variable(name), "titles": name, "datatype": datatype, "required": True}
+        if datatype == TEXT and "" in labels:
+            column["null"] = []  # an empty string is a label, not a missing value
+        yield json.dumps(column | (about if name == attribute.name else {"dc:description": _MEANINGS}))
 
 
 def _variable(name: str) -> str:

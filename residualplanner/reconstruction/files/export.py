@@ -20,27 +20,29 @@ from residualplanner.queries import Kind
 from residualplanner.reconstruction.files import csvw
 from residualplanner.reconstruction.files.export_files import (
     PARTS_FORMAT,
+    FormatName,
     TidyWriter,
+    chosen_format,
     csv_bytes,
     parquet_bytes,
-    require_format,
     write_new,
 )
 from residualplanner.reconstruction.files.file_names import file_stem, table_name, written_queries
 from residualplanner.reconstruction.files.manifest import PLAN_FILE, manifest_bytes
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.files.workbook import require_workbooks, workbook_bytes
+from residualplanner.reconstruction.label_columns import label_column_names
 from residualplanner.reconstruction.profiles import Profile, level_of, profile_named, require_free_names
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import Workload
 
 
-def require_exportable(workload: Workload, format: str = "parquet", profile: str = "default") -> None:
+def require_exportable(workload: Workload, format: FormatName | None = None, profile: str = "default") -> None:
     """Raise unless the tables of a workload can be written in a format and profile; to call before they are measured.
 
     Args:
         workload: the tables to save.
-        format: "parquet", "csv", "xlsx" or "parts".
+        format: "parquet", "csv", "xlsx" or "parts"; by default what ``Release.save`` chooses.
         profile: "default", "acs" or "gls".
 
     Raises:
@@ -48,7 +50,7 @@ def require_exportable(workload: Workload, format: str = "parquet", profile: str
             a column of the profile, or Excel cannot hold a table.
         MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
     """
-    require_format(format)
+    format = chosen_format(workload, format, profile_named(profile).name)
     if format == PARTS_FORMAT and profile_named(profile).name != "default":
         raise WorkloadError(f'"parts" has estimates and standard errors only: profile={profile!r} is for other formats')
     _require_free_names(workload, profile_named(profile))
@@ -58,7 +60,7 @@ def require_exportable(workload: Workload, format: str = "parquet", profile: str
 
 def _require_free_names(workload: Workload, profile: Profile) -> None:
     used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
-    require_free_names([workload.domain.names[position] for position in used], profile)
+    require_free_names(label_column_names(workload.domain.attributes[position] for position in used), profile)
 
 
 def save_tables(
@@ -67,7 +69,7 @@ def save_tables(
     noise: NoiseRecord,
     folder: PathLike,
     *,
-    file_format: str,
+    file_format: FormatName,
     profile: Profile,
     level: float | None,
     more: Mapping[str, Any] = MappingProxyType({}),
@@ -89,7 +91,7 @@ def save_tables(
     described = Description(plan, noise, file_format, profile, level_of(profile.name, level))
     with write_folder_atomically(folder) as partial:
         hashes = _write_files(tables, partial, described) | _write_more(more, partial)
-        write_new(partial / "manifest.json", [manifest_bytes(described, hashes)])
+        write_new(partial / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])
 
 
 def _write_more(frames: Mapping[str, Any], folder: Path) -> dict[str, str]:
@@ -141,8 +143,12 @@ def _write_tables(tables: Iterable[Table], folder: Path, described: Description,
 def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
     """The function that turns a table, given its number in the workload, into the bytes of a file."""
     if described.file_format == "xlsx":
+        workload = described.plan.workload
         return lambda number, table: workbook_bytes(
-            table, described.about_table(index["query"][number].as_py(), index["kinds"][number].as_py())
+            table,
+            described.about_table(
+                index["query"][number].as_py(), index["kinds"][number].as_py(), workload.query_at(number).positions
+            ),
         )
     plain = parquet_bytes if described.file_format == "parquet" else csv_bytes
     return lambda _, table: plain(table)

@@ -4,7 +4,7 @@ Reads: tables.  Gives: PyArrow tables with one row per cell and strings dictiona
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import frozen, value_text
 from residualplanner._words import suggestion
-from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
+from residualplanner.reconstruction.label_columns import label_columns
 from residualplanner.reconstruction.origin import unlimited
-from residualplanner.reconstruction.profiles import Profile
+from residualplanner.reconstruction.profiles import QUERY, Profile
 from residualplanner.reconstruction.table import Table, cell_words
+from residualplanner.workload import Workload
 
 #: The formats of the tables' files.
 FormatName = Literal["parquet", "csv", "xlsx", "parts"]
@@ -29,6 +30,8 @@ FormatName = Literal["parquet", "csv", "xlsx", "parts"]
 #: The formats that have a file for each table, and that of very many tables, which has Parquet files of many each.
 FORMATS = ("parquet", "csv", "xlsx")
 PARTS_FORMAT = "parts"
+#: Up to this many tables are written to a file each where no format is given.
+MOST_FILES = 5_000
 #: Columns whose values hardly repeat, for which a dictionary would only cost time.
 _ESTIMATES = ("estimate", "estimate_nonneg", "estimate_unbiased", "E", "E_nonneg", "E_unbiased")
 _DISTINCT = frozenset((*_ESTIMATES, "ci_low", "ci_high", "query"))
@@ -41,6 +44,30 @@ def require_format(name: object) -> None:
         raise WorkloadError(f"format must be one of {list(every)}, got {value_text(name)}{suggestion(name, every)}")
 
 
+def chosen_format(workload: Workload, format: FormatName | None, profile: str = "default") -> FormatName:
+    """The format of the tables of a workload: the given one, or else "parquet", or "parts" where there are very many.
+
+    Args:
+        workload: the tables; more than 5,000 are very many.
+        format: None where none is given.
+        profile: of the columns; tables in any but "default" are "parquet", since parts have no other.
+
+    Raises:
+        WorkloadError: there is no such format.
+
+    Example:
+        >>> from residualplanner.domain import Domain
+        >>> from residualplanner.workload import marginals
+        >>> many = marginals(Domain({f"q{number}": 2 for number in range(101)}), up_to=2)
+        >>> len(many), chosen_format(many, None), chosen_format(many, "csv"), chosen_format(many, None, "acs")
+        (5152, 'parts', 'csv', 'parquet')
+    """
+    if format is not None:
+        require_format(format)
+        return format
+    return "parts" if len(workload) > MOST_FILES and profile == "default" else "parquet"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class TidyWriter:
     """Writes the tables of one release as columns, and keeps their labels.
@@ -49,13 +76,14 @@ class TidyWriter:
         plan: what was measured, with how much noise.
         profile: the columns beside the labels.
         level: the confidence level.
-        labels: of each attribute and kind written so far: strings as a PyArrow array, anything else as a NumPy array.
+        labels: of each attribute and kind written so far its columns of labels, by name: strings as a PyArrow array,
+            anything else as a NumPy array.
     """
 
     plan: Plan
     profile: Profile
     level: float
-    labels: dict[tuple[int, Kind], Any] = field(default_factory=dict)
+    labels: dict[tuple[int, Kind], dict[str, Any]] = field(default_factory=dict)
 
     def tidy(self, table: Table, average_variance: float) -> Any:
         """A table as a PyArrow table: one row per cell, strings dictionary-encoded.
@@ -69,23 +97,25 @@ class TidyWriter:
         estimate = table.estimate.ravel()
         variance = average_variance if _has_one_variance(table) else table.variance.ravel()
         std_err = np.broadcast_to(np.sqrt(variance), estimate.shape)
-        columns = [self._column(table, axis) for axis in range(len(table.positions))]
+        columns = {name: column for axis in range(len(table.positions)) for name, column in self._columns(table, axis)}
         if self.profile.is_described:
-            columns.append(pa.array(cell_words(table.names, table.labels), type=pa.string()))
+            columns[QUERY] = pa.array(cell_words(table.names, table.labels_in_words), type=pa.string())
         origin = (table.origin or unlimited(table.estimate)).raveled()
-        numbers = self.profile.numbers(estimate, std_err, self.level, origin=origin)
-        return pa.table([*columns, *map(pa.array, numbers)], names=[*table.names, *self.profile.value_names])
+        numbers = map(pa.array, self.profile.numbers(estimate, std_err, self.level, origin=origin))
+        return pa.table(columns | dict(zip((name for name, _ in self.profile.columns), numbers, strict=True)))
 
-    def _column(self, table: Table, axis: int) -> Any:
+    def _columns(self, table: Table, axis: int) -> Iterator[tuple[str, Any]]:
+        """The columns of labels of an axis, by name."""
         import pyarrow as pa
 
         key = (table.positions[axis], table.kinds[axis])
         if key not in self.labels:
-            self.labels[key] = _label_array(self.plan.domain.attributes[key[0]], key[1])
-        labels, codes = self.labels[key], cell_indices(table.estimate.shape, axis)
-        if isinstance(labels, np.ndarray):
-            return pa.array(labels[codes])
-        return pa.DictionaryArray.from_arrays(codes, labels)
+            columns = label_columns(self.plan.domain.attributes[key[0]], key[1])
+            self.labels[key] = {name: _label_array(labels) for name, labels in columns.items()}
+        codes = cell_indices(table.estimate.shape, axis)
+        for name, labels in self.labels[key].items():
+            is_number = isinstance(labels, np.ndarray)
+            yield name, pa.array(labels[codes]) if is_number else pa.DictionaryArray.from_arrays(codes, labels)
 
 
 @lru_cache(maxsize=64)
@@ -140,8 +170,7 @@ def _has_one_variance(table: Table) -> bool:
     )
 
 
-def _label_array(attribute: Attribute, kind: Kind) -> Any:
+def _label_array(labels: tuple[object, ...]) -> Any:
     import pyarrow as pa
 
-    labels = kind.labels(attribute)
     return pa.array(labels) if isinstance(labels[0], str) else np.array(labels)

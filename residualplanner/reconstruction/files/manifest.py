@@ -30,12 +30,13 @@ PLAN_FILE = "release.plan"
 _SEEDED = NoiseRecord(seed=0).randomness
 
 
-def manifest_bytes(described: Description, hashes: Mapping[str, str]) -> bytes:
+def manifest_bytes(described: Description, hashes: Mapping[str, str], count: int) -> bytes:
     """What the release is and what it cost; never a seed, a count of records, a time or a machine.
 
     Args:
         described: the release as it is written.
         hashes: the SHA-256 of each file that is not a table.
+        count: how many tables are written.
     """
     import pyarrow as pa
 
@@ -53,7 +54,7 @@ def manifest_bytes(described: Description, hashes: Mapping[str, str]) -> bytes:
         "plan": about_plan(plan),
         "noise": {name: value for name, value in noise_to_json(noise, plan).items() if name != "seed"},
         "tables": {
-            "count": len(plan.workload),
+            "count": count,
             "format": described.file_format,
             "profile": described.profile.name,
             "conf_level": described.level,

@@ -36,6 +36,7 @@ from residualplanner.reconstruction.files.sidecar import (
     Description,
     label_type,
 )
+from residualplanner.reconstruction.label_columns import label_columns
 from residualplanner.reconstruction.parts.reading import SavedParts, open_parts
 from residualplanner.reconstruction.product import product_of_json
 from residualplanner.reconstruction.profiles import PROFILES
@@ -147,11 +148,11 @@ class SavedTables(SavedFolder):
         name, written = self._queries[query.in_domain_order]
         saved, attributes = self.files[name], self.plan.domain.attributes
         keys = [(attributes[position], kind) for position, kind in zip(*written, strict=True)]
-        types = {attribute.name: label_type(attribute, kind) for attribute, kind in keys}
+        axes = [label_columns(attribute, kind) for attribute, kind in keys]
+        types = {name: label_type(labels) for columns in axes for name, labels in columns.items()}
         types |= {name: self._described.datatype(name) for name in self._described.profile.value_names}
-        labels = {attribute.name: kind.labels(attribute) for attribute, kind in keys}
         content = content_of(self.folder, saved.file, saved.sha256)
-        return read_columns(content, self.folder / saved.file, types, saved.cells, labels)
+        return read_columns(content, self.folder / saved.file, types, saved.cells, axes)
 
 
 def load_tables(folder: PathLike) -> SavedTables | SavedParts:

@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +34,7 @@ def read_columns(
     path: Path,
     types: Mapping[str, str],
     cells: int,
-    labels: Mapping[str, Sequence[object]] = MappingProxyType({}),
+    axes: Sequence[Mapping[str, Sequence[object]]] = (),
 ) -> dict[str, Any]:
     """The columns of a table of a release, by name, as PyArrow arrays.
 
@@ -44,7 +43,7 @@ def read_columns(
         path: of the file; its ending says the format.
         types: the type of each column, in their order.
         cells: the number of rows that there must be.
-        labels: the labels that there must be in the columns of labels, in C order: the last column changes fastest.
+        axes: for each axis the labels that there must be in its columns, in C order: the last axis changes fastest.
 
     Raises:
         FileFormatError: it is another table, or not a table.
@@ -60,10 +59,11 @@ def read_columns(
             raise _not_the_table(path)
         columns = {name: table[name] for name in types}
     arrays = {name: _typed(columns[name], _arrow_type(word), path) for name, word in types.items()}
-    shape = tuple(map(len, labels.values()))
-    for axis, (name, expected) in enumerate(labels.items()):
-        if not _are_labels(arrays[name], expected, shape, axis):
-            raise _not_the_table(path)
+    shape = tuple(len(next(iter(columns.values()))) for columns in axes)
+    for axis, columns_of_axis in enumerate(axes):
+        for name, expected in columns_of_axis.items():
+            if not _are_labels(arrays[name], expected, shape, axis):
+                raise _not_the_table(path)
     return arrays
 
 
@@ -194,7 +194,9 @@ def _are_labels(column: Any, labels: Sequence[object], shape: tuple[int, ...], a
     import pyarrow.compute as pc
 
     found = pc.index_in(column, value_set=pa.array(labels, column.type))
-    return not found.null_count and np.array_equal(found.to_numpy(), cell_indices(shape, axis))
+    first = {label: index for index, label in reversed(list(enumerate(labels)))}  # several may have one meaning
+    expected = np.array([first[label] for label in labels])[cell_indices(shape, axis)]
+    return not found.null_count and np.array_equal(found.to_numpy(), expected)
 
 
 def frame_of_columns(columns: Mapping[str, Any]) -> "pd.DataFrame":

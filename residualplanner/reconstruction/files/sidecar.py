@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from residualplanner.domain import Attribute
 from residualplanner.measurement import NoiseRecord
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Kind
@@ -105,6 +104,7 @@ class Description:
         """What the tables hold, as JSON values."""
         about = {
             "rows": ROWS,
+            **({"left_out": self.noise.omission} if self.noise.omission else {}),
             "columns": self.columns,
             "conf_level": self.level,
             "variance": VARIANCE,
@@ -115,8 +115,14 @@ class Description:
         privacy = {"guarantee": self.noise.guarantee, "protected_change": self.plan.neighbors.words}
         return {"tables": about, "profile": self.profile.name, "plan_sha256": self.plan_sha256, "privacy": privacy}
 
-    def about_table(self, query: str, kinds: str) -> list[tuple[str, ...]]:
-        """What one table is, as rows of strings for people."""
+    def about_table(self, query: str, kinds: str, positions: Sequence[int]) -> list[tuple[str, ...]]:
+        """What one table is, as rows of strings for people.
+
+        Args:
+            query: its attributes in words.
+            kinds: the kinds of query on them in words; empty where all are the identity.
+            positions: of its attributes.
+        """
         return [
             ("table", query),
             *([("kinds of query", kinds)] if kinds else []),
@@ -128,20 +134,31 @@ class Description:
             ("plan", f"SHA-256 {self.plan_sha256}"),
             ("", ""),
             ("column", "unit", "meaning"),
+            *self._about_attributes(positions),
             *((column["name"], column["unit"], column["meaning"]) for column in self.columns),
         ]
 
+    def _about_attributes(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
+        """The columns of labels that something is said about: name, unit, meaning."""
+        described = [self.plan.domain.attributes[position] for position in positions]
+        texts = [(each.name, each.about, (each.about.title, each.about.note, each.about.source)) for each in described]
+        return [(name, about.unit, "; ".join(filter(None, words))) for name, about, words in texts if about]
+
     def _attribute(self, position: int) -> dict[str, Any]:
         attribute, kinds = self.plan.domain.attributes[position], list(self.plan.workload.kinds)
+        pairs = zip(attribute.value_labels, attribute.value_meanings, strict=True)
+        values = [{"label": label, "meaning": meaning} for label, meaning in pairs] if attribute.meanings else []
         return {
             "name": attribute.name,
+            **attribute.about.to_json(),
             "size": attribute.size,
+            **({"values": values} if values else {}),
             "kinds": [
                 {
                     "in_names": part,
                     "kind": kind.name,
                     "kind_number": kinds.index(kind),
-                    "datatype": label_type(attribute, kind),
+                    "datatype": label_type(kind.labels(attribute)),
                 }
                 for (each, kind), part in self.parts.items()
                 if each == position
@@ -149,15 +166,14 @@ class Description:
         }
 
 
-def label_type(attribute: Attribute, kind: Kind) -> str:
-    """The type of an attribute's labels in a table, in the vocabulary of CSV on the Web.
+def label_type(labels: Sequence[object]) -> str:
+    """The type of labels in a table, in the vocabulary of CSV on the Web.
 
     Example:
-        >>> from residualplanner.queries import Identity, Prefix
-        >>> label_type(Attribute("age", size=3), Identity()), label_type(Attribute("age", size=3), Prefix())
-        ('integer', 'string')
+        >>> label_type((0, 1, 2)), label_type(("≤ 0", "≤ 1", "≤ 2")), label_type((False, True))
+        ('integer', 'string', 'boolean')
     """
-    first = kind.labels(attribute)[0]
+    first = labels[0]
     if isinstance(first, bool):
         return TRUTH
     return WHOLE if isinstance(first, int) else TEXT

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner.errors import MissingExtraError, WorkloadError
+from residualplanner.reconstruction.label_columns import label_columns
 from residualplanner.workload import Workload
 
 #: The most rows of a sheet, the first of which holds the names, and the most letters of a cell.
@@ -53,7 +54,8 @@ def require_workbooks(workload: Workload) -> None:
     attributes, kinds = workload.domain.attributes, workload.kinds
     limit = LETTER_LIMIT // (2 * max(1, int(workload.orders.max())))  # for a cell in words: all of them in one
     for position, code in np.argwhere(workload.uses).tolist():
-        _require_texts(attributes[position].name, kinds[code].labels(attributes[position]), limit)
+        for name, labels in label_columns(attributes[position], kinds[code]).items():
+            _require_texts(name, labels, limit)
 
 
 def workbook_bytes(table: Any, about: Iterable[Sequence[str]]) -> bytes:

@@ -3,11 +3,14 @@
 Reads: a plan, a layout.  Gives: PyArrow tables.  Nothing loops over tables.
 """
 
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from residualplanner.plan import Plan
+from residualplanner.plan import ErrorTable, Plan
+from residualplanner.queries import meanings_of
 from residualplanner.reconstruction.parts.layout import Layout
 from residualplanner.workload import QueryBlock
 
@@ -16,23 +19,38 @@ OWN_COLUMNS = ("table_id", "attributes", "kinds", "shape", "part")
 KINDS = "kinds_of_query"
 
 
-def tables_table(plan: Plan, layout: Layout, level: float) -> Any:
-    """One row for each table: its number, attributes, kinds and shape, its part, and what the plan says of its errors.
+#: How many rows are made at a time.
+_ROWS = 2**17
+
+
+def tables_tables(plan: Plan, layout: Layout, level: float, parts: Sequence[int]) -> Iterator[Any]:
+    """One row for each table of some parts, as PyArrow tables of many rows each: what `tables.parquet` holds.
 
     Columns: ``table_id``; ``attributes``, ``kinds`` and ``shape``, lists with one entry for each axis; ``part``; and
     those of `Plan.errors`.
     """
+    errors = plan.error_table(level)
+    breaks = [0, *(1 + np.flatnonzero(np.diff(parts) > 1)).tolist(), len(parts)]
+    for start, stop in pairwise(breaks):
+        first, last = int(layout.parts[parts[start]]), int(layout.parts[parts[stop - 1] + 1])
+        for low in range(first, last, _ROWS):
+            yield _rows(plan, layout, errors, low, min(low + _ROWS, last))
+
+
+def _rows(plan: Plan, layout: Layout, error_table: ErrorTable, first: int, last: int) -> Any:
+    """The rows of the tables from one number on up to another."""
     import pyarrow as pa
 
-    workload, numbers = plan.workload, np.arange(len(plan.workload))
-    errors = pa.Table.from_pandas(plan.errors(level), preserve_index=False)
+    workload, numbers = plan.workload, np.arange(first, last)
+    errors = pa.Table.from_pandas(error_table.frame(first, last), preserve_index=False)
+    blocks = [block for _, block in workload.between(first, last)]
     parts = np.searchsorted(layout.parts, numbers, side="right") - 1
     names, kinds = pa.array(plan.domain.names), pa.array([kind.name for kind in workload.kinds])
     columns = {
         "table_id": pa.array(numbers, pa.int32()),
-        "attributes": _lists(workload.blocks, lambda block: names.take(pa.array(block.written_attributes.ravel()))),
-        "kinds": _lists(workload.blocks, lambda block: kinds.take(pa.array(block.written_kinds.ravel()))),
-        "shape": _lists(workload.blocks, lambda block: pa.array(_lengths(plan, block).ravel())),
+        "attributes": _lists(blocks, lambda block: names.take(pa.array(block.written_attributes.ravel()))),
+        "kinds": _lists(blocks, lambda block: kinds.take(pa.array(block.written_kinds.ravel()))),
+        "shape": _lists(blocks, lambda block: pa.array(_lengths(plan, block).ravel())),
         "part": pa.array(parts, pa.int32()),
     }
     for name in errors.column_names:
@@ -43,11 +61,12 @@ def tables_table(plan: Plan, layout: Layout, level: float) -> Any:
 def labels_table(plan: Plan) -> Any:
     """One row for each answer on each attribute in each kind of query on it.
 
-    Columns: ``attribute``, ``kind`` as in the dictionary of tables, ``index`` of the answer on its axis, ``label``.
+    Columns: ``attribute``, ``kind`` as in the dictionary of tables, ``index`` of the answer on its axis, ``label``, and
+    ``meaning``: the label in words, or the label itself.
     """
     import pyarrow as pa
 
-    rows: dict[str, list[Any]] = {"attribute": [], "kind": [], "index": [], "label": []}
+    rows: dict[str, list[Any]] = {"attribute": [], "kind": [], "index": [], "label": [], "meaning": []}
     for position, code in np.argwhere(plan.workload.uses).tolist():
         attribute, kind = plan.domain.attributes[position], plan.workload.kinds[code]
         labels = [str(label) for label in kind.labels(attribute)]
@@ -55,6 +74,7 @@ def labels_table(plan: Plan) -> Any:
         rows["kind"] += [kind.name] * len(labels)
         rows["index"] += range(len(labels))
         rows["label"] += labels
+        rows["meaning"] += meanings_of(kind, attribute) or labels
     return pa.table(rows)
 
 
@@ -66,13 +86,13 @@ def _lengths(plan: Plan, block: QueryBlock) -> Any:
     return rows[block.written_attributes, block.written_kinds]
 
 
-def _lists(blocks: tuple[QueryBlock, ...], of: Any) -> Any:
+def _lists(blocks: Sequence[QueryBlock], of: Any) -> Any:
     """For each query of each order a list with an entry for each of its attributes."""
     import pyarrow as pa
 
     lists = []
-    for order, block in enumerate(blocks):
-        values = of(block)
+    for block in blocks:
+        values, order = of(block), block.kinds.shape[1]
         offsets = pa.array(np.arange(len(block) + 1) * order, pa.int32())
         lists.append(pa.ListArray.from_arrays(offsets, values))
     return pa.chunked_array(lists)

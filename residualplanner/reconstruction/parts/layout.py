@@ -3,11 +3,14 @@
 Reads: a workload.  Gives: Layout.  It depends on nothing but how many cells the tables have.
 """
 
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from residualplanner._checks import IntArray, frozen
+from residualplanner.errors import WorkloadError
 from residualplanner.workload import Workload
 
 #: The folder of the parts within that of the release, and the files that say which tables there are.
@@ -42,10 +45,34 @@ class Layout:
         """The part in which a table stands."""
         return int(np.searchsorted(self.parts, table, side="right")) - 1
 
+    def tables_of(self, parts: Sequence[int]) -> IntArray:
+        """The tables that stand in some parts, in their order."""
+        return np.concatenate([np.arange(*self.parts[part : part + 2]) for part in parts])
+
+    def chosen(self, only: Iterable[int] | None) -> tuple[int, ...]:
+        """The numbers of some parts, ascending, each once; of all parts where none are given.
+
+        Raises:
+            WorkloadError: they are no numbers of parts, or none.
+        """
+        if only is None:
+            return tuple(range(len(self)))
+        try:
+            found = sorted({operator.index(part) for part in only})
+        except TypeError:
+            found = []
+        if not found or found[0] < 0 or found[-1] >= len(self):
+            raise WorkloadError(f"only must be numbers of parts, from 0 to {len(self) - 1:,}, such as only=range(1)")
+        return tuple(found)
+
     def row_groups(self, part: int) -> IntArray:
         """The first table of each row group of a part, and the first table of the next part."""
         first, last = np.searchsorted(self.groups, self.parts[part : part + 2]).tolist()
         return self.groups[first : last + 1]
+
+    def count_of(self, part: int) -> int:
+        """How many tables a part has."""
+        return int(self.parts[part + 1] - self.parts[part])
 
     def cells_of(self, part: int) -> int:
         """How many cells a part has."""

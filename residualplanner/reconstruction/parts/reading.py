@@ -3,15 +3,16 @@
 Reads: a folder from anyone.  Gives: SavedParts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, frozen
+from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
 from residualplanner.reconstruction.files.reading_files import csv_table
@@ -39,18 +40,18 @@ if TYPE_CHECKING:
 class SavedParts(SavedFolder):
     """The tables of a folder that ``Release.save`` wrote in parts: a mapping from queries to tables.
 
-    It iterates over the queries of the workload, in its order, and has the tables of these only.  A table is read when
-    it is looked up, after the hash of its part has been compared.
+    It iterates over those queries of the workload, in its order, whose part is in the folder, and has the tables of
+    these only.  A table is read when it is looked up, after the hash of its part has been compared.
 
     Attributes:
         folder: where the tables are.
         manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
         metadata: the content of ``metadata.json``: what their columns mean.
-        hashes: the SHA-256 of each part.
+        hashes: the SHA-256 of each part that is in the folder, by its number.
         layout: which tables stand in which part.
     """
 
-    hashes: tuple[str, ...]
+    hashes: Mapping[int, str]
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,7 +59,7 @@ class SavedParts(SavedFolder):
 
     @property
     def errors(self) -> "pd.DataFrame":
-        """The error table of the plan, from ``tables.parquet``."""
+        """The rows of the plan's error table for the tables that are here, from ``tables.parquet``."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -70,7 +71,23 @@ class SavedParts(SavedFolder):
             raise _another(self.folder / TABLES) from None
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} saved tables in {len(self.layout):,} parts, {self.folder}>"
+        return f"<{len(self):,} saved tables in {len(self.hashes):,} parts, {self.folder}>"
+
+    def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
+        return iter(self.plan.workload if self.is_whole else self.plan.workload.take(self.numbers))
+
+    def __len__(self) -> int:
+        return sum(self.layout.count_of(part) for part in self.hashes)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all parts are in the folder."""
+        return len(self.hashes) == len(self.layout)
+
+    @property
+    def numbers(self) -> IntArray:
+        """The numbers of the queries of the workload whose tables are here, ascending, (t,)."""
+        return self.layout.tables_of(list(self.hashes))
 
     def estimates(self, number: int) -> FloatArray:
         """The estimates of a table by its number in the order of the workload, (cells,), as the query was saved.
@@ -99,9 +116,16 @@ class SavedParts(SavedFolder):
         return found
 
     def _require(self, query: WrittenQuery) -> None:
-        if self.plan.workload.number_of(query) < 0:
-            names = tuple(self.plan.domain.names[position] for position in query.positions)
+        number = self.plan.workload.number_of(query)
+        names = tuple(self.plan.domain.names[position] for position in query.positions)
+        if number < 0:
             raise WorkloadError(f"{self.folder} has no table for {names!r} in these kinds; load the measurement for it")
+        part = self.layout.part_of(number)
+        if part not in self.hashes:
+            raise WorkloadError(
+                f"the table for {names!r} is in part {part}, which {self.folder} does not have: it was saved with "
+                "only=; load the measurement for it"
+            )
 
     def _table(self, query: WrittenQuery) -> Table:
         number = self.plan.workload.number_of(query)
@@ -123,10 +147,13 @@ def open_parts(
     content = content_of(folder, PART_LIST, manifest["files"][PART_LIST])
     listed = csv_table(content, path, {"file": TEXT, "sha256": TEXT})
     files, hashes = (listed[name].to_pylist() for name in ("file", "sha256"))
-    names = [part_name(part) for part in range(len(layout_of(workload)))]
-    if files != names or manifest["tables"]["count"] != len(workload):
+    layout = layout_of(workload)
+    numbers = {part_name(part): part for part in range(len(layout))}
+    parts = [numbers.get(file, -1) for file in files]
+    count = sum(layout.count_of(part) for part in parts if part >= 0)
+    if not parts or parts[0] < 0 or (np.diff(parts) <= 0).any() or manifest["tables"]["count"] != count:
         raise FileFormatError(f"{path} names other parts than {PLAN_FILE} has; {AGAIN}")
-    return SavedParts(folder, manifest, metadata, described, tuple(hashes))
+    return SavedParts(folder, manifest, metadata, described, dict(zip(parts, hashes, strict=True)))
 
 
 def _another(path: Path) -> FileFormatError:

@@ -22,8 +22,7 @@ from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import TableBatch, chunks
 from residualplanner.reconstruction.parts.layout import CELL, ESTIMATE, STD_ERR, TABLE_ID, Layout, part_name
 from residualplanner.reconstruction.stacks import Reconstructor
-from residualplanner.strategy import has_equal_cells
-from residualplanner.workload import query_of
+from residualplanner.strategy import Accuracy, has_equal_cells
 
 #: The key of a part's description of itself.
 _ABOUT = b"residualplanner"
@@ -43,9 +42,12 @@ class PartWriter:
     layout: Layout
     about: Mapping[str, Any]
     _reconstructor: Reconstructor = field(init=False, repr=False)
+    _accuracy: Accuracy = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_reconstructor", Reconstructor(self.measurement))
+        accuracy = Accuracy(self.plan.workload, self.plan.strategy, self.plan.noise_variances)
+        object.__setattr__(self, "_accuracy", accuracy)
 
     @property
     def plan(self) -> Plan:
@@ -98,17 +100,19 @@ class PartWriter:
             starts = cells[batch.queries - first]
             _put(numbers[ESTIMATE], starts, batch.estimates.reshape(len(starts), -1))
             if STD_ERR in numbers:
-                _put(numbers[STD_ERR], starts, np.stack([std_err.ravel() for std_err in self._std_errs(batch)]))
+                _put(numbers[STD_ERR], starts, self._std_errs(batch).reshape(len(starts), -1))
         return {
             TABLE_ID: np.repeat(np.arange(first, last, dtype=np.int32), counts),
             CELL: np.arange(cells[-1]) - np.repeat(cells[:-1], counts),
             **numbers,
         }
 
-    def _std_errs(self, batch: TableBatch) -> Iterator[FloatArray]:
-        """The standard errors of each table of a batch."""
-        for positions in batch.attributes.tolist():
-            yield np.sqrt(self.plan.variance(query_of(self.plan.domain, positions, batch.kinds)))
+    def _std_errs(self, batch: TableBatch) -> FloatArray:
+        """The standard errors of the tables of a batch, in its shape."""
+        order = np.argsort(batch.attributes[0])
+        kinds = [batch.kinds[axis] for axis in order.tolist()]
+        variances = self._accuracy.stacked_variances(batch.attributes[:, order], kinds)
+        return np.sqrt(variances.transpose(0, *(1 + np.argsort(order))))
 
 
 def write_whole(path: Path, content: Any) -> str:
@@ -116,6 +120,18 @@ def write_whole(path: Path, content: Any) -> str:
     with write_atomically(path) as file:
         file.write(content)
     return hashlib.sha256(content).hexdigest()
+
+
+def write_tables(path: Path, tables: Iterator[Any]) -> str:
+    """Write PyArrow tables of one schema to one Parquet file, completely or not at all; the SHA-256 of its bytes."""
+    import pyarrow.parquet as pq
+
+    first = next(tables)
+    with write_atomically(path) as file, pq.ParquetWriter(file, first.schema, write_statistics=False) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
+    with open(path, "rb") as written:
+        return hashlib.file_digest(written, "sha256").hexdigest()
 
 
 def _put(column: FloatArray, starts: IntArray, rows: FloatArray) -> None:

@@ -1,0 +1,55 @@
+"""What is said about an attribute, for people: its title, unit, source and notes.
+
+Reads: strings that a user declares.  Gives: About.
+"""
+
+from dataclasses import dataclass, fields
+
+from residualplanner._checks import is_unicode, value_text
+from residualplanner.errors import DomainError
+
+#: The most letters of each.
+_LONGEST = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What readers of tables are told about an attribute.  It changes no number; what is empty is left out.
+
+    Attributes:
+        title: what the attribute is called, such as "Household income".
+        unit: of its values, such as "US dollars a year".
+        source: where the definition is from, such as "American Community Survey 2016".
+        note: anything else, such as "before taxes".
+
+    Raises:
+        DomainError: one of them is not a string, not valid Unicode, or has more than 10,000 letters.
+
+    Example:
+        >>> About(title="Household income", unit="US dollars").to_json()
+        {'title': 'Household income', 'unit': 'US dollars'}
+    """
+
+    title: str = ""
+    unit: str = ""
+    source: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for word in (each.name for each in fields(self)):
+            text = getattr(self, word)
+            if not isinstance(text, str):
+                raise DomainError(f"the {word} of an attribute must be a string, got {value_text(text)}")
+            if not is_unicode(text) or len(text) > _LONGEST:
+                raise DomainError(f"the {word} of an attribute must be valid Unicode of at most {_LONGEST:,} letters")
+
+    def __bool__(self) -> bool:
+        return self != About()
+
+    def __repr__(self) -> str:
+        return f"About({', '.join(f'{word}={text!r}' for word, text in self.to_json().items())})"
+
+    def to_json(self) -> dict[str, str]:
+        """What is not empty, by name."""
+        every = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {word: text for word, text in every.items() if text}

@@ -1,0 +1,33 @@
+"""Which records a domain leaves out of every table, in words: every sentence on it is made here.
+
+Reads: a domain.  Gives: a sentence.  How many records are left out is told nowhere: it would be an exact count.
+"""
+
+from residualplanner._words import listed
+from residualplanner.domain.domain import Domain
+
+#: How many attributes are named.
+_NAMED = 20
+
+
+def omission_of(domain: Domain) -> str:
+    """The sentence that says which records are in no table, and what all tables are about instead; or "".
+
+    Example:
+        >>> from residualplanner.domain import Attribute
+        >>> print(omission_of(Domain({"sex": Attribute("sex", 2, missing="drop"), "age": 85})))
+        Records without a value of 'sex' are left out of every table, the total included: all numbers are about the
+        other records only, and how many were left out is not told.
+        >>> omission_of(Domain({"sex": 2}))
+        ''
+    """
+    missing = [each.name for each in domain.attributes if each.missing == "drop"]
+    unknown = [each.name for each in domain.attributes if each.unknown == "drop"]
+    rules = {"without a value of": missing, "with a value outside the declared ones of": unknown}
+    parts = [f"{words} {listed(map(repr, names), _NAMED)}" for words, names in rules.items() if names]
+    if not parts:
+        return ""
+    return (
+        f"Records {', or '.join(parts)} are left out of every table, the total included: all numbers are about the "
+        "other records only, and how many were left out is not told."
+    )

@@ -1,0 +1,186 @@
+"""One run that measures into a store: its checks, its charge, its work.
+
+Reads: a plan, confidential records, a store.  Gives: Measurement, or the error to raise where no record is in sight.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from residualplanner._atomic import PathLike
+from residualplanner._checks import type_refusal
+from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
+from residualplanner.errors import BudgetError, ResourceError, StoreError
+from residualplanner.ledger import Ledger, LedgerEntry
+from residualplanner.measurement.blocks import AnswersOnDisk
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged
+from residualplanner.measurement.exact_noise import exact_noise
+from residualplanner.measurement.measurement import Measurement
+from residualplanner.measurement.resources import require_memory
+from residualplanner.measurement.shielding import WatchedProgress, shielded
+from residualplanner.measurement.stored.generations import Driver
+from residualplanner.measurement.stored.manifest import has_ended, write_manifest
+from residualplanner.measurement.stored.reading import collected, collector_of, load_stored_measurement
+from residualplanner.measurement.stored.release import StoredRelease, open_release, opened_release, require_unused
+from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of_noise, tasks_of_release
+from residualplanner.plan import Plan, bytes_text
+from residualplanner.sources import Cluster, open_cluster
+from residualplanner.stores import ObjectStore, open_store, require_create_if_absent
+
+_GO_ON = (
+    "The answers that were published are in the store: resume_measuring(store, records) has the others drawn, for the "
+    "same charge, and abort_measuring(store) removes them."
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Options:
+    """What a run is given besides plan, records and store.
+
+    Attributes:
+        ledger: is charged.
+        is_strict: charge tasks again that are drawn again; counts when a release is begun.
+        scratch: the folder of the file in which answers are put together.
+        progress: is told of tasks that are done.
+        source: of random bytes.
+        task_cells: how many cells the tables of a task may have together; counts when a release is begun.
+    """
+
+    ledger: Ledger | None = None
+    is_strict: bool = False
+    scratch: PathLike | None = None
+    progress: WatchedProgress = field(default_factory=lambda: WatchedProgress(None))
+    source: ByteSource = field(default_factory=OperatingSystemBits)
+    task_cells: int = TASK_CELLS
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Job:
+    """A release that is open, and what it is measured with.
+
+    Attributes:
+        release: what is measured.
+        tasks: all of them.
+        cluster: counts and draws.
+        collector: takes the answers.
+        options: of this run.
+    """
+
+    release: StoredRelease
+    tasks: Tasks
+    cluster: Cluster
+    collector: AnswersOnDisk
+    options: Options
+
+    def finished(self) -> Measurement | BaseException:
+        """Charge, unless that was done before, and have everything drawn that is missing."""
+        outcome = run_charged(self._charge, self._run, self.options.progress)
+        if isinstance(outcome, BaseException):
+            outcome.add_note(_GO_ON)
+        return outcome
+
+    def _charge(self) -> LedgerEntry | None:
+        return self._charge_once(self.release.purpose, range(len(self.tasks)))
+
+    def _charge_once(self, purpose: str, numbers: Sequence[int]) -> LedgerEntry | None:
+        """Charge some tasks for a purpose; the entry that is there if they were charged for it before."""
+        noise = self.tasks.noise
+        if self.options.ledger is None or not numbers:
+            return None
+        cost = noise.cost if len(numbers) == len(self.tasks) else self.tasks.cost(numbers)
+        for entry in self.options.ledger.entries:
+            if entry.label.startswith(purpose) and entry.cost >= cost:
+                return entry
+        return charge_plan(self.options.ledger, noise.plan, cost, purpose=purpose)
+
+    def _charge_again(self, generation: int, numbers: list[int]) -> None:
+        if not self.release.terms.is_strict:
+            return
+        try:
+            self._charge_once(self.release.purpose_of_generation(generation), numbers)
+        except OSError as error:
+            raise StoreError(f"the ledger could not be charged again: {error.strerror or error}") from None
+
+    def _run(self) -> Measurement:
+        driver = Driver(self.release, self.tasks, self.cluster, self.options.source, self._charge_again)
+        receipts, noise = driver.receipts(), self.tasks.noise
+        record = noise.record(self.options.source.mark)
+        if self.options.ledger is not None:
+            record = record.charged_to(self.options.ledger)
+        manifest = write_manifest(self.release, noise.plan, record, receipts)
+        self.release.store.remove_unfinished()
+        return collected(manifest, self.tasks, self.collector)
+
+
+def begun(plan: Plan, data: object, store: object, options: Options) -> Measurement | BaseException:
+    """The result of `measure_in_store`, or the error for it to raise."""
+    wrong = type_refusal("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
+    if wrong is not None:
+        return wrong
+    noise, place, ledger = exact_noise(plan), open_store(store), options.ledger
+    tasks = tasks_of_noise(noise, options.task_cells)
+    if options.is_strict and ledger is None:
+        raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
+    if ledger is not None:
+        require_room_for_plan(ledger, plan, noise.cost)
+    require_unused(place)
+    collector = _require_room(tasks, place, options.scratch)
+    cluster = _ready_cluster(data, tasks, options.progress)
+    if isinstance(cluster, BaseException):
+        return cluster
+    release = open_release(
+        place,
+        plan,
+        task_cells=options.task_cells,
+        source=options.source.mark,
+        has_ledger=ledger is not None,
+        is_strict=options.is_strict,
+    )
+    return _Job(release, tasks, cluster, collector, options).finished()
+
+
+def resumed(store: object, data: object, options: Options) -> Measurement | BaseException:
+    """The result of `resume_measuring`, or the error for it to raise."""
+    place = open_store(store)
+    release = opened_release(place)
+    if has_ended(place):
+        return load_stored_measurement(place, scratch=options.scratch)
+    terms = release.terms
+    if terms.has_ledger and options.ledger is None:
+        raise BudgetError("this release is charged to a ledger; give the same one again")
+    if terms.source != options.source.mark:
+        raise BudgetError("this release was begun with random bytes of another source; begin another release")
+    tasks = tasks_of_release(release)
+    collector = _require_room(tasks, place, options.scratch)
+    cluster = _ready_cluster(data, tasks, options.progress)
+    if isinstance(cluster, BaseException):
+        return cluster
+    return _Job(release, tasks, cluster, collector, options).finished()
+
+
+def _ready_cluster(data: object, tasks: Tasks, progress: WatchedProgress) -> Cluster | BaseException:
+    """The workers that count the records, or the error to raise if they cannot."""
+    try:
+        cluster = open_cluster(data, tasks.noise.plan.domain, progress=progress.report)
+        cluster.require_ready([tasks.counting(number) for number in range(len(tasks))])
+    except BaseException as error:  # noqa: BLE001 - it has been where the records are
+        return shielded(error, progress)
+    return cluster
+
+
+def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:
+    """A file for all answers, if memory and disks have room for the work, and the store keeps what it must.
+
+    Raises:
+        ResourceError: memory or a disk is too small, or the store does not create objects only where none are.
+        StoreError: the store cannot be written.
+    """
+    require_memory(tasks.largest.groups)
+    collector = collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
+    require_create_if_absent(store)
+    free, needed = store.free_bytes(), tasks.answer_bytes
+    if free is not None and free < needed:
+        raise ResourceError(
+            f"too little room: the answers take {bytes_text(needed)}, and {store!r} has {bytes_text(free)} left; "
+            "nothing was charged or read.  Name another store"
+        )
+    return collector

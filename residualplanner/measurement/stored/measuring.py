@@ -1,0 +1,135 @@
+"""Measuring into a store: begun, gone on with, or given up.
+
+Reads: a plan, confidential records, a store.  Gives: Measurement, of answers that are in the store.
+"""
+
+from residualplanner._atomic import PathLike
+from residualplanner.ledger import Ledger
+from residualplanner.measurement.measurement import Measurement
+from residualplanner.measurement.shielding import WatchedProgress, without_history
+from residualplanner.measurement.stored.answer_objects import CLOSED
+from residualplanner.measurement.stored.generations import close
+from residualplanner.measurement.stored.job import Options, begun, resumed
+from residualplanner.measurement.stored.manifest import end_without_answers
+from residualplanner.measurement.stored.object_names import ANSWERS, GENERATIONS, generation_of
+from residualplanner.measurement.stored.release import opened_release
+from residualplanner.measurement.stored.tasks import tasks_of_release
+from residualplanner.plan import Plan
+from residualplanner.sources import Progress
+from residualplanner.stores import open_store
+
+
+def measure_in_store(
+    plan: Plan,
+    data: object,
+    store: object,
+    *,
+    ledger: Ledger | None = None,
+    is_strict: bool = False,
+    scratch: PathLike | None = None,
+    progress: Progress | None = None,
+) -> Measurement:
+    """Count the records where they are, have the noise drawn there, and keep the answers in a store.
+
+    The cost and the distribution of the noise are those of `measure`.  Frames of PySpark and Dask are counted by their
+    workers, which draw the noise and write the answers to the store; no count comes here.  All other records are
+    counted by this process, once for some tasks at a time.
+
+    A run that ended early, however it did, is gone on with by `resume_measuring`: for the same charge, and without
+    drawing anything again that was published.
+
+    Args:
+        plan: the sets of attributes to measure, and their noise.
+        data: the records, as for `measure`.  They must be the same each time they are read.
+        store: the path of a folder, on a file system that all workers share, or ``s3://bucket/prefix``; nothing else
+            may be in it.  Until the release is published it is for its curator alone.
+        ledger: it is charged the cost before the first record is counted.
+        is_strict: charge a task's cost again before it is drawn again, because the first draw may have survived
+            somewhere, in the memory of a machine or on its disk.
+        scratch: the folder of the file in which the answers are put together for the result.
+        progress: called with the number of tasks done and their total, where this process counts.
+
+    Returns:
+        The noisy answers, mapped from a file without a name, as of `load_stored_measurement`.
+
+    Raises:
+        ArgumentError: ``plan`` is not a plan, or ``store`` no store.
+        BudgetError: as by `measure`; or it is strict without a ledger.
+        ResourceError: memory or disk are too small, the store does not create objects only where none are, or the
+            engine's settings or workers do not serve; all found before the charge.
+        StoreError: the store holds a release already, or failed; or some tasks could not be drawn.
+        WorkloadError, FileFormatError, OSError, DataError, NoiseError, UnexpectedError: as by `measure`.
+
+    Guarantees: as `measure`.  Of each set of attributes at most one draw is ever readable, whatever dies or is run
+        twice, and whatever goes on running after it was given up; none is readable before all are there.
+    """
+    try:
+        outcome = begun(plan, data, store, Options(ledger, is_strict, scratch, WatchedProgress(progress)))
+    except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
+        outcome = without_history(error)
+    finally:
+        del plan, data  # nor must the frame of this function lead to them
+    if isinstance(outcome, Measurement):
+        return outcome
+    raise outcome
+
+
+def resume_measuring(
+    store: object,
+    data: object,
+    *,
+    ledger: Ledger | None = None,
+    scratch: PathLike | None = None,
+    progress: Progress | None = None,
+) -> Measurement:
+    """Go on with a release that `measure_in_store` began: the tasks that have no answers are drawn.
+
+    Only one run may draw a release at a time.
+
+    Args:
+        store: where it was begun.
+        data: the same records.
+        ledger: the one that was charged, if one was; it is charged now if the first run ended before it could be.
+        scratch: as in `measure_in_store`.
+        progress: as there.
+
+    Returns:
+        The noisy answers.  If all had been drawn, no record is read.
+
+    Raises:
+        FileFormatError: the store holds no release, or something in it was altered.
+        BudgetError: the ledger is missing, or has too little left.
+        Further errors as by `measure_in_store`.
+    """
+    try:
+        outcome = resumed(store, data, Options(ledger, scratch=scratch, progress=WatchedProgress(progress)))
+    except BaseException as error:  # noqa: BLE001 - as above
+        outcome = without_history(error)
+    finally:
+        del data
+    if isinstance(outcome, Measurement):
+        return outcome
+    raise outcome
+
+
+def abort_measuring(store: object) -> None:
+    """Give up a release that is not complete: its answers are removed, and there will never be others.
+
+    What was charged stays charged.  What says that the release was given up stays in the store, since workers that are
+    still at work must find it; remove the folder when none can be.
+
+    Args:
+        store: where it was begun.
+
+    Raises:
+        FileFormatError: the store holds no release.
+        StoreError: the release is complete, or the store failed.
+    """
+    release = opened_release(open_store(store))
+    end_without_answers(release)
+    place = release.store
+    close(release, range(len(tasks_of_release(release))), map(generation_of, place.names(GENERATIONS)))
+    for name in place.names(ANSWERS):
+        if place.read(name) != CLOSED:
+            place.remove(name)
+    place.remove_unfinished()

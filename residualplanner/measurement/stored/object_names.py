@@ -1,0 +1,58 @@
+"""The names of all objects of a release in its store.
+
+Reads: numbers of tasks and generations.  Gives: names.
+"""
+
+#: What opens a release, and what ends it: its answers, or that there will be none.
+RELEASE, MANIFEST = "release.json", "manifest.json"
+ANSWERS, CLAIMS, GENERATIONS = "answers/", "claims/", "generations/"
+
+
+def plan_name(sha256: str) -> str:
+    """Of the plan with this hash."""
+    return f"plans/{sha256}.plan"
+
+
+def claim_name(task: int, generation: int) -> str:
+    """Of what says that somebody draws a task in a generation, or that nobody will."""
+    return f"{CLAIMS}{task:06d}.{generation:06d}"
+
+
+def answer_name(task: int, generation: int) -> str:
+    """Of the answers that were drawn for a task in a generation, or of what says that there will be none.
+
+    Example:
+        >>> answer_name(12, 0)
+        'answers/000012.000000'
+    """
+    return f"{ANSWERS}{task:06d}.{generation:06d}"
+
+
+def of_task(folder: str, task: int) -> str:
+    """What the names of all claims, or answers, of a task start with."""
+    return f"{folder}{task:06d}."
+
+
+def generation_name(generation: int) -> str:
+    """Of what issues a generation."""
+    return f"{GENERATIONS}{generation:06d}"
+
+
+def generation_of(name: str) -> int:
+    """The generation in a name.
+
+    Example:
+        >>> generation_of("claims/000012.000003"), generation_of("generations/000001")
+        (3, 1)
+    """
+    return int(name[-6:])
+
+
+def task_of(name: str) -> int:
+    """The task in the name of a claim, or of answers.
+
+    Example:
+        >>> task_of("claims/000012.000003")
+        12
+    """
+    return int(name[-13:-7])

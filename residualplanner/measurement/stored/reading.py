@@ -1,0 +1,81 @@
+"""The measurement in a store: answers that its manifest lists, put together in a file.
+
+Reads: a store, which others may have altered; all of it is data, and checked.  Gives: Measurement.
+"""
+
+import numpy as np
+
+from residualplanner._atomic import PathLike
+from residualplanner.errors import FileFormatError, memory_for
+from residualplanner.measurement.answers import IntegerResiduals
+from residualplanner.measurement.blocks import AnswersOnDisk
+from residualplanner.measurement.measurement import Measurement
+from residualplanner.measurement.stored.answer_objects import read_answers
+from residualplanner.measurement.stored.manifest import Manifest, read_manifest
+from residualplanner.measurement.stored.object_names import answer_name
+from residualplanner.measurement.stored.release import opened_release
+from residualplanner.measurement.stored.tasks import Tasks, tasks_of_release
+from residualplanner.measurement.wide_integers import wide_from_words
+from residualplanner.stores import open_store
+
+_ARRAYS = {"integers", "wide_groups", "wide_integers"}
+
+
+@memory_for("to read this measurement; use a machine with more memory")
+def load_stored_measurement(store: object, *, scratch: PathLike | None = None) -> Measurement:
+    """Read a measurement that `measure_in_store` made, and check it.
+
+    The answers of one task after another are put into a file without a name, which is mapped into memory and vanishes
+    with the measurement; `Measurement.save` makes a file of it that others can map.
+
+    Args:
+        store: the folder, or ``s3://bucket/prefix``.
+        scratch: the folder of that file; by default the one for temporary files.
+
+    Raises:
+        ArgumentError: ``store`` is none.
+        FileFormatError: it holds no complete release, or something in it was altered.
+        BudgetError: the noise of its plan costs more than its budget, or another amount than the manifest states.
+        ResourceError: there is too little room for the answers.
+        StoreError: it cannot be read, or the release was given up.
+
+    Guarantees: only answers that the manifest lists are read, and only if their hashes are those that it lists; the
+        exact cost is computed anew from the plan.
+    """
+    release = opened_release(open_store(store))
+    tasks = tasks_of_release(release)
+    manifest = read_manifest(release, tasks.noise.plan, len(tasks))
+    return collected(manifest, tasks, collector_of(tasks, scratch))
+
+
+def collector_of(tasks: Tasks, scratch: PathLike | None) -> AnswersOnDisk:
+    """A file with room for the answers of all tasks; ResourceError where there is too little."""
+    return AnswersOnDisk(tasks.noise.groups, np.int64, tasks.noise.join, scratch)
+
+
+def collected(manifest: Manifest, tasks: Tasks, collector: AnswersOnDisk) -> Measurement:
+    """The measurement whose answers a manifest lists.
+
+    Raises:
+        FileFormatError: they are not there, or were altered.
+        StoreError: the store cannot be read.
+    """
+    for task in range(len(tasks)):
+        collector.put(tasks.division.block(task), _answers(manifest, tasks, task))
+    return Measurement(tasks.noise.plan, collector.answers(), manifest.noise)
+
+
+def _answers(manifest: Manifest, tasks: Tasks, task: int) -> IntegerResiduals:
+    """The answers of one task, checked."""
+    release, generation = manifest.release, manifest.generations[task]
+    try:
+        content = release.store.read(answer_name(task, generation))
+    except FileNotFoundError:
+        raise FileFormatError(f"the answers of task {task} were removed from {release.store!r}") from None
+    receipt, arrays = read_answers(release, task, generation, content)
+    if receipt.sha256 != manifest.hashes[task] or set(arrays) != _ARRAYS:
+        raise FileFormatError(f"the answers of task {task} in {release.store!r} are not those of the manifest")
+    block = tasks.division.block(task)
+    divisors = tuple(tasks.noise.divisors[number] for number in block.numbers)
+    wide = wide_from_words(block.groups, arrays["wide_groups"], arrays["wide_integers"])
+    return IntegerResiduals(block.groups, divisors, arrays["integers"], wide)

@@ -1,0 +1,11 @@
+"""Workers that count records where they are, and draw noise there.
+
+Reads: records of any kind, tasks that follow from a plan alone.  Gives: `Cluster`, from whose workers only receipts
+come back.  `LocalCluster` is this process; an engine's clusters are its workers.
+"""
+
+from residualplanner.sources.clusters.cluster import Cluster, CountingTask, Draw
+from residualplanner.sources.clusters.local import LocalCluster
+from residualplanner.sources.clusters.opening import open_cluster
+
+__all__ = ["Cluster", "CountingTask", "Draw", "LocalCluster", "open_cluster"]

@@ -1,0 +1,157 @@
+"""An engine's workers as a cluster, and as a source whose tables come to this process.
+
+Reads: an engine's records.  Gives: Cluster, Source.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol, final
+
+from residualplanner._checks import IntArray
+from residualplanner.domain import Domain
+from residualplanner.errors import DataError, ResourceError
+from residualplanner.sources.clusters.cluster import CountingTask, Draw
+from residualplanner.sources.clusters.partitions import (
+    PROBLEMS,
+    Finish,
+    Row,
+    Work,
+    error_of_problems,
+    rows_of_tables,
+    sums_of_rows,
+)
+from residualplanner.sources.counting import shape_of_group, zero_tables
+from residualplanner.sources.source import Progress, Source, guarded
+from residualplanner.workers import Workers
+
+#: The most cells of a task, 32 MiB of counts; a larger table is a task of its own.
+TASK_CELLS = 2**22
+_FAILED = (
+    "the engine could not count the records.  What it said is withheld, because it may quote a record.  Ask the engine "
+    "itself for the number of records in the same frame; and see that its workers run the same Python with "
+    "residualplanner (for Spark: PYSPARK_PYTHON)"
+)
+
+
+class EngineRecords(Protocol):
+    """Records in an engine's frame."""
+
+    @property
+    def workers(self) -> Workers:
+        """What counts them."""
+        ...
+
+    def rows(self, work: Work, finish: Finish) -> list[Row]:
+        """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
+        ...
+
+
+class _Run(NamedTuple):
+    """Some consecutive tables of one group: ``first`` up to, but not including, ``last``."""
+
+    group: int
+    first: int
+    last: int
+
+
+@final
+class EngineCluster:
+    """Records that an engine's workers count, each partition in one pass.
+
+    Args:
+        records: the engine's.
+        domain: the schema.
+    """
+
+    def __init__(self, records: EngineRecords, domain: Domain) -> None:
+        self._records, self._domain = records, domain
+
+    def require_ready(self, tasks: Sequence[CountingTask]) -> None:
+        """ResourceError where the engine's settings or its workers do not serve."""
+        del tasks  # what comes back of each is a receipt
+        try:
+            self._records.workers.require_single_attempts()
+            self._records.workers.require_ready()
+        except ResourceError as error:
+            raise ResourceError(f"{error}.  Nothing was charged or read") from None
+
+    def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
+        """Count and draw at the workers; DataError where the records do not fit the schema, or the engine failed."""
+        numbers = [task.number for task in tasks]
+        outcome = _rows(self._records, self._domain, tasks, partial(_receipt, numbers, draw))
+        del self  # the traceback must not lead to the records
+        if isinstance(outcome, DataError):
+            raise outcome
+        receipts = {row.task: row.content for row in outcome}
+        return [receipts[task] for task in range(len(tasks))]
+
+    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
+        """Call the function with each number, at the workers; ResourceError if the engine fails."""
+        return self._records.workers.run(function, numbers)
+
+
+def source_of_engine(records: EngineRecords, domain: Domain) -> Source:
+    """Counts of an engine's records, which are added up at its workers and then come to this process."""
+    return Source(partial(_count, records, domain))
+
+
+def _rows(
+    records: EngineRecords, domain: Domain, tasks: Sequence[CountingTask], finish: Finish
+) -> list[Row] | DataError:
+    """What is left of the counts of each task, or what is wrong with the records."""
+    rows = guarded(_rows_of_engine, records, Work(domain, tuple(tasks)), finish)
+    if isinstance(rows, DataError):
+        return rows
+    problems = b"".join(row.content for row in rows if row.piece == PROBLEMS)
+    return error_of_problems(domain, problems) if problems else rows
+
+
+def _rows_of_engine(records: EngineRecords, work: Work, finish: Finish) -> list[Row]:
+    try:
+        return records.rows(work, finish) if work.tasks else []
+    except Exception:  # noqa: BLE001 - the text of a foreign error is an output, and may hold a record
+        raise DataError(_FAILED) from None
+
+
+def _receipt(numbers: Sequence[int], draw: Draw, task: int, tables: list[IntArray]) -> Iterator[Row]:
+    yield Row(task, 0, draw(numbers[task], tables))
+
+
+def _count(
+    records: EngineRecords, domain: Domain, groups: Sequence[IntArray], progress: Progress | None
+) -> list[IntArray] | DataError:
+    """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
+    runs = _runs_of_tasks(domain.sizes, groups)
+    tasks = [
+        CountingTask(number, tuple(groups[run.group][run.first : run.last] for run in of_task))
+        for number, of_task in enumerate(runs)
+    ]
+    rows = _rows(records, domain, tasks, rows_of_tables)
+    if isinstance(rows, DataError):
+        return rows
+    stacks = zero_tables(domain.sizes, groups)
+    for task, total in sums_of_rows(Work(domain, tuple(tasks)), rows):
+        for run, tables in zip(runs[task], total.tables, strict=True):
+            stacks[run.group][run.first : run.last] = tables
+    if progress is not None:
+        number = sum(map(len, groups))
+        progress(number, number)
+    return stacks
+
+
+def _runs_of_tasks(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[list[_Run]]:
+    """Divide the tables of all groups, in their order, into tasks of at most `TASK_CELLS` cells, or of one table."""
+    tasks: list[list[_Run]] = []
+    room = 0
+    for group, rows in enumerate(groups):
+        cells, first = math.prod(shape_of_group(sizes, rows)), 0
+        while first < len(rows):
+            if room < cells:
+                tasks.append([])
+                room = max(TASK_CELLS, cells)
+            last = min(len(rows), first + room // cells)
+            tasks[-1].append(_Run(group, first, last))
+            room -= cells * (last - first)
+            first = last
+    return tasks

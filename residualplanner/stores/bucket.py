@@ -1,0 +1,107 @@
+"""A bucket of an object store with the interface of Amazon S3.
+
+Reads: the name of a bucket, settings.  Gives: ObjectStore.  The home of obstore.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from residualplanner.errors import MissingExtraError, StoreError
+from residualplanner.stores.object_store import require_name
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Objects in a bucket.
+
+    Attributes:
+        bucket: its name.
+        prefix: what all names there start with; a folder, as it were.
+        settings: of the connection, such as ``("endpoint", "https://..")`` and ``("region", "..")``.  Keys are better
+            left out, and set in the environment of the driver and of the workers (``AWS_ACCESS_KEY_ID``).
+
+    Raises:
+        MissingExtraError: obstore is not installed; raised when the bucket is first used.
+    """
+
+    bucket: str
+    prefix: str = ""
+    settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def create_if_absent(self, name: str, content: bytes) -> bool:
+        """As `ObjectStore.create_if_absent`: a request with ``If-None-Match: *``."""
+        obstore, errors = _obstore()
+        with _told(self, name):
+            try:
+                obstore.put(self._client, require_name(name), content, mode="create", use_multipart=False)
+            except (errors.AlreadyExistsError, errors.PreconditionError):
+                return False
+        return True
+
+    def read(self, name: str) -> bytes:
+        """As `ObjectStore.read`."""
+        obstore, _ = _obstore()
+        with _told(self, name):
+            return bytes(obstore.get(self._client, require_name(name)).bytes())
+
+    def names(self, prefix: str) -> list[str]:
+        """As `ObjectStore.names`."""
+        obstore, _ = _obstore()
+        folder = prefix.rpartition("/")[0]  # an object store lists by whole words between slashes
+        with _told(self, prefix):
+            found = [each["path"] for batch in obstore.list(self._client, prefix=folder or None) for each in batch]
+        return sorted(name for name in found if name.startswith(prefix))
+
+    def remove(self, name: str) -> None:
+        """As `ObjectStore.remove`."""
+        obstore, _ = _obstore()
+        with _told(self, name):
+            obstore.delete(self._client, require_name(name))
+
+    def remove_unfinished(self) -> None:
+        """Nothing: an object store shows no object before it is whole."""
+
+    def free_bytes(self) -> int | None:
+        """None: an object store tells no limit."""
+        return None
+
+    @property
+    def _client(self) -> Any:
+        return _client(self.bucket, self.prefix, self.settings)
+
+
+@lru_cache(maxsize=16)
+def _client(bucket: str, prefix: str, settings: tuple[tuple[str, str], ...]) -> Any:
+    """The connections of this process to a bucket."""
+    _obstore()
+    from obstore.store import S3Store
+
+    config: Mapping[str, str] = dict(settings)
+    is_plain = config.get("endpoint", "").startswith("http://")
+    return S3Store(bucket, prefix=prefix or None, config=config, client_options={"allow_http": is_plain})
+
+
+def _obstore() -> tuple[Any, Any]:
+    """The package and its errors."""
+    try:
+        import obstore
+        from obstore import exceptions
+    except ImportError:
+        message = "object stores need obstore: pip install 'residualplanner[s3]'"
+        raise MissingExtraError(message, extra="s3") from None
+    return obstore, exceptions
+
+
+@contextmanager
+def _told(bucket: Bucket, name: str) -> Iterator[None]:
+    """Raise StoreError for whatever the client raises, without the text of the server, which may quote keys."""
+    _, errors = _obstore()
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{bucket!r} has no object {name!r}") from None
+    except errors.BaseError as error:
+        raise StoreError(f"{bucket!r}: {name!r} could not be read or written ({type(error).__name__})") from None

@@ -1,0 +1,10 @@
+"""An engine's workers: processes on other machines, or on this one, that call functions which are sent to them.
+
+Reads: a Spark session, or the Dask client that is active.  Gives: `Workers`.  Nothing here knows what is computed.
+"""
+
+from residualplanner.workers.dask import DaskWorkers
+from residualplanner.workers.spark import SparkWorkers
+from residualplanner.workers.workers import Workers
+
+__all__ = ["DaskWorkers", "SparkWorkers", "Workers"]
