@@ -20,6 +20,7 @@ from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Identity, labels_in_words
 from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.promises import Promise, promise_of
+from residualplanner.reporting.published import HEAD, published_rows
 from residualplanner.reporting.rows import ErrorRows, rows_json
 from residualplanner.reporting.subject import Subject
 from residualplanner.reporting.words import level_text
@@ -89,6 +90,7 @@ def _values(contents: Contents) -> dict[str, Any]:
         "first_rows": [contents.rows.texts(row) for row in range(min(PAGE_ROWS, contents.rows.count))],
         "figures": figures,
         "estimates": contents.estimates,
+        "published": _published(subject),
         "total": contents.total,
         "omission": omission_of(subject.plan.domain),
         "promise": promise,
@@ -102,6 +104,15 @@ def _values(contents: Contents) -> dict[str, Any]:
         "version": __version__,
         "plan_sha256": plan_hash(subject.plan),
     }
+
+
+def _published(subject: Subject) -> dict[str, Any] | None:
+    """The table of the errors of published numbers, and what is said of it."""
+    errors = subject.published
+    if errors is None:
+        return None
+    rows, simulations = published_rows(errors), int(errors["simulations"].iloc[0])
+    return {"head": HEAD, "rows": rows, "simulations": simulations, "left_out": len(errors) - len(rows)}
 
 
 def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:

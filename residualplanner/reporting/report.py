@@ -3,6 +3,7 @@
 Reads: a plan, a release, or the path of one.  Gives: an HTML file and a folder, whole or not at all.
 """
 
+import dataclasses
 import os
 import secrets
 import shutil
@@ -16,7 +17,8 @@ from residualplanner._checks import require_path
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.pictures import require_package
 from residualplanner.plan import Plan, load_plan
-from residualplanner.reconstruction import Tables, load_tables
+from residualplanner.postprocessing import PublishedErrors, require_errors_of
+from residualplanner.reconstruction import PUBLISHED_ERRORS_FILE, Tables, load_tables
 from residualplanner.reporting.figures import estimates_of, figures_of, total_texts
 from residualplanner.reporting.page import Contents, page_of
 from residualplanner.reporting.rows import error_rows
@@ -27,7 +29,12 @@ if TYPE_CHECKING:
 
 
 def write_report(
-    source: Plan | Tables | PathLike, path: PathLike, *, level: float = 0.95, replace: bool = False
+    source: Plan | Tables | PathLike,
+    path: PathLike,
+    *,
+    level: float = 0.95,
+    replace: bool = False,
+    errors: PublishedErrors | None = None,
 ) -> None:
     """Write a report on a plan or a release as one self-contained HTML page.
 
@@ -39,6 +46,7 @@ def write_report(
         path: the page to write; neither it nor the folder may exist, unless they are to be replaced.
         level: the confidence level of margins and intervals, between 0 and 1.
         replace: whether an existing report and its folder of figures are replaced; other files never are.
+        errors: of the published numbers, from `published_errors` of the release; a folder has its own.
 
     Raises:
         ArgumentError: ``path`` is not a path, as when the two arguments are swapped.
@@ -46,7 +54,7 @@ def write_report(
         FileFormatError: ``source`` is a file or folder of another kind, or was altered since it was written.
         BudgetError: ``level`` is not between 0 and 1.
         MissingExtraError: matplotlib or jinja2 is not installed.
-        WorkloadError: ``source`` is none of these.
+        WorkloadError: ``source`` is none of these, or ``errors`` are of another release.
         OSError: the page cannot be written.
 
     Guarantees: equal input gives equal bytes.  A plan's report is computed from the schema and the budget alone; a
@@ -59,7 +67,7 @@ def write_report(
     page = Path(path)
     figures = figures_folder(page)
     require_free_report(page, replace=replace)
-    subject = subject_of(source, level=level)
+    subject = _with_errors(subject_of(source, level=level), errors)
     contents = Contents(
         subject, error_rows(subject), tuple(figures_of(subject)), tuple(estimates_of(subject)), total_texts(subject)
     )
@@ -69,7 +77,19 @@ def write_report(
             (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8", newline="\n")
             _write_csv(figure.data, folder / f"{figure.name}.csv")
         subject.plan.save_errors(folder / "errors.csv", level)
+        if subject.published is not None:
+            _write_csv(subject.published, folder / PUBLISHED_ERRORS_FILE)
         file.write(text.encode("utf-8"))
+
+
+def _with_errors(subject: Subject, errors: PublishedErrors | None) -> Subject:
+    """A subject with the errors of its published numbers: those given, or those in its folder."""
+    if errors is None:
+        return subject
+    if subject.tables is None:
+        raise WorkloadError("errors of published numbers are for the report on a release, not on a plan")
+    require_errors_of(subject.tables, errors)
+    return dataclasses.replace(subject, published=errors.to_frame())
 
 
 def subject_of(source: Plan | Tables | PathLike, *, level: float) -> Subject:
@@ -77,7 +97,8 @@ def subject_of(source: Plan | Tables | PathLike, *, level: float) -> Subject:
     if isinstance(source, Plan):
         return Subject(name="this plan", level=level, plan=source)
     if isinstance(source, Tables):
-        return Subject(name="this release", level=level, plan=source.plan, tables=source)
+        published = source.published_errors
+        return Subject(name="this release", level=level, plan=source.plan, tables=source, published=published)
     try:
         path = Path(source)
     except TypeError:
@@ -93,7 +114,8 @@ def _subject_of_folder(folder: Path, level: float) -> Subject:
         raise FileFormatError(f"{folder} holds no manifest.json; name a plan file, or the folder of a release")
     saved = load_tables(folder)
     _ = saved.errors  # compared with its hash: an altered folder is refused, though the numbers of the plan are used
-    return Subject(name=folder.resolve().name, level=level, plan=saved.plan, tables=saved)
+    name, published = folder.resolve().name, saved.published_errors
+    return Subject(name=name, level=level, plan=saved.plan, tables=saved, published=published)
 
 
 def figures_folder(page: Path) -> Path:

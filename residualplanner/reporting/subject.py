@@ -31,6 +31,7 @@ class Subject:
         level: the confidence level of all margins.
         plan: what is measured, with how much noise.
         tables: of a release; None for a plan.
+        published: the errors of the published numbers, where these are not unbiased and their errors were simulated.
         errors: the error table of the plan, a row for each query.
     """
 
@@ -38,6 +39,7 @@ class Subject:
     level: float
     plan: Plan
     tables: Tables | None = None
+    published: "pd.DataFrame | None" = None
     errors: "pd.DataFrame" = field(init=False)
 
     def __post_init__(self) -> None:
