@@ -76,8 +76,6 @@ def test_no_true_count_is_outside_the_limits(seed, facts):
         expected = (query_rows(plan, query) @ truth.ravel()).reshape(origin.estimate.shape)
         assert (origin.least <= expected + 1e-9).all()
         assert (expected <= origin.most + 1e-9).all()
-        for end in origin.interval(np.full(expected.shape, 1e9)):
-            assert np.array_equal(end, origin.least) or np.array_equal(end, origin.most)
 
 
 def test_queries_with_negative_entries_are_not_cut_at_0():
@@ -116,8 +114,13 @@ def test_files_have_the_intervals_and_the_unbiased_estimates_on_request(tmp_path
                 saved["a", "b"].interval()
 
 
-@pytest.mark.parametrize(("profile", "names"), [("acs", ["E_nonneg", "E_unbiased", "M_unbiased"]),
-                                                ("gls", ["query", "estimate_nonneg", "estimate_unbiased", "std_dev_unbiased"])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("profile", "names"),
+    [
+        ("acs", ["E_nonneg", "E_unbiased", "M_unbiased"]),
+        ("gls", ["query", "estimate_nonneg", "estimate_unbiased", "std_dev_unbiased"]),
+    ],
+)
 def test_every_profile_can_have_the_unbiased_estimates(tmp_path, profile, names):
     plan = rp.select(rp.Workload(DOMAIN, QUERIES[:1]), budget=rp.zcdp("0.1"))
     made = rp.nonnegative(exact_release(plan, np.ones(DOMAIN.sizes)))
