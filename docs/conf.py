@@ -27,7 +27,8 @@ exclude_patterns = ["changes"]  # not yet released; CHANGELOG.md has the others
 nitpicky = True
 #: Types of Python and of other libraries have their pages elsewhere.
 nitpick_ignore_regex = [
-    ("py:.*", r"(ArrayLike|NDArray|Figure|(collections|datetime|decimal|fractions|numpy|os|pathlib|pandas|pd|pl|scipy|xr)\..*)"),
+    ("py:.*", r"(ArrayLike|NDArray|Figure)"),
+    ("py:.*", r"(collections|datetime|decimal|fractions|numpy|os|pathlib|pandas|pd|pl|scipy|xr)\..*"),
     #: So has what the package keeps to itself, though an attribute or a signature may name it.
     (
         "py:.*",
