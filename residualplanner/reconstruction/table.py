@@ -152,7 +152,7 @@ class Table:
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
-            WorkloadError: the numbers are not unbiased, and come from a file, of which `SavedTables.frame` has all.
+            WorkloadError: the numbers are not unbiased, and come from a file; ``frame`` of the folder has them.
 
         Source: spec eq. (47).
         """
