@@ -34,6 +34,9 @@ class Folder:
 
     path: Path
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     def create_if_absent(self, name: str, content: bytes) -> bool:
         """As `ObjectStore.create_if_absent`."""
         target, unfinished = self._file(name), self.path / _UNFINISHED / secrets.token_hex(16)

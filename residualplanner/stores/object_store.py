@@ -97,7 +97,7 @@ def require_create_if_absent(store: ObjectStore) -> None:
         made_again = store.create_if_absent(name, second)
         if not made or made_again or store.read(name) != first or store.names(name) != [name]:
             raise ResourceError(
-                f"{store!r} does not create an object only where none of its name is (If-None-Match: * on object "
+                f"{store} does not create an object only where none of its name is (If-None-Match: * on object "
                 "stores), so that noise could be drawn twice; use a folder, or an object store that does.  Nothing was "
                 "charged or read"
             )

@@ -180,7 +180,7 @@ def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) ->
     free, needed = store.free_bytes(), tasks.answer_bytes
     if free is not None and free < needed:
         raise ResourceError(
-            f"too little room: the answers take {bytes_text(needed)}, and {store!r} has {bytes_text(free)} left; "
+            f"too little room: the answers take {bytes_text(needed)}, and {store} has {bytes_text(free)} left; "
             "nothing was charged or read.  Name another store"
         )
     return collector

@@ -78,7 +78,7 @@ def end_without_answers(release: StoredRelease) -> None:
     """
     store = release.store
     if not store.create_if_absent(MANIFEST, json_text(_ABORTED)) and _stated(store) != _ABORTED:
-        raise StoreError(f"{store!r} holds a complete release; read it, or remove the folder")
+        raise StoreError(f"{store} holds a complete release; read it, or remove the folder")
 
 
 def read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> Manifest:
@@ -96,7 +96,7 @@ def read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> Manifest:
     """
     stated, terms = _stated(release.store), release.terms
     if stated == _ABORTED:
-        raise StoreError(f"the release in {release.store!r} was given up; its charge stays, and it has no answers")
+        raise StoreError(f"the release in {release.store} was given up; its charge stays, and it has no answers")
     expected: dict[str, Any] = {**_FORMAT, "release": terms.identifier, "plan_sha256": terms.plan_sha256}
     if not isinstance(stated, dict) or set(stated) != {*expected, "noise", "answers"}:
         raise FileFormatError(f"{MANIFEST} has missing or unknown fields")
@@ -115,7 +115,7 @@ def _stated(store: ObjectStore) -> Any:
     try:
         return parse_json(store.read(MANIFEST).decode("utf-8", "replace"))
     except FileNotFoundError:
-        raise FileFormatError(f"the release in {store!r} is not complete; go on with resume_measuring") from None
+        raise FileFormatError(f"the release in {store} is not complete; go on with resume_measuring") from None
 
 
 def _is_answer(stated: object) -> bool:

@@ -71,10 +71,10 @@ def _answers(manifest: Manifest, tasks: Tasks, task: int) -> IntegerResiduals:
     try:
         content = release.store.read(answer_name(task, generation))
     except FileNotFoundError:
-        raise FileFormatError(f"the answers of task {task} were removed from {release.store!r}") from None
+        raise FileFormatError(f"the answers of task {task} were removed from {release.store}") from None
     receipt, arrays = read_answers(release, task, generation, content)
     if receipt.sha256 != manifest.hashes[task] or set(arrays) != _ARRAYS:
-        raise FileFormatError(f"the answers of task {task} in {release.store!r} are not those of the manifest")
+        raise FileFormatError(f"the answers of task {task} in {release.store} are not those of the manifest")
     block = tasks.division.block(task)
     divisors = tuple(tasks.noise.divisors[number] for number in block.numbers)
     wide = wide_from_words(block.groups, arrays["wide_groups"], arrays["wide_integers"])

@@ -110,10 +110,10 @@ def opened_release(store: ObjectStore) -> StoredRelease:
     try:
         content = store.read(RELEASE)
     except FileNotFoundError:
-        raise FileFormatError(f"{store!r} holds no release; measure_in_store begins one") from None
+        raise FileFormatError(f"{store} holds no release; measure_in_store begins one") from None
     stated = parse_json(content[:_OPEN_LIMIT].decode("utf-8", "replace"))
     if not isinstance(stated, dict) or {name: stated.get(name) for name in _FORMAT} != _FORMAT:
-        raise FileFormatError(f"{store!r}: {RELEASE} is not of this version, or damaged")
+        raise FileFormatError(f"{store}: {RELEASE} is not of this version, or damaged")
     return StoredRelease(store, _terms({name: value for name, value in stated.items() if name not in _FORMAT}))
 
 
@@ -130,5 +130,5 @@ def _terms(stated: dict[str, Any]) -> Terms:
 
 def _in_use(store: ObjectStore) -> StoreError:
     return StoreError(
-        f"{store!r} holds a release already; name another folder or prefix, or go on with it: resume_measuring"
+        f"{store} holds a release already; name another folder or prefix, or go on with it: resume_measuring"
     )
