@@ -4,7 +4,6 @@ Reads: headings and rows.  Gives: strings.
 """
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 
 def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
@@ -14,6 +13,8 @@ def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
         >>> html_table("Sizes", ["name"], [["<b>"]])
         '<table><caption>Sizes</caption><thead><tr><th>name</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
+    from html import escape  # here, since all entities of HTML come with it
+
     headings = "".join(f"<th>{escape(heading)}</th>" for heading in head)
     cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
     body = "".join(f"<tr>{row}</tr>" for row in cells)
