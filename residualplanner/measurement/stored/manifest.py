@@ -19,7 +19,7 @@ from residualplanner.stores import ObjectStore
 
 _FORMAT = {"format": "residualplanner/stored-measurement", "version": 1}
 _HASH = re.compile(r"[0-9a-f]{64}")
-#: In the place of a manifest, where a release was given up.
+#: What stands in the store as the manifest of a release that was given up.
 _ABORTED = {**_FORMAT, "is_aborted": True}
 
 
@@ -115,7 +115,7 @@ def _stated(store: ObjectStore) -> Any:
     try:
         return parse_json(store.read(MANIFEST).decode("utf-8", "replace"))
     except FileNotFoundError:
-        raise FileFormatError(f"the release in {store!r} is not complete; go on with resume_measuring") from None
+        raise FileFormatError(f"the release in {store!r} is not complete; complete it with resume_measuring") from None
 
 
 def _is_answer(stated: object) -> bool:

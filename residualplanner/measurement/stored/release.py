@@ -54,11 +54,11 @@ class StoredRelease:
 
     @property
     def purpose(self) -> str:
-        """What the ledger's entry for the release starts with."""
+        """The start of the label of the release's entry in the ledger."""
         return f"release {self.terms.identifier}: "
 
     def purpose_of_generation(self, generation: int) -> str:
-        """What the ledger's entry for tasks that are drawn again starts with."""
+        """The start of the label of the entry in the ledger for tasks that are drawn again."""
         return f"release {self.terms.identifier}, drawn again in generation {generation}: "
 
     def plan(self) -> Plan:
@@ -118,7 +118,7 @@ def opened_release(store: ObjectStore) -> StoredRelease:
 
 
 def _terms(stated: dict[str, Any]) -> Terms:
-    types = {name: kind for name, kind in Terms.__annotations__.items()}
+    types = Terms.__annotations__
     if set(stated) != set(types) or any(type(stated[name]) is not kind for name, kind in types.items()):
         raise FileFormatError(f"{RELEASE} has missing or unknown fields, or one of another type")
     terms = Terms(**stated)
@@ -130,5 +130,5 @@ def _terms(stated: dict[str, Any]) -> Terms:
 
 def _in_use(store: ObjectStore) -> StoreError:
     return StoreError(
-        f"{store!r} holds a release already; name another folder or prefix, or go on with it: resume_measuring"
+        f"{store!r} holds a release already; name another folder or prefix, or complete it with resume_measuring"
     )
