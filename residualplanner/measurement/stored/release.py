@@ -8,6 +8,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from residualplanner._checks import is_sha256
 from residualplanner._json import json_text, parse_json
 from residualplanner.errors import FileFormatError, StoreError
 from residualplanner.measurement.stored.object_names import RELEASE, plan_name
@@ -15,7 +16,7 @@ from residualplanner.plan import Plan, plan_bytes, plan_hash, plan_of_bytes
 from residualplanner.stores import ObjectStore
 
 _FORMAT = {"format": "residualplanner/release", "version": 1}
-_IDENTIFIER, _HASH = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{64}")
+_IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 _OPEN_LIMIT = 10_000
 
 
@@ -122,7 +123,7 @@ def _terms(stated: dict[str, Any]) -> Terms:
     if set(stated) != set(types) or any(type(stated[name]) is not kind for name, kind in types.items()):
         raise FileFormatError(f"{RELEASE} has missing or unknown fields, or one of another type")
     terms = Terms(**stated)
-    is_sound = _IDENTIFIER.fullmatch(terms.identifier) and _HASH.fullmatch(terms.plan_sha256)
+    is_sound = _IDENTIFIER.fullmatch(terms.identifier) and is_sha256(terms.plan_sha256)
     if not is_sound or not 1 <= terms.task_cells <= 2**31 or len(terms.source) > 200:
         raise FileFormatError(f"{RELEASE} has a field that this library never writes")
     return terms
