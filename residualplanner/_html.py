@@ -5,6 +5,9 @@ Reads: headings and rows.  Gives: strings.
 
 from collections.abc import Iterable, Sequence
 
+#: How many rows of a long table consoles and notebooks show.
+ROWS = 20
+
 
 def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
     """A table with a caption, and perhaps a note on what it leaves out.
@@ -23,3 +26,17 @@ def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
         f"<table><caption>{escape(title)}</caption><thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table>"
         f"{after}"
     )
+
+
+def rest_note(left: int, remedy: str) -> str:
+    """The note on the rows that a table leaves out; empty where there are none.
+
+    Args:
+        left: how many.
+        remedy: where all rows are.
+
+    Example:
+        >>> rest_note(1200, ".to_frame() has all")
+        'and 1,200 more; .to_frame() has all'
+    """
+    return f"and {left:,} more; {remedy}" if left > 0 else ""
