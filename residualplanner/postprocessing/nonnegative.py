@@ -63,7 +63,7 @@ class NonNegativeRelease(Tables):
     @property
     def product(self) -> Product:
         """What the numbers are."""
-        return Product("non-negative", self.facts)
+        return Product(is_nonnegative=True, facts=self.facts)
 
     def __repr__(self) -> str:
         return f"<NonNegativeRelease of {len(self):,} tables: gap {self.gap:.1e}>"

@@ -64,7 +64,7 @@ class Profile:
         """The profile of another product: names say what the numbers are, and intervals are left out.
 
         Example:
-            >>> [name for name, _ in PROFILES["acs"].of(Product("non-negative")).columns]
+            >>> [name for name, _ in PROFILES["acs"].of(Product(is_nonnegative=True)).columns]
             ['E_nonneg', 'M_unbiased']
         """
         if product == self.product:

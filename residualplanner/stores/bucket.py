@@ -41,7 +41,7 @@ class Bucket:
     def create_if_absent(self, name: str, content: bytes) -> bool:
         """As `ObjectStore.create_if_absent`: a request with ``If-None-Match: *``."""
         obstore, errors = _obstore()
-        with _told(self, name):
+        with _as_store_errors(self, name):
             try:
                 obstore.put(self._client, require_name(name), content, mode="create", use_multipart=False)
             except (errors.AlreadyExistsError, errors.PreconditionError):
@@ -51,28 +51,28 @@ class Bucket:
     def read(self, name: str) -> bytes:
         """As `ObjectStore.read`."""
         obstore, _ = _obstore()
-        with _told(self, name):
+        with _as_store_errors(self, name):
             return bytes(obstore.get(self._client, require_name(name)).bytes())
 
     def names(self, prefix: str) -> list[str]:
         """As `ObjectStore.names`."""
         obstore, _ = _obstore()
         folder = prefix.rpartition("/")[0]  # an object store lists by whole words between slashes
-        with _told(self, prefix):
+        with _as_store_errors(self, prefix):
             found = [each["path"] for batch in obstore.list(self._client, prefix=folder or None) for each in batch]
         return sorted(name for name in found if name.startswith(prefix))
 
     def remove(self, name: str) -> None:
         """As `ObjectStore.remove`."""
         obstore, _ = _obstore()
-        with _told(self, name):
+        with _as_store_errors(self, name):
             obstore.delete(self._client, require_name(name))
 
     def remove_unfinished(self) -> None:
         """Nothing: an object store shows no object before it is whole."""
 
     def free_bytes(self) -> int | None:
-        """None: an object store tells no limit."""
+        """None: an object store states no limit."""
         return None
 
     @property
@@ -104,7 +104,7 @@ def _obstore() -> tuple[Any, Any]:
 
 
 @contextmanager
-def _told(bucket: Bucket, name: str) -> Iterator[None]:
+def _as_store_errors(bucket: Bucket, name: str) -> Iterator[None]:
     """Raise StoreError for whatever the client raises, without the text of the server, which may quote keys."""
     _, errors = _obstore()
     try:

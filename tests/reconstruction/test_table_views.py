@@ -94,7 +94,7 @@ def test_a_console_shows_the_first_cells_and_says_how_many_there_are():
     assert lines[0] == "n: 30 cells"
     assert lines[1].split() == ["n", "estimate", "std_err"]
     assert [line.split()[0] for line in lines[2:22]] == [str(i) for i in range(20)]
-    assert lines[22:] == ["and 10 more cells; .to_frame() has all"]
+    assert lines[22:] == ["and 10 more; .to_frame() has all"]
     assert len(repr(TABLE).splitlines()) == 8
 
 

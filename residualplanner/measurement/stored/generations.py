@@ -125,7 +125,7 @@ class Driver:
 
 
 def close(release: StoredRelease, tasks: Iterable[int], generations: Iterable[int]) -> None:
-    """See to it that nobody draws or publishes these tasks in these generations from now on.
+    """Make it impossible to draw or publish these tasks in these generations from now on.
 
     Raises:
         StoreError: the store failed; some may be closed.

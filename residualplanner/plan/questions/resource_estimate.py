@@ -108,7 +108,7 @@ def resource_estimate(
         memory: as `measure` will be told; by default all counts and answers are held at once.
 
     Raises:
-        WorkloadError: the closure is too large, or the search for bases by set; ``loss`` is none.
+        WorkloadError: the closure is too large, or the search for bases by set; ``loss`` is not a loss.
         DataError: ``records`` is not a number, or less than 0.
 
     Cost: that of the workload's closure.
