@@ -58,7 +58,8 @@ def promise_of(subject: Subject) -> Promise:
         sentence = noise.sentence
     epsilons = claim.epsilons(DELTAS)
     texts = column_rounded_up([epsilon for _, epsilon in epsilons])
-    stated = "Budget as stated" if claim.statement == plan.budget.statement else "Budget"
+    measured = () if tables is None else _measured_rows(tables.noise)
+    stated = "Budget as stated" if claim.statement == plan.budget.statement and not measured else "Budget"
     held = [(holding.notion, f"{holding.parameter} = {rounded_up(holding.value)}", holding.remark)
             for holding in claim.holdings]  # fmt: skip
     return Promise(
@@ -70,7 +71,7 @@ def promise_of(subject: Subject) -> Promise:
         curve=claim.curve,
         in_words=f"{claim.promise[:1].upper()}{claim.promise[1:]}.",
         terms=", ".join([notion for notion, _, _ in held] + ["(epsilon, delta)-DP"]),
-        measured=() if tables is None else _measured_rows(tables.noise),
+        measured=measured,
     )
 
 
