@@ -274,9 +274,12 @@ def reconstruct(measurement: Measurement | Sequence[Measurement], *, device: Dev
         True
     """
     several: Sequence[Any] = measurement if isinstance(measurement, list | tuple) else [measurement]
-    remedy = "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path))"
-    for each in several:
-        require_type("reconstruct", "measurement", each, Measurement, remedy)
+    if not all(isinstance(each, Measurement) for each in several):
+        remedy = (
+            "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path)); of several "
+            "reconstruct([first, second])"
+        )
+        require_type("reconstruct", "measurement", measurement, Measurement, remedy)
     return Release(as_one(several), device_of(device))
 
 

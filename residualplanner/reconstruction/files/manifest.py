@@ -73,8 +73,15 @@ def plan_files(described: Description) -> dict[str, bytes]:
 
 
 def measured_files(manifest: Mapping[str, Any]) -> list[str]:
-    """The names of the plans of several measurements; none where there was one."""
-    return [_measured_file(number) for number in range(1, 1 + len(manifest["noise"].get("measurements", ())))]
+    """The names of the plans of several measurements; none where there was one.
+
+    Raises:
+        FileFormatError: the manifest does not say what the noise was.
+    """
+    noise = manifest["noise"]
+    if not isinstance(noise, Mapping) or not isinstance(noise.get("measurements", []), list):
+        raise FileFormatError("it does not say what the noise was")
+    return [_measured_file(number) for number, _ in enumerate(noise.get("measurements", []), 1)]
 
 
 def about_plan(plan: Plan) -> dict[str, Any]:

@@ -162,7 +162,8 @@ def load_tables(folder: PathLike) -> SavedTables | SavedParts:
 
 def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts:
     hashes, about = manifest["files"], manifest["tables"]
-    plan, *plans = (_plan_of(home, name, hashes[name]) for name in (PLAN_FILE, *measured_files(manifest)))
+    names = (PLAN_FILE, *checked(home / "manifest.json", partial(measured_files, manifest)))
+    plan, *plans = (_plan_of(home, name, hashes[name]) for name in names)
     noise = checked(home / "manifest.json", partial(noise_of_manifest, manifest, plan, plans))
     file_format, level = about["format"], about["conf_level"]
     if file_format not in (*FORMATS, PARTS_FORMAT) or about["profile"] not in PROFILES or not isinstance(level, float):
