@@ -11,7 +11,10 @@ import pytest
 import residualplanner as rp
 from made_releases import any_release
 from random_plans import plan_by_hand, plan_by_set
+from residualplanner.measurement import CombinedNoise, NoiseRecord
+from residualplanner.measurement.precision import measured_cost, precision_of
 from residualplanner.plan import combined_plan, plan_hash
+from residualplanner.reconstruction.files.manifest import about_plan
 from residualplanner.reconstruction.parts import layout as layouts
 from workloads_by_set import ODD
 
@@ -39,19 +42,25 @@ def folder(tmp_path, file_format):
     return tmp_path / "both"
 
 
-def hashed(folder, **plans):
-    """Write plans, if any are given, and let the manifest have the hashes of all files: a forger can."""
-    path = folder / "manifest.json"
+def forged_folder(folder, **plans):
+    """Put plans in the place of those in a folder, and let all words about costs and all hashes be true of them."""
     for name, plan in plans.items():
         plan.save(folder / f"{name.replace('_', '-')}.plan")
-    manifest = json.loads(path.read_text())
+    released, *measured = (rp.load_plan(folder / f"{name}.plan") for name in ("release", "measured-1", "measured-2"))
+    costs = [measured_cost(plan, precision_of(plan.noise_variances)) for plan in measured]
+    records = [
+        NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)
+        for cost, plan in zip(costs, measured, strict=True)
+    ]
+    noise = CombinedNoise(tuple(measured), tuple(records))
+    metadata = json.loads((folder / "metadata.json").read_text())
+    metadata["privacy"] = {"guarantee": noise.guarantee, "protected_change": released.neighbors.words}
+    (folder / "metadata.json").write_text(json.dumps(metadata | {"plan_sha256": plan_hash(released)}))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest |= {"plan": about_plan(released), "noise": noise.published(released)}
     for name in manifest["files"]:
         manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    if "release" in plans:
-        released = plans["release"]
-        about = {"sha256": plan_hash(released), "budget": released.budget.to_json(), "status": released.status}
-        manifest["plan"] |= about | {"pcost": released.pcost, "loss_value": released.loss_value}
-    path.write_text(json.dumps(manifest))
+    (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
 def test_a_tuple_is_as_good_as_a_list_and_one_measurement_is_itself():
@@ -227,7 +236,6 @@ def test_a_manifest_with_other_words_about_the_noise_is_refused(folder, change):
     [
         {"measured_1": plan_by_hand(PILOT.workload, PILOT.strategy, PILOT.noise_variances * 2)},
         {"measured_2": plan_by_hand(SURVEY.workload, SURVEY.strategy, np.nextafter(SURVEY.noise_variances, np.inf))},
-        {"measured_1": SURVEY, "measured_2": PILOT},
         {"measured_1": PILOT, "measured_2": PILOT},
         {"measured_1": rp.select(rp.marginals(rp.Domain({"sex": 2}), order=1), budget=rp.zcdp("0.5"))},
         {"measured_1": rp.select(PILOT.workload, budget=rp.zcdp("0.5"), neighbors="replace")},
@@ -239,13 +247,13 @@ def test_a_manifest_with_other_words_about_the_noise_is_refused(folder, change):
     ids="-".join,
 )
 def test_plans_that_are_not_those_of_the_measurements_are_refused_though_hashes_fit(folder, forged):
-    hashed(folder, **forged)
+    forged_folder(folder, **forged)
     with pytest.raises(rp.FileFormatError, match=r"manifest\.json: what it says of the noise is not true"):
         rp.load_tables(folder)
 
 
 def test_hashes_that_a_forger_computes_anew_are_those_that_were_there(folder):
-    hashed(folder, release=both().plan, measured_1=PILOT, measured_2=SURVEY)
+    forged_folder(folder, release=both().plan, measured_1=PILOT, measured_2=SURVEY)
     assert len(rp.load_tables(folder)) == 6
 
 
