@@ -159,7 +159,7 @@ def measure(
 
 @app.command()
 def reconstruct(  # noqa: PLR0913, PLR0917
-    path: opt.MeasurementFile,
+    paths: opt.MeasurementFiles,
     folder: opt.Folder,
     format: opt.Format = None,
     profile: opt.Profile = "default",
@@ -169,8 +169,12 @@ def reconstruct(  # noqa: PLR0913, PLR0917
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
-    require_file(path, "reconstruct", MEASUREMENT)
+    """Turn a measurement into tables with margins of error, as often as you like, at no further cost.
+
+    Several measurements of the same records are averaged, each weighted by its precision; their costs add up.
+    """
+    for path in paths:
+        require_file(path, "reconstruct", MEASUREMENT)
     require_new_folder(folder)
     from residualplanner._margins import require_level
     from residualplanner.cli.rehearsal import rehearse_reconstruct
@@ -179,7 +183,7 @@ def reconstruct(  # noqa: PLR0913, PLR0917
 
     wanted = OutputTable(format=format, profile=profile, level=None if level is None else require_level(level))
     run = rehearse_reconstruct if dry_run else partial(run_reconstruct, workers=workers)
-    run(path, folder, wanted, Output(quiet, as_json))
+    run(paths, folder, wanted, Output(quiet, as_json))
 
 
 @app.command()

@@ -136,7 +136,13 @@ ForcePlan = Annotated[
 # measure, reconstruct, release
 PlanFile = Annotated[Path, typer.Argument(help="A plan, as the command plan writes it.", metavar="PLAN")]
 NewMeasurement = Annotated[Path, typer.Option("-o", "--output", help="The measurement to write.", metavar="FILE")]
-MeasurementFile = Annotated[Path, typer.Argument(help="A measurement, as measure writes it.", metavar="FILE")]
+MeasurementFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        help="A measurement, as measure writes it; or several of the same records, which are averaged.",
+        metavar="FILE...",
+    ),
+]
 ProfileLevel = Annotated[
     float | None, typer.Option("--level", help="The confidence level of margins of error; the profile's if not given.")
 ]

@@ -6,6 +6,7 @@ Whatever can be refused is refused before the records are opened and before anyt
 is on the disk, whole, before any table is computed from it.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from residualplanner._atomic import write_atomically
@@ -16,6 +17,7 @@ from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import require_writable, say_search
 from residualplanner.cli.messages.summary import (
     say_errors,
+    say_measured,
     say_plan,
     say_release,
     say_spending,
@@ -80,12 +82,16 @@ def run_measure(
         output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
 
-def run_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
-    """Write the tables of a measurement; where they may be in parts its answers stay on disk."""
+def run_reconstruct(
+    paths: Sequence[Path], folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1
+) -> None:
+    """Write the tables of a measurement, or of several; where they may be in parts the answers stay on disk."""
     with telling_outputs(folder):
-        tables = reconstruct(load_measurement(path, mapped=wanted.format in (PARTS_FORMAT, None)))
+        is_mapped = wanted.format in (PARTS_FORMAT, None)
+        tables = reconstruct([load_measurement(path, mapped=is_mapped) for path in paths])
         require_tables(tables.plan.workload, wanted)
         say_workload(tables.plan.workload, output)
+        say_measured(tables.noise, output)
         say_format(tables.plan.workload, wanted, output)
         _write_tables(tables, folder, wanted, output, workers=workers)
 

@@ -12,7 +12,7 @@ import numpy as np
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, require_positive, require_type
 from residualplanner.errors import WorkloadError, memory_for
-from residualplanner.measurement import Measurement, NoiseRecord, Progress
+from residualplanner.measurement import NoiseStatement, Progress
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
@@ -56,7 +56,7 @@ class NonNegativeRelease(Tables):
         return self.unbiased.plan
 
     @property
-    def noise(self) -> NoiseRecord:
+    def noise(self) -> NoiseStatement:
         """How the noise was drawn."""
         return self.unbiased.noise
 
@@ -188,7 +188,7 @@ def nonnegative(
     problem = problem_of(release.measurement, facts, weights_named(weights), fixes_total=total == "estimate")
     solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
     answers = answers_of(problem.reference.own, solution.components)
-    made = Release(Measurement(release.plan, answers, release.noise))
+    made = Release(release.measurement.with_residuals(answers))
     least = 3 * max(ROUNDING * problem.total, solution.violation)
     return NonNegativeRelease(release, solution.gap, solution.steps, facts.statements, made, least)
 

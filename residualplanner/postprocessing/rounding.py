@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, require_type
 from residualplanner.errors import WorkloadError, memory_for
-from residualplanner.measurement import NoiseRecord, Progress
+from residualplanner.measurement import NoiseStatement, Progress
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.cells import cell_kinds, determines_counts
 from residualplanner.postprocessing.controlled import apportioned, rounded_matrix
@@ -61,7 +61,7 @@ class RoundedRelease(Tables):
         return self.source.plan
 
     @property
-    def noise(self) -> NoiseRecord:
+    def noise(self) -> NoiseStatement:
         """How the noise was drawn."""
         return self.source.noise
 

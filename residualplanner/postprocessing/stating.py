@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.measurement import Measurement
+from residualplanner.measurement import NoisyAnswers
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.cells import components_of_counts
 from residualplanner.postprocessing.components import ComponentLayout, measured_components
@@ -25,7 +25,7 @@ from residualplanner.postprocessing.weights import Weights
 _ROUNDS = 60
 
 
-def problem_of(measurement: Measurement, facts: Facts, weights: Weights, *, fixes_total: bool) -> Problem:
+def problem_of(measurement: NoisyAnswers, facts: Facts, weights: Weights, *, fixes_total: bool) -> Problem:
     """The problem of the nearest non-negative tables.
 
     Args:

@@ -13,8 +13,8 @@ import numpy as np
 from residualplanner._atomic import PathLike, write_folder_atomically
 from residualplanner._words import TOTAL
 from residualplanner.errors import WorkloadError
-from residualplanner.measurement import NoiseRecord
-from residualplanner.plan import Plan, plan_bytes
+from residualplanner.measurement import NoiseStatement
+from residualplanner.plan import Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files import csvw
 from residualplanner.reconstruction.files.export_files import (
@@ -27,7 +27,7 @@ from residualplanner.reconstruction.files.export_files import (
     write_new,
 )
 from residualplanner.reconstruction.files.file_names import file_stem, table_name, written_queries
-from residualplanner.reconstruction.files.manifest import PLAN_FILE, manifest_bytes
+from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_files
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.files.workbook import require_workbooks, workbook_bytes
 from residualplanner.reconstruction.label_columns import label_column_names
@@ -63,7 +63,7 @@ def require_exportable(workload: Workload, format: FormatName | None = None, pro
 def save_tables(
     tables: Iterable[Table],
     plan: Plan,
-    noise: NoiseRecord,
+    noise: NoiseStatement,
     folder: PathLike,
     *,
     file_format: FormatName,
@@ -91,7 +91,7 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
     files: dict[str, Any] = {
         "errors.csv": [csv_bytes(errors)],
         "index.csv": [csv_bytes(index)],
-        PLAN_FILE: [plan_bytes(plan)],
+        **{name: [content] for name, content in plan_files(described).items()},
         "metadata.json": [json.dumps(described.metadata(), indent=1).encode("ascii"), b"\n"],
     }
     if described.file_format == "csv":

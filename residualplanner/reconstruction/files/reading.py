@@ -15,7 +15,7 @@ from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen, require_path
 from residualplanner._margins import require_level
 from residualplanner.errors import FileFormatError, WorkloadError
-from residualplanner.plan import load_plan
+from residualplanner.plan import Plan, plan_of_bytes
 from residualplanner.reconstruction.files.checked_files import AGAIN, checked, content_of, json_of, limited_bytes
 from residualplanner.reconstruction.files.export_files import FORMATS, PARTS_FORMAT
 from residualplanner.reconstruction.files.file_names import file_stem, table_name, written_queries
@@ -23,6 +23,7 @@ from residualplanner.reconstruction.files.manifest import (
     FORMAT,
     FORMAT_VERSION,
     PLAN_FILE,
+    measured_files,
     noise_of_manifest,
     require_true_metadata,
 )
@@ -161,9 +162,9 @@ def load_tables(folder: PathLike) -> SavedTables | SavedParts:
 
 def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts:
     hashes, about = manifest["files"], manifest["tables"]
-    content_of(home, PLAN_FILE, hashes[PLAN_FILE])
-    plan = checked(home / PLAN_FILE, partial(load_plan, home / PLAN_FILE))
-    noise = checked(home / "manifest.json", partial(noise_of_manifest, manifest, plan))
+    names = (PLAN_FILE, *checked(home / "manifest.json", partial(measured_files, manifest)))
+    plan, *plans = (_plan_of(home, name, hashes[name]) for name in names)
+    noise = checked(home / "manifest.json", partial(noise_of_manifest, manifest, plan, plans))
     file_format, level = about["format"], about["conf_level"]
     if file_format not in (*FORMATS, PARTS_FORMAT) or about["profile"] not in PROFILES or not isinstance(level, float):
         raise LookupError
@@ -180,6 +181,12 @@ def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts
     if about["count"] != len(files) or not _are_of_workload(files, described):
         raise FileFormatError(f"{home / 'index.csv'} names other tables or files than {PLAN_FILE} has; {AGAIN}")
     return SavedTables(home, manifest, metadata, described, files)
+
+
+def _plan_of(home: Path, name: str, digest: object) -> Plan:
+    """One of the plans in a folder, after its hash has been compared."""
+    content = content_of(home, name, digest)
+    return checked(home / name, partial(plan_of_bytes, content))
 
 
 def _are_of_workload(files: Mapping[str, SavedTable], described: Description) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from residualplanner.measurement import NoiseRecord
+from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.product import Product
@@ -36,7 +36,7 @@ class SavedFolder(Tables):
         return self._described.plan
 
     @property
-    def noise(self) -> NoiseRecord:
+    def noise(self) -> NoiseStatement:
         """How the noise was drawn, as far as the plan can tell: the exact cost and the sentence follow from it."""
         return self._described.noise
 

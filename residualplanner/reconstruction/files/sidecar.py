@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from residualplanner.measurement import NoiseRecord
+from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.file_names import NameParts, parts_of_workload
@@ -45,7 +45,7 @@ class Description:
     """
 
     plan: Plan
-    noise: NoiseRecord
+    noise: NoiseStatement
     file_format: str
     profile: Profile
     level: float
