@@ -35,7 +35,14 @@ from residualplanner.measurement import (
     resume_measuring,
 )
 from residualplanner.plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
-from residualplanner.postprocessing import NonNegativeRelease, RoundedRelease, nonnegative, rounded
+from residualplanner.postprocessing import (
+    NonNegativeRelease,
+    PublishedErrors,
+    RoundedRelease,
+    nonnegative,
+    published_errors,
+    rounded,
+)
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
@@ -70,6 +77,7 @@ __all__ = [
     "NonNegativeRelease",
     "Plan",
     "Prefix",
+    "PublishedErrors",
     "Range",
     "Release",
     "ResidualPlannerError",
@@ -103,6 +111,7 @@ __all__ = [
     "nonnegative",
     "orthogonal_residuals",
     "pcost",
+    "published_errors",
     "reconstruct",
     "resource_estimate",
     "resume_measuring",

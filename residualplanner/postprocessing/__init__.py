@@ -5,7 +5,18 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 """
 
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease, nonnegative
+from residualplanner.postprocessing.published_errors import PublishedErrors
+from residualplanner.postprocessing.published_errors_simulation import published_errors
 from residualplanner.postprocessing.rounding import RoundedRelease, rounded
 from residualplanner.postprocessing.weights import Weights, WeightsName
 
-__all__ = ["NonNegativeRelease", "RoundedRelease", "Weights", "WeightsName", "nonnegative", "rounded"]
+__all__ = [
+    "NonNegativeRelease",
+    "PublishedErrors",
+    "RoundedRelease",
+    "Weights",
+    "WeightsName",
+    "nonnegative",
+    "published_errors",
+    "rounded",
+]

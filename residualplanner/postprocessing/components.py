@@ -73,6 +73,23 @@ def measured_components(layout: ComponentLayout, measurement: NoisyAnswers) -> F
     return found
 
 
+def noise_like(layout: ComponentLayout, variances: FloatArray, generator: np.random.Generator) -> FloatArray:
+    """The components of the noise of a measurement, (c,), drawn in floating point: for simulations only.
+
+    Args:
+        layout: of the components.
+        variances (m,): of the noise of each set, in counts squared.
+        generator: of normal variates.
+
+    Source: spec eqs. (6) and (48).
+    """
+    drawn = generator.standard_normal(layout.count) * np.sqrt(layout.spread(variances))
+    for group, bases in enumerate(layout.groups.bases):
+        block = layout.block(drawn, group)
+        block[...] = _mapped(components_of_answers(bases), _mapped(answers_of_components(bases), block))
+    return drawn
+
+
 def answers_of(layout: ComponentLayout, components: NDArray[np.float64]) -> FloatResiduals:
     """The residual answers of components."""
     parts = [

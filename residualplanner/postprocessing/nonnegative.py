@@ -17,10 +17,12 @@ from residualplanner.plan import Plan
 from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
 from residualplanner.postprocessing.facts import Facts, Impossible, Known, read_facts
+from residualplanner.postprocessing.limits import origin_of
 from residualplanner.postprocessing.newton import ROUNDING
 from residualplanner.postprocessing.problem import Problem
-from residualplanner.postprocessing.saving import save_made
-from residualplanner.postprocessing.stating import center_of, problem_of
+from residualplanner.postprocessing.published_errors import PublishedErrors
+from residualplanner.postprocessing.saving import SavingOptions, save_made
+from residualplanner.postprocessing.stating import Statement, center_of
 from residualplanner.postprocessing.weights import WeightsName, weights_named
 from residualplanner.reconstruction import FormatName, Product, ProfileName, Release, Table, TableBatch, Tables
 from residualplanner.workload import WrittenQuery
@@ -49,6 +51,7 @@ class NonNegativeRelease(Tables):
     facts: tuple[str, ...]
     _made: Release
     _least: float = field(repr=False)
+    _statement: Statement = field(repr=False)
 
     @property
     def plan(self) -> Plan:
@@ -74,7 +77,7 @@ class NonNegativeRelease(Tables):
         Args:
             progress: called with the number of tables done and their total, about once for each quarter million cells.
         """
-        return map(self._marked, self._made.tables(progress))
+        return map(self._marked, self._made.tables(progress), self.unbiased.tables())
 
     def batches(self) -> Iterator[TableBatch]:
         """The tables of all queries of the workload as arrays, as `Release.batches` gives them."""
@@ -88,35 +91,42 @@ class NonNegativeRelease(Tables):
         *,
         profile: ProfileName = "default",
         level: float | None = None,
+        with_unbiased: bool = False,
+        errors: PublishedErrors | None = None,
         progress: Progress | None = None,
     ) -> None:
         """Write all tables of the workload to a new folder, whole or not at all, as `Release.save` does.
 
         Columns of estimates end with ``_nonneg``, those of standard errors and margins, which are those of the unbiased
-        estimates, with ``_unbiased``; intervals are left out.  Manifest and metadata say what the numbers are, and what
-        was taken from elsewhere.
+        estimates, with ``_unbiased``.  Intervals, ``ci_low`` and ``ci_high``, are those of the unbiased estimates, cut
+        at the counts that are possible.  Manifest and metadata say what the numbers are, and what was taken from
+        elsewhere.
 
         Args:
             folder: one that does not exist, or is empty.
             format: "parquet", "csv" or "xlsx".
             profile: as of `Release.save`.
             level: as of `Release.save`.
+            with_unbiased: whether the unbiased estimates stand beside the numbers, in a column of their own.
+            errors: from `published_errors` of this release, to be written to ``published-errors.csv``.
             progress: as in `tables`.
 
         Raises:
             BudgetError, FileExistsError, WorkloadError, MissingExtraError, OSError: as `Release.save` does; the format
-                is "parts".
+                is "parts", or the errors are another release's.
         """
-        save_made(self, self.tables(progress), folder, format, profile=profile, level=level)
+        chosen = SavingOptions(format, profile, level, with_unbiased, errors)
+        save_made(self, self.tables(progress), folder, chosen)
 
     def _require(self, query: WrittenQuery) -> None:
         self._made._require(query)
 
     def _table(self, query: WrittenQuery) -> Table:
-        return self._marked(self._made._table(query))
+        return self._marked(self._made._table(query), self.unbiased._table(query))
 
-    def _marked(self, table: Table) -> Table:
-        return replace(table, estimate=self._finished(table.estimate), product=self.product)
+    def _marked(self, table: Table, unbiased: Table) -> Table:
+        estimate, origin = self._finished(table.estimate), origin_of(unbiased, self._statement.facts)
+        return replace(table, estimate=estimate, product=self.product, origin=origin)
 
     def _finished(self, estimates: FloatArray) -> FloatArray:
         """Estimates, of which those that are 0 but for rounding are 0."""
@@ -185,12 +195,13 @@ def nonnegative(
     if total not in ("estimate", "free"):
         raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
     facts = read_facts(release.plan, known, impossible)
-    problem = problem_of(release.measurement, facts, weights_named(weights), fixes_total=total == "estimate")
+    statement = Statement(facts, weights_named(weights), fixes_total=total == "estimate")
+    problem = statement.problem(release.measurement)
     solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
     answers = answers_of(problem.reference.own, solution.components)
     made = Release(release.measurement.with_residuals(answers))
     least = 3 * max(ROUNDING * problem.total, solution.violation)
-    return NonNegativeRelease(release, solution.gap, solution.steps, facts.statements, made, least)
+    return NonNegativeRelease(release, solution.gap, solution.steps, facts.statements, made, least, statement)
 
 
 def _solution(problem: Problem, facts: Facts, *, gap: float, steps: int, progress: Progress | None) -> Solution:

@@ -23,9 +23,19 @@ from residualplanner.plan import Plan
 from residualplanner.postprocessing.cells import cell_kinds, determines_counts
 from residualplanner.postprocessing.controlled import apportioned, rounded_matrix
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease
-from residualplanner.postprocessing.saving import save_made
+from residualplanner.postprocessing.published_errors import PublishedErrors
+from residualplanner.postprocessing.saving import SavingOptions, save_made
 from residualplanner.queries import Identity, Kind
-from residualplanner.reconstruction import FormatName, Product, ProfileName, Release, Table, Tables
+from residualplanner.reconstruction import (
+    FormatName,
+    Product,
+    ProfileName,
+    Release,
+    Table,
+    TableBatch,
+    Tables,
+    unlimited,
+)
 from residualplanner.workload import WrittenQuery, query_of, written_query
 
 #: How many tables of integers are kept for others that must agree with them.
@@ -84,6 +94,12 @@ class RoundedRelease(Tables):
             if progress is not None:
                 progress(done, len(self))
 
+    def batches(self) -> Iterator[TableBatch]:
+        """The tables of all queries of the workload as arrays, one at a time."""
+        for number, table in enumerate(self.tables()):
+            numbers, positions = np.array([number]), np.array([table.positions], dtype=np.int32).reshape(1, -1)
+            yield TableBatch(numbers, positions, table.kinds, table.estimate[None])
+
     def save(
         self,
         folder: PathLike,
@@ -91,13 +107,16 @@ class RoundedRelease(Tables):
         *,
         profile: ProfileName = "default",
         level: float | None = None,
+        with_unbiased: bool = False,
+        errors: PublishedErrors | None = None,
         progress: Progress | None = None,
     ) -> None:
         """Write all tables of the workload to a new folder, as `NonNegativeRelease.save` does.
 
         The column of estimates holds integers; its name ends with ``_rounded`` or ``_nonneg_rounded``.
         """
-        save_made(self, self.tables(progress), folder, format, profile=profile, level=level)
+        chosen = SavingOptions(format, profile, level, with_unbiased, errors)
+        save_made(self, self.tables(progress), folder, chosen)
 
     def _require(self, query: WrittenQuery) -> None:
         self.source._require(query)
@@ -110,7 +129,9 @@ class RoundedRelease(Tables):
         for axis, kind in enumerate(kinds):
             if kind != Identity():
                 counts = kind.apply(counts, axis)
-        return Table(self.plan, *query, frozen(np.asarray(np.rint(counts)).transpose(query.axes)), self.product)
+        source = self.source._table(query)
+        numbers = frozen(np.asarray(np.rint(counts)).transpose(query.axes))
+        return Table(self.plan, *query, numbers, self.product, source.origin or unlimited(source.estimate))
 
     def _by_value(self, attributes: tuple[int, ...]) -> FloatArray:
         """The integers of a set by value; where only groups of values are known, all on the first of each group."""

@@ -4,6 +4,7 @@ Reads: a measurement, facts, weights.  Gives: Problem, and a point inside its co
 Source: spec eqs. (48), (49) and (52).
 """
 
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 
@@ -23,6 +24,32 @@ from residualplanner.postprocessing.weights import Weights
 
 #: Rounds of the power method that measures how long steps may be where bases vary.
 _ROUNDS = 60
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Statement:
+    """What was asked for beside a measurement.
+
+    Attributes:
+        facts: what is known anyway.
+        weights: how freely residuals move.
+        fixes_total: whether the number of records stays at its estimate, where it is not known.
+    """
+
+    facts: Facts
+    weights: Weights
+    fixes_total: bool
+
+    def problem(self, measurement: NoisyAnswers) -> Problem:
+        """The problem of the nearest non-negative tables."""
+        return problem_of(measurement, self.facts, self.weights, fixes_total=self.fixes_total)
+
+    def noise_variances(self, plan: Plan, layout: ComponentLayout) -> FloatArray:
+        """The noise variance of every set, (m,), in counts squared; 0 where the set is known."""
+        variances, components = plan.noise_variances.copy(), np.empty(layout.count)
+        for fact in self.facts.known:
+            fix(plan, layout, fact, components, variances)
+        return variances
 
 
 def problem_of(measurement: NoisyAnswers, facts: Facts, weights: Weights, *, fixes_total: bool) -> Problem:

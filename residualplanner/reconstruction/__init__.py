@@ -11,10 +11,12 @@ from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
+from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
+from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.product import UNBIASED, Product
-from residualplanner.reconstruction.profiles import ProfileName, level_of
+from residualplanner.reconstruction.profiles import ProfileName, level_of, profile_named
 from residualplanner.reconstruction.release import Release, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
 from residualplanner.reconstruction.tables import Tables
@@ -22,11 +24,14 @@ from residualplanner.reconstruction.tables import Tables
 __all__ = [
     "MOST_FILES",
     "PARTS_FORMAT",
+    "PUBLISHED_ERRORS",
+    "PUBLISHED_ERRORS_FILE",
     "UNBIASED",
     "Device",
     "Estimate",
     "FormatName",
     "Layout",
+    "Origin",
     "Product",
     "ProfileName",
     "Release",
@@ -41,7 +46,9 @@ __all__ = [
     "layout_of",
     "level_of",
     "load_tables",
+    "profile_named",
     "reconstruct",
     "require_exportable",
     "save_tables",
+    "unlimited",
 ]

@@ -13,6 +13,7 @@ from residualplanner._checks import FloatArray, IntArray, value_text
 from residualplanner._margins import margin_factor, require_level
 from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
+from residualplanner.reconstruction.origin import Origin
 from residualplanner.reconstruction.product import UNBIASED, Product
 
 #: The profiles that tables can be written in.
@@ -35,10 +36,15 @@ _MADE = {
     "std_err": "standard error of the unbiased estimate that this number was made from, exact; not that of this number",
     "moe": "margin of error of the unbiased estimate that this number was made from: that estimate is within it of the "
     "truth with probability {level}",
-    "conf_level": "confidence level of margins",
+    "unbiased": "unbiased estimate that the number was made from; it can be negative and need not be an integer",
+    "conf_level": "confidence level of margins and intervals",
+    "ci_low": "low end of the confidence interval of level {level} for the true count: that of the unbiased estimate, "
+    "cut at the counts that are possible",
+    "ci_high": "high end of that interval",
 }
-#: What the names of columns end with where numbers were made from unbiased estimates; others are left out.
-_ENDINGS = {"std_err": "_unbiased", "moe": "_unbiased", "conf_level": ""}
+#: What the names of columns end with where numbers were made from unbiased estimates.
+_ENDINGS = {"std_err": "_unbiased", "moe": "_unbiased", "unbiased": "_unbiased"}
+_INTERVAL = frozenset(("ci_low", "ci_high"))
 _QUERY_MEANING = "the cell in words: each attribute and its label"
 
 
@@ -52,6 +58,7 @@ class Profile:
         columns: the name of each column of numbers, and the quantity that it holds.
         is_described: whether a column `QUERY` says in words which cell a row is about.
         product: what the numbers are.
+        with_unbiased: whether unbiased estimates stand beside numbers that were made from them.
     """
 
     name: ProfileName
@@ -59,22 +66,30 @@ class Profile:
     columns: tuple[tuple[str, str], ...]
     is_described: bool = False
     product: Product = UNBIASED
+    with_unbiased: bool = False
 
-    def of(self, product: Product) -> "Profile":
-        """The profile of another product: names say what the numbers are, and intervals are left out.
+    def of(self, product: Product, *, with_unbiased: bool = False, with_intervals: bool = True) -> "Profile":
+        """The profile of another product: names say what the numbers are.
+
+        Args:
+            product: what the numbers are.
+            with_unbiased: whether there is a column of the unbiased estimates that they were made from.
+            with_intervals: whether there are intervals, where the profile has such.
 
         Example:
-            >>> [name for name, _ in PROFILES["acs"].of(Product(is_nonnegative=True)).columns]
-            ['E_nonneg', 'M_unbiased']
+            >>> [name for name, _ in PROFILES["acs"].of(Product(is_nonnegative=True), with_unbiased=True).columns]
+            ['E_nonneg', 'E_unbiased', 'M_unbiased']
         """
-        if product == self.product:
+        if product.is_unbiased:
             return self
-        columns = tuple(
-            (name + product.ending if quantity == "estimate" else name + _ENDINGS[quantity], quantity)
-            for name, quantity in self.columns
-            if quantity in _ENDINGS or quantity == "estimate"
-        )
-        return replace(self, columns=columns, product=product)
+        endings = _ENDINGS | {"estimate": product.ending}
+        columns = [
+            (name + endings.get(quantity, ""), quantity)
+            for column, quantity_of_column in self.columns
+            for name, quantity in _beside(column, quantity_of_column, with_unbiased=with_unbiased)
+            if with_intervals or quantity not in _INTERVAL
+        ]
+        return replace(self, columns=tuple(columns), product=product, with_unbiased=with_unbiased)
 
     @property
     def value_names(self) -> tuple[str, ...]:
@@ -86,20 +101,23 @@ class Profile:
         """The name of the column of estimates, which every profile has."""
         return next(name for name, quantity in self.columns if quantity == "estimate")
 
-    def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float) -> list[FloatArray | IntArray]:
+    def numbers(
+        self, estimate: FloatArray, std_err: FloatArray, level: float, *, origin: Origin
+    ) -> list[FloatArray | IntArray]:
         """The columns of numbers; rounded estimates are integers.
 
         Args:
             estimate (cells,): in counts.
-            std_err (cells,): in counts.
+            std_err (cells,): in counts, of the unbiased estimates.
             level: the confidence level.
+            origin: of the cells: the unbiased estimates.
 
         Source: spec section 7.
         """
         moe = margin_factor(level) * std_err
         shown = estimate.astype(np.int64) if self.product.is_rounded else estimate
         found = {"estimate": shown, "std_err": std_err, "moe": moe, "conf_level": np.full(estimate.shape, level)}
-        found |= {"ci_low": estimate - moe, "ci_high": estimate + moe}
+        found |= {"unbiased": origin.estimate} | dict(zip(("ci_low", "ci_high"), origin.interval(moe), strict=True))
         return [found[quantity] for _, quantity in self.columns]
 
     def meanings(self, level: float) -> list[tuple[str, str, str]]:
@@ -121,6 +139,12 @@ class Profile:
             )
             for name, quantity in self.columns
         ]
+
+
+def _beside(column: str, quantity: str, *, with_unbiased: bool) -> list[tuple[str, str]]:
+    """A column, and that of unbiased estimates beside it, if there is one."""
+    own = [(column, quantity)]
+    return [*own, (column, "unbiased")] if with_unbiased and quantity == "estimate" else own
 
 
 _ALL = tuple((quantity, quantity) for quantity in _MEANINGS)

@@ -20,7 +20,7 @@ from residualplanner.reconstruction.files.export import require_exportable, save
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.saving import save_parts
-from residualplanner.reconstruction.profiles import ProfileName
+from residualplanner.reconstruction.profiles import ProfileName, profile_named
 from residualplanner.reconstruction.stacks import Reconstructor
 from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
@@ -186,7 +186,13 @@ class Release(Tables):
             save_parts(self.measurement, folder, level=level, workers=workers, only=only, progress=progress)
             return
         save_tables(
-            self.tables(progress), self.plan, self.noise, folder, file_format=chosen, profile=profile, level=level
+            self.tables(progress),
+            self.plan,
+            self.noise,
+            folder,
+            file_format=chosen,
+            profile=profile_named(profile),
+            level=level,
         )
 
     def _runs(self, only: Iterable[int] | None) -> list[tuple[int, int]]:

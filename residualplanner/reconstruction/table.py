@@ -22,6 +22,7 @@ from residualplanner.plan import Plan
 from residualplanner.queries import Kind, labels_in_words
 from residualplanner.reconstruction.label_columns import label_column_names, label_columns
 from residualplanner.reconstruction.lookups import adds_up, index_of_cell, require_members
+from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
 from residualplanner.reconstruction.table_views import html_of, polars_of, text_of, xarray_of
@@ -76,6 +77,7 @@ class Table:
         kinds: the kind of query on each attribute.
         estimate (q_1, .., q_k): the estimates in counts, read-only, an axis for each attribute.  They can be negative.
         product: what the numbers are.
+        origin: what numbers that are not unbiased were made from; None where they are, and where they come from a file.
     """
 
     plan: Plan = field(repr=False)
@@ -83,6 +85,7 @@ class Table:
     kinds: tuple[Kind, ...]
     estimate: FloatArray
     product: Product = UNBIASED
+    origin: Origin | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -142,7 +145,19 @@ class Table:
         return margin_factor(level) * self.std_err
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The low and the high ends of every cell's confidence interval; errors as in `moe`."""
+        """The low and the high ends of every cell's confidence interval, which covers the truth as often as it says.
+
+        Where numbers were made from unbiased estimates, those of these, cut at the counts that are possible:
+        non-negative ones that agree with known facts.  The number itself can be outside.
+
+        Raises:
+            BudgetError: ``level`` is not between 0 and 1.
+            WorkloadError: the numbers are not unbiased, and come from a file, of which `SavedTables.frame` has all.
+
+        Source: spec eq. (47).
+        """
+        if self.origin is not None:
+            return self.origin.interval(margin_factor(level) * self.std_err)
         moe = self.moe(level)
         return self.estimate - moe, self.estimate + moe
 
@@ -227,6 +242,7 @@ class Table:
             tuple(self.kinds[axis] for axis in kept),
             frozen(np.asarray(self.estimate.sum(axis=tuple(axes)))),
             self.product,
+            None if self.origin is None else self.origin.summed(tuple(axes)),
         )
 
     def shown(self, level: float = 0.95) -> ShownTable:
@@ -291,7 +307,7 @@ class Table:
         """The columns of the tidy form, by name."""
         import pandas as pd
 
-        chosen = profile_named(profile).of(self.product)
+        chosen = profile_named(profile).of(self.product, with_intervals=self.origin is not None)
         require_free_names(label_column_names(attribute for attribute, _ in self._axes), chosen)
         indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
         columns: dict[str, Any] = {
@@ -301,7 +317,8 @@ class Table:
         }
         if chosen.is_described:
             columns[QUERY] = cell_words(self.names, self.labels_in_words)
-        numbers = chosen.numbers(self.estimate.ravel(), self.std_err.ravel(), level_of(profile, level))
+        origin = (self.origin or unlimited(self.estimate)).raveled()
+        numbers = chosen.numbers(self.estimate.ravel(), self.std_err.ravel(), level_of(profile, level), origin=origin)
         columns.update(zip((name for name, _ in chosen.columns), numbers, strict=True))
         return columns
 

@@ -54,7 +54,7 @@ def test_columns_say_that_errors_are_those_of_the_unbiased_estimates(name):
     table, end = MADE[name](release())["sex", "age"], ENDINGS[name]
     columns = {profile: list(table.to_frame(profile=profile).columns)[2:] for profile in ("default", "acs", "gls")}
     assert columns == {
-        "default": [f"estimate{end}", "std_err_unbiased", "moe_unbiased", "conf_level"],
+        "default": [f"estimate{end}", "std_err_unbiased", "moe_unbiased", "conf_level", "ci_low", "ci_high"],
         "acs": [f"E{end}", "M_unbiased"],
         "gls": ["query", f"estimate{end}", "std_dev_unbiased"],
     }
@@ -64,9 +64,9 @@ def test_columns_say_that_errors_are_those_of_the_unbiased_estimates(name):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_table_that_is_not_unbiased_has_no_intervals(name):
+def test_a_table_that_is_not_unbiased_has_no_margins(name):
     table = MADE[name](release())["age"]
-    for ask in (table.interval, table.moe, lambda: table.combine([1, 1, 1, 1])):
+    for ask in (table.moe, lambda: table.combine([1, 1, 1, 1])):
         with pytest.raises(WorkloadError, match=r"is known of unbiased estimates only, and these are .*; ask the rel"):
             ask()
 

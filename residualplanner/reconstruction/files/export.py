@@ -4,8 +4,9 @@ Reads: tables, their plan and its noise.  Gives: files.  Holds a few tables at a
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,7 @@ from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_f
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.files.workbook import require_workbooks, workbook_bytes
 from residualplanner.reconstruction.label_columns import label_column_names
-from residualplanner.reconstruction.product import UNBIASED, Product
-from residualplanner.reconstruction.profiles import level_of, profile_named, require_free_names
+from residualplanner.reconstruction.profiles import Profile, level_of, profile_named, require_free_names
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import Workload
 
@@ -53,11 +53,14 @@ def require_exportable(workload: Workload, format: FormatName | None = None, pro
     format = chosen_format(workload, format, profile_named(profile).name)
     if format == PARTS_FORMAT and profile_named(profile).name != "default":
         raise WorkloadError(f'"parts" has estimates and standard errors only: profile={profile!r} is for other formats')
-    used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
-    names = label_column_names(workload.domain.attributes[position] for position in used)
-    require_free_names(names, profile_named(profile))
+    _require_free_names(workload, profile_named(profile))
     if format == "xlsx":
         require_workbooks(workload)
+
+
+def _require_free_names(workload: Workload, profile: Profile) -> None:
+    used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
+    require_free_names(label_column_names(workload.domain.attributes[position] for position in used), profile)
 
 
 def save_tables(
@@ -67,16 +70,36 @@ def save_tables(
     folder: PathLike,
     *,
     file_format: FormatName,
-    profile: str,
+    profile: Profile,
     level: float | None,
-    product: Product = UNBIASED,
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Write all tables of a plan's workload, in its order, as `Release.save` describes."""
-    require_exportable(plan.workload, file_format, profile)
-    described = Description(plan, noise, file_format, profile_named(profile).of(product), level_of(profile, level))
+    """Write all tables of a plan's workload, in its order, as `Release.save` describes.
+
+    Args:
+        tables: in the order of the workload.
+        plan: of the tables.
+        noise: how it was drawn.
+        folder: as of `Release.save`.
+        file_format: its ``format``.
+        profile: which columns there are; it says what the numbers are.
+        level: as of `Release.save`.
+        more: data frames by the names of further CSV files.
+    """
+    require_exportable(plan.workload, file_format, profile.name)
+    _require_free_names(plan.workload, profile)
+    described = Description(plan, noise, file_format, profile, level_of(profile.name, level))
     with write_folder_atomically(folder) as partial:
-        hashes = _write_files(tables, partial, described)
+        hashes = _write_files(tables, partial, described) | _write_more(more, partial)
         write_new(partial / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])
+
+
+def _write_more(frames: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    """Write data frames as CSV; return the hashes of their files."""
+    import pyarrow as pa
+
+    tables = {name: pa.Table.from_pandas(frame, preserve_index=False) for name, frame in frames.items()}
+    return {name: write_new(folder / name, [csv_bytes(table)]) for name, table in tables.items()}
 
 
 def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:

@@ -19,6 +19,7 @@ from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.label_columns import label_columns
+from residualplanner.reconstruction.origin import unlimited
 from residualplanner.reconstruction.profiles import QUERY, Profile
 from residualplanner.reconstruction.table import Table, cell_words
 from residualplanner.workload import Workload
@@ -32,7 +33,8 @@ PARTS_FORMAT = "parts"
 #: Up to this many tables are written to a file each where no format is given.
 MOST_FILES = 5_000
 #: Columns whose values hardly repeat, for which a dictionary would only cost time.
-_DISTINCT = frozenset(("estimate", "estimate_nonneg", "ci_low", "ci_high", "E", "E_nonneg", "query"))
+_ESTIMATES = ("estimate", "estimate_nonneg", "estimate_unbiased", "E", "E_nonneg", "E_unbiased")
+_DISTINCT = frozenset((*_ESTIMATES, "ci_low", "ci_high", "query"))
 
 
 def require_format(name: object) -> None:
@@ -98,7 +100,8 @@ class TidyWriter:
         columns = {name: column for axis in range(len(table.positions)) for name, column in self._columns(table, axis)}
         if self.profile.is_described:
             columns[QUERY] = pa.array(cell_words(table.names, table.labels_in_words), type=pa.string())
-        numbers = map(pa.array, self.profile.numbers(estimate, std_err, self.level))
+        origin = (table.origin or unlimited(table.estimate)).raveled()
+        numbers = map(pa.array, self.profile.numbers(estimate, std_err, self.level, origin=origin))
         return pa.table(columns | dict(zip((name for name, _ in self.profile.columns), numbers, strict=True)))
 
     def _columns(self, table: Table, axis: int) -> Iterator[tuple[str, Any]]:

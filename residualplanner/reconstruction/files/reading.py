@@ -29,7 +29,14 @@ from residualplanner.reconstruction.files.manifest import (
 )
 from residualplanner.reconstruction.files.reading_files import csv_table, frame_of_columns, read_columns
 from residualplanner.reconstruction.files.saved_folder import SavedFolder
-from residualplanner.reconstruction.files.sidecar import TEXT, Description, label_type
+from residualplanner.reconstruction.files.sidecar import (
+    NUMBER,
+    PUBLISHED_ERRORS,
+    PUBLISHED_ERRORS_FILE,
+    TEXT,
+    Description,
+    label_type,
+)
 from residualplanner.reconstruction.label_columns import label_columns
 from residualplanner.reconstruction.parts.reading import SavedParts, open_parts
 from residualplanner.reconstruction.product import product_of_json
@@ -80,6 +87,25 @@ class SavedTables(SavedFolder):
         content = content_of(self.folder, "errors.csv", self.manifest["files"].get("errors.csv"))
         types = {"query": TEXT, "kinds": TEXT}
         found: pd.DataFrame = csv_table(content, self.folder / "errors.csv", types).to_pandas()
+        return found
+
+    @property
+    def published_errors(self) -> "pd.DataFrame | None":
+        """The errors of the published numbers, from ``published-errors.csv``; None where there is no such file.
+
+        Raises:
+            FileFormatError: the file was altered, or is about other tables.
+        """
+        digest = self.manifest["files"].get(PUBLISHED_ERRORS_FILE)
+        if digest is None:
+            return None
+        content, path = content_of(self.folder, PUBLISHED_ERRORS_FILE, digest), self.folder / PUBLISHED_ERRORS_FILE
+        found: pd.DataFrame = csv_table(content, path, PUBLISHED_ERRORS).to_pandas()
+        numbers = [name for name, word in PUBLISHED_ERRORS.items() if word == NUMBER]
+        if list(found) != list(PUBLISHED_ERRORS) or list(found["query"]) != list(self.plan.errors()["query"]):
+            raise FileFormatError(f"{path} is about other tables than {PLAN_FILE}; {AGAIN}")
+        if not (found[numbers] >= 0).all(axis=None) or not np.isfinite(found[numbers]).all(axis=None):
+            raise FileFormatError(f"{path} has errors that are no numbers; {AGAIN}")
         return found
 
     def frame(self, query: QueryLike) -> "pd.DataFrame":
@@ -170,7 +196,11 @@ def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts
         raise LookupError
     require_level(level)
     product = checked(home / "manifest.json", partial(product_of_json, about.get("product")))
-    described = Description(plan, noise, file_format, PROFILES[about["profile"]].of(product), level)
+    with_unbiased = about.get("with_unbiased", False)
+    if not isinstance(with_unbiased, bool):
+        raise LookupError
+    profile = PROFILES[about["profile"]].of(product, with_unbiased=with_unbiased)
+    described = Description(plan, noise, file_format, profile, level)
     metadata = json_of(home / "metadata.json", content_of(home, "metadata.json", hashes["metadata.json"]))
     checked(home / "metadata.json", partial(require_true_metadata, metadata, described))
     if file_format == PARTS_FORMAT:

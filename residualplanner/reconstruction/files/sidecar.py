@@ -17,6 +17,20 @@ from residualplanner.reconstruction.profiles import QUERY, Profile
 #: The words of the vocabulary of CSV on the Web for what a column holds.
 TEXT, WHOLE, TRUTH, NUMBER = "string", "integer", "boolean", "double"
 
+#: The file of the errors of published numbers, and the types of its columns.
+PUBLISHED_ERRORS_FILE = "published-errors.csv"
+PUBLISHED_ERRORS = {
+    "query": TEXT,
+    "kinds": TEXT,
+    "cells": WHOLE,
+    "rmse": NUMBER,
+    "rmse_simulation_error": NUMBER,
+    "bias": NUMBER,
+    "bias_simulation_error": NUMBER,
+    "std_err_unbiased": NUMBER,
+    "simulations": WHOLE,
+}
+
 ROWS = "one row for each cell, in C order: the last attribute changes fastest"
 VARIANCE = (
     "exact: it follows from the plan's noise variances alone, is not an estimate from the data, and was known before "
@@ -68,7 +82,9 @@ class Description:
     @property
     def about_product(self) -> dict[str, Any]:
         """The entry on the product in metadata and manifest; none where estimates are unbiased."""
-        return {} if self.product.is_unbiased else {"product": self.product.to_json()}
+        if self.product.is_unbiased:
+            return {}
+        return {"product": self.product.to_json(), "with_unbiased": self.profile.with_unbiased}
 
     @property
     def columns(self) -> list[dict[str, str]]:

@@ -1,0 +1,82 @@
+"""How far published numbers are from the truth where they are no longer unbiased: a row for each table.
+
+Reads: errors from `published_errors`.  Gives: PublishedErrors, and a data frame.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, require_type
+from residualplanner.errors import WorkloadError
+from residualplanner.plan import Plan, plan_hash
+from residualplanner.reconstruction import PUBLISHED_ERRORS, Product, Tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class PublishedErrors:
+    """The errors of published numbers by simulation, table by table, in the order of the workload.
+
+    Attributes:
+        plan: of the tables.
+        product: what their numbers are.
+        simulations: how many there were.
+        seed: of the generator.
+        rmse (m,): the root mean square error of a cell, over cells and simulations, in counts.
+        rmse_simulation_error (m,): its standard error, from the number of simulations being finite.
+        bias (m,): the root mean square, over cells, of the bias of a cell, in counts.
+        bias_simulation_error (m,): its standard error, in the same sense.
+    """
+
+    plan: Plan = field(repr=False)
+    product: Product
+    simulations: int
+    seed: int
+    rmse: FloatArray
+    rmse_simulation_error: FloatArray
+    bias: FloatArray
+    bias_simulation_error: FloatArray
+
+    def __repr__(self) -> str:
+        return f"<PublishedErrors of {len(self.rmse):,} {self.product.name} tables: {self.simulations:,} simulations>"
+
+    def _repr_html_(self) -> str:
+        html: str = self.to_frame().to_html(max_rows=20)
+        return html
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per query, in the order of the workload.
+
+        Returns:
+            ``query``, ``kinds`` and ``cells`` as in `Plan.errors`; ``rmse`` and ``bias``, each with its
+            ``_simulation_error``; ``std_err_unbiased``, the standard error of the unbiased estimates, which is their
+            root mean square error; ``simulations``.
+        """
+        errors = self.plan.errors()
+        return errors.assign(
+            rmse=self.rmse,
+            rmse_simulation_error=self.rmse_simulation_error,
+            bias=self.bias,
+            bias_simulation_error=self.bias_simulation_error,
+            std_err_unbiased=errors["std_err"],
+            simulations=np.full(len(errors), self.simulations),
+        )[list(PUBLISHED_ERRORS)]
+
+
+def require_errors_of(tables: Tables, errors: PublishedErrors) -> None:
+    """Raise unless errors are about the plan and the sort of numbers of these tables.
+
+    Raises:
+        ArgumentError: they are no errors.
+        WorkloadError: they are others'.
+    """
+    require_type("save", "errors", errors, PublishedErrors, "write save(folder, errors=published_errors(release))")
+    if plan_hash(errors.plan) != plan_hash(tables.plan) or errors.product != tables.product:
+        raise WorkloadError(
+            f"these errors are of other tables ({errors.product.name}); write errors=published_errors(release) with "
+            "the release that is saved"
+        )
