@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from residualplanner.domain import Attribute
 from residualplanner.queries import Kind
-from residualplanner.reconstruction.files.file_names import percent_encoded
+from residualplanner.reconstruction.files.file_names import escaped
 from residualplanner.reconstruction.files.sidecar import TEXT, Description, label_type
 from residualplanner.reconstruction.label_columns import label_columns
 
@@ -86,4 +86,4 @@ def _variable(name: str) -> str:
         >>> _variable("income>50K"), _variable("_age.1"), _variable("ci_low")
         ('income%3E50K', '%5Fage%2E1', 'ci_low')
     """
-    return percent_encoded(name, _LETTERS)
+    return escaped(name, _LETTERS, "%")
