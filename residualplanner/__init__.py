@@ -38,7 +38,7 @@ from residualplanner.plan import Plan, compare, cost_of_more, load_plan, resourc
 from residualplanner.postprocessing import NonNegativeRelease, RoundedRelease, nonnegative, rounded
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
-from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
+from residualplanner.reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
 from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.workers import DaskWorkers, SparkWorkers
@@ -70,6 +70,8 @@ __all__ = [
     "NonNegativeRelease",
     "Plan",
     "Prefix",
+    "Publication",
+    "Quality",
     "Range",
     "Release",
     "ResidualPlannerError",

@@ -162,8 +162,9 @@ def reconstruct(  # noqa: PLR0913, PLR0917
     path: opt.MeasurementFile,
     folder: opt.Folder,
     format: opt.Format = None,
-    profile: opt.Profile = "default",
+    profile: opt.Profile = None,
     level: opt.ProfileLevel = None,
+    spec: opt.OutputSpec = None,
     workers: opt.Workers = 1,
     dry_run: opt.DryRun = False,
     quiet: opt.Quiet = False,
@@ -171,13 +172,17 @@ def reconstruct(  # noqa: PLR0913, PLR0917
 ) -> None:
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
     require_file(path, "reconstruct", MEASUREMENT)
+    if spec is not None:
+        require_file(spec, "reconstruct", SPEC)
     require_new_folder(folder)
     from residualplanner._margins import require_level
     from residualplanner.cli.rehearsal import rehearse_reconstruct
     from residualplanner.cli.runs import run_reconstruct
-    from residualplanner.cli.spec.file import OutputTable
+    from residualplanner.cli.spec.file import OutputTable, read_spec
 
-    wanted = OutputTable(format=format, profile=profile, level=None if level is None else require_level(level))
+    typed = {"format": format, "profile": profile, "level": None if level is None else require_level(level)}
+    output_of = OutputTable() if spec is None else read_spec(spec).output
+    wanted = output_of.model_copy(update={name: value for name, value in typed.items() if value is not None})
     run = rehearse_reconstruct if dry_run else partial(run_reconstruct, workers=workers)
     run(path, folder, wanted, Output(quiet, as_json))
 

@@ -35,15 +35,15 @@ Format = Annotated[
     FormatName | None,
     typer.Option(
         "--format",
-        help="The type of the tables' files; xlsx: Excel workbooks; parts: Parquet of many tables each. By default "
-        f"parquet, and parts for more than {MOST_FILES:,} tables.",
+        help="The type of the tables' files; xlsx: an Excel workbook for each; workbook: one for all; parts: Parquet of "
+        f"many tables each. By default parquet, and parts for more than {MOST_FILES:,} tables.",
     ),
 ]
 Workers = Annotated[
     int, typer.Option("--workers", min=1, help="With the format parts: how many processes write.", metavar="NUMBER")
 ]
 Profile = Annotated[
-    ProfileName,
+    ProfileName | None,
     typer.Option(
         "--profile",
         help="The columns beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard "
@@ -139,6 +139,15 @@ NewMeasurement = Annotated[Path, typer.Option("-o", "--output", help="The measur
 MeasurementFile = Annotated[Path, typer.Argument(help="A measurement, as measure writes it.", metavar="FILE")]
 ProfileLevel = Annotated[
     float | None, typer.Option("--level", help="The confidence level of margins of error; the profile's if not given.")
+]
+OutputSpec = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec",
+        help="A spec whose [output] says what tables look like: quality, rounding, publication, and what is not given "
+        "here.",
+        metavar="SPEC",
+    ),
 ]
 Kept = Annotated[
     Path | None, typer.Option("--keep", help="Keep the measurement, for other tables later.", metavar="FILE")

@@ -5,7 +5,16 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 """
 
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease, nonnegative
-from residualplanner.postprocessing.rounding import RoundedRelease, rounded
+from residualplanner.postprocessing.rounding import RoundedRelease, require_base, require_roundable, rounded
 from residualplanner.postprocessing.weights import Weights, WeightsName
 
-__all__ = ["NonNegativeRelease", "RoundedRelease", "Weights", "WeightsName", "nonnegative", "rounded"]
+__all__ = [
+    "NonNegativeRelease",
+    "RoundedRelease",
+    "Weights",
+    "WeightsName",
+    "nonnegative",
+    "require_base",
+    "require_roundable",
+    "rounded",
+]

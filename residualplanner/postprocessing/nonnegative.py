@@ -23,7 +23,17 @@ from residualplanner.postprocessing.saving import save_made
 from residualplanner.postprocessing.stating import center_of, problem_of
 from residualplanner.postprocessing.weights import WeightsName, weights_named
 from residualplanner.queries import Kind
-from residualplanner.reconstruction import FormatName, Product, ProfileName, Release, Table, TableBatch, Tables
+from residualplanner.reconstruction import (
+    FormatName,
+    Product,
+    ProfileName,
+    Publication,
+    Quality,
+    Release,
+    Table,
+    TableBatch,
+    Tables,
+)
 from residualplanner.workload import WrittenQuery
 
 #: The most steps of the solver, unless told otherwise.
@@ -89,6 +99,8 @@ class NonNegativeRelease(Tables):
         *,
         profile: ProfileName = "default",
         level: float | None = None,
+        quality: Quality | None = None,
+        publication: Publication | None = None,
         progress: Progress | None = None,
     ) -> None:
         """Write all tables of the workload to a new folder, whole or not at all, as `Release.save` does.
@@ -99,16 +111,27 @@ class NonNegativeRelease(Tables):
 
         Args:
             folder: one that does not exist, or is empty.
-            format: "parquet", "csv" or "xlsx".
+            format: "parquet", "csv", "xlsx" or "workbook".
             profile: as of `Release.save`.
             level: as of `Release.save`.
+            quality: as of `Release.save`.
+            publication: as of `Release.save`.
             progress: as in `tables`.
 
         Raises:
             BudgetError, FileExistsError, WorkloadError, MissingExtraError, OSError: as `Release.save` does; the format
                 is "parts".
         """
-        save_made(self, self.tables(progress), folder, format, profile=profile, level=level)
+        save_made(
+            self,
+            self.tables(progress),
+            folder,
+            format,
+            profile=profile,
+            level=level,
+            quality=quality,
+            publication=publication,
+        )
 
     def _require(self, query: WrittenQuery) -> None:
         self._made._require(query)

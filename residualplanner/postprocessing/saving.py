@@ -8,7 +8,16 @@ from collections.abc import Iterable
 from residualplanner._atomic import PathLike
 from residualplanner._checks import require_path
 from residualplanner.errors import WorkloadError, memory_for
-from residualplanner.reconstruction import PARTS_FORMAT, FormatName, ProfileName, Table, Tables, save_tables
+from residualplanner.reconstruction import (
+    PARTS_FORMAT,
+    FormatName,
+    ProfileName,
+    Publication,
+    Quality,
+    Table,
+    Tables,
+    save_tables,
+)
 
 
 @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
@@ -20,6 +29,8 @@ def save_made(
     *,
     profile: ProfileName,
     level: float | None,
+    quality: Quality | None,
+    publication: Publication | None,
 ) -> None:
     """Write tables in a format that has a file for each, as `Release.save` does.
 
@@ -38,4 +49,6 @@ def save_made(
         profile=profile,
         level=level,
         product=made.product,
+        quality=quality,
+        publication=publication,
     )

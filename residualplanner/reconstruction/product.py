@@ -21,6 +21,7 @@ class Product:
     Attributes:
         name: "unbiased", "non-negative", "rounded" or "non-negative rounded".
         facts: what was taken from elsewhere, in words; it is not protected.
+        base: what rounded numbers are multiples of.
 
     Example:
         >>> UNBIASED.mark, Product("non-negative").mark
@@ -29,6 +30,7 @@ class Product:
 
     name: str = "unbiased"
     facts: tuple[str, ...] = ()
+    base: int = 1
 
     @property
     def is_unbiased(self) -> bool:
@@ -40,17 +42,17 @@ class Product:
         """Whether the numbers are integers."""
         return self.name.endswith("rounded")
 
-    @property
-    def rounded(self) -> "Product":
-        """The same as integers."""
+    def rounded_to(self, base: int) -> "Product":
+        """The same as multiples of an integer."""
         if self.is_rounded:
             return self
-        return Product("rounded" if self.is_unbiased else f"{self.name} rounded", self.facts)
+        return Product("rounded" if self.is_unbiased else f"{self.name} rounded", self.facts, base)
 
     @property
     def mark(self) -> str:
         """What a reader has to know about the numbers, in a phrase; empty where they are unbiased."""
-        return _MARKS[self.name]
+        mark = _MARKS[self.name]
+        return mark if self.base == 1 else mark.replace("integers", f"multiples of {self.base}")
 
     @property
     def ending(self) -> str:
@@ -85,7 +87,8 @@ class Product:
 
     def to_json(self) -> dict[str, Any]:
         """The product as JSON values."""
-        return {"name": self.name, "mark": self.mark, "facts": list(self.facts), "statement": self.elsewhere}
+        about = {"name": self.name, "mark": self.mark, "facts": list(self.facts), "statement": self.elsewhere}
+        return about if self.base == 1 else about | {"base": self.base}
 
 
 _MARKS = {
@@ -117,7 +120,10 @@ def product_of_json(stated: object) -> Product:
     facts = stated["facts"]
     if not all(isinstance(fact, str) and len(fact) <= _LETTERS and fact.isprintable() for fact in facts):
         raise _unclear()
-    product = Product(stated["name"], tuple(facts))
+    base = stated.get("base", 1)
+    if type(base) is not int or not (base == 1 or (base > 1 and stated["name"].endswith("rounded"))):
+        raise _unclear()
+    product = Product(stated["name"], tuple(facts), base)
     if product.is_unbiased or json_text(product.to_json()) != json_text(stated):
         raise _unclear()
     return product

@@ -19,8 +19,10 @@ NameParts = dict[tuple[int, Kind], str]
 
 #: The name of the table of no attributes, which is the number of records.
 TOTAL = "_total"
+#: The file of all tables together, where they are the sheets of one workbook.
+BOOK_FILE = "tables.xlsx"
 
-_LONGEST = 150
+_LONGEST, _LONGEST_SHEET = 150, 31
 _PLAIN = frozenset(string.ascii_letters + string.digits + "_-")
 _LOWER = _PLAIN - frozenset(string.ascii_uppercase)
 #: Names that Windows keeps for devices, whatever their ending.
@@ -77,6 +79,16 @@ def file_stem(parts: Sequence[str]) -> str:
     if len(stem) <= _LONGEST:
         return stem
     return f"{stem[: _LONGEST - 33]}~{hashlib.sha256(stem.encode()).hexdigest()[:32]}"
+
+
+def sheet_names(names: Sequence[str]) -> list[str]:
+    """The names of the sheets of tables in one workbook: at most 31 letters, each different from all others.
+
+    Example:
+        >>> sheet_names(["age.sex", "the_first_of_two_very_long_names.age"])
+        ['1 age.sex', '2 the_first_of_two_very_long_nam']
+    """
+    return [f"{number} {name}"[:_LONGEST_SHEET] for number, name in enumerate(names, start=1)]
 
 
 def parts_of_workload(workload: Workload) -> NameParts:
