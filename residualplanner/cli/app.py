@@ -255,22 +255,32 @@ def report(
     source: opt.Reported,
     page: opt.NewPage = Path("report.html"),
     level: opt.Level = 0.95,
+    *,
+    spec: opt.PublicationSpec = None,
+    cells: opt.PageCells = 20_000,
     force: opt.ForceReport = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Write one page to decide from: privacy, the error of every table, where the budget goes.
+    """Write one page to decide from, or to publish: privacy, the error of every table, and of a release its tables.
 
-    The page is self-contained and needs no network. Beside it comes a folder with its figures and their data.
+    The page is self-contained and needs no network. Beside it comes a folder with its figures and their data. The page
+    on a release links to the files of its folder. That on a ledger is for the curator: what was charged, what is left.
     """
     if not source.exists():
         raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
     require_file(source, "report", REPORTED)
     from residualplanner.cli.replacing import require_free_report_path
     from residualplanner.cli.runs import run_report
+    from residualplanner.cli.spec.file import read_spec
 
     require_free_report_path(page, force=force)
-    run_report(source, page, level=level, force=force, output=Output(quiet, as_json))
+    publication = None
+    if spec is not None:
+        require_file(spec, "report", SPEC)
+        publication = read_spec(spec).output.publication.publication
+    options = {"level": level, "publication": publication, "cells": cells, "replace": force}
+    run_report(source, page, options, Output(quiet, as_json))
 
 
 @app.command("ledger")

@@ -35,8 +35,8 @@ Format = Annotated[
     FormatName | None,
     typer.Option(
         "--format",
-        help="The type of the tables' files; xlsx: an Excel workbook for each; workbook: one for all; parts: Parquet of "
-        f"many tables each. By default parquet, and parts for more than {MOST_FILES:,} tables.",
+        help="The type of the tables' files; xlsx: an Excel workbook for each; workbook: one for all; parts: Parquet "
+        f"of many tables each. By default parquet, and parts for more than {MOST_FILES:,} tables.",
     ),
 ]
 Workers = Annotated[
@@ -159,7 +159,22 @@ NewCsv = Annotated[
     Path | None, typer.Option("-o", "--output", help="A CSV file to write, of all tables.", metavar="CSV")
 ]
 Reported = Annotated[
-    Path, typer.Argument(help="A plan, or the folder of a release, as release writes it.", metavar="DIR_OR_PLAN")
+    Path,
+    typer.Argument(
+        help="A plan, the folder of a release, as release writes it, or a ledger.", metavar="DIR_OR_PLAN_OR_LEDGER"
+    ),
+]
+PublicationSpec = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec", help="A spec whose [output.publication] has title, author, date, contact and source.", metavar="SPEC"
+    ),
+]
+PageCells = Annotated[
+    int,
+    typer.Option(
+        "--cells", min=0, help="The most cells of tables in the page, all together; 0 for none.", metavar="NUMBER"
+    ),
 ]
 NewPage = Annotated[Path, typer.Option("-o", "--output", help="The page to write.", metavar="HTML")]
 ForceReport = Annotated[

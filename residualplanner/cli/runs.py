@@ -6,10 +6,12 @@ Whatever can be refused is refused before the records are opened and before anyt
 is on the disk, whole, before any table is computed from it.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from residualplanner._atomic import write_atomically
+from residualplanner._file_kinds import LEDGER, kind_of_path
 from residualplanner.cli.columns import require_columns
 from residualplanner.cli.ledgers import open_ledger, say_charge
 from residualplanner.cli.messages.failures import naming, telling_outputs
@@ -123,14 +125,17 @@ def run_release(
             measured.unlink()
 
 
-def run_report(source: Path, page: Path, *, level: float, force: bool, output: Output) -> None:
-    """Write the report on a plan or on a release folder, with its figures."""
+def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Output) -> None:
+    """Write the report on a plan or on a release folder, with its figures, or on a ledger, which has none."""
     from residualplanner.reporting import figures_folder, write_report
 
     figures = figures_folder(page)
     with telling_outputs(page, figures):
         with output.progress("writing the report"):
-            write_report(source, page, level=level, replace=force)
+            write_report(source, page, **options)
+        if kind_of_path(source) is LEDGER:
+            output.wrote(page, ": what was charged and what is left, for the curator; it needs no network.")
+            return
         output.wrote(page, ": the workload, its privacy cost, how accurate every table is; it needs no network.")
         output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
         output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")

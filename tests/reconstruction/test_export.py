@@ -212,8 +212,8 @@ def test_memory_does_not_grow_with_the_release(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        ({"format": "xls"}, WorkloadError, r"format must be one of \['parquet', 'csv', 'xlsx', 'parts'\], got 'xls'"),
-        ({"format": 1}, WorkloadError, r"format must be one of \['parquet', 'csv', 'xlsx', 'parts'\], got 1"),
+        ({"format": "xls"}, WorkloadError, r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 'xls'"),
+        ({"format": 1}, WorkloadError, r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 1"),
         ({"profile": "census"}, WorkloadError, r"profile must be one of \['default', 'acs', 'gls'\], got 'census'"),
         ({"level": 1.0}, BudgetError, "level must be between 0 and 1"),
         ({"level": float("nan")}, BudgetError, "level must be between 0 and 1"),
