@@ -17,6 +17,8 @@ from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of, profile_named
+from residualplanner.reconstruction.publication import Publication
+from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.release import Release, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
 from residualplanner.reconstruction.tables import Tables
@@ -34,6 +36,8 @@ __all__ = [
     "Origin",
     "Product",
     "ProfileName",
+    "Publication",
+    "Quality",
     "Release",
     "SavedParts",
     "SavedTable",

@@ -22,6 +22,7 @@ class Product:
         is_nonnegative: whether they were made non-negative.
         is_rounded: whether they were made integers.
         facts: public facts from elsewhere that they were made with, in words; these are not protected.
+        base: what rounded numbers are multiples of.
 
     Example:
         >>> UNBIASED.mark, Product(is_nonnegative=True).mark
@@ -33,16 +34,16 @@ class Product:
     is_nonnegative: bool = False
     is_rounded: bool = False
     facts: tuple[str, ...] = ()
+    base: int = 1
 
     @property
     def is_unbiased(self) -> bool:
         """Whether errors of the plan are those of the numbers."""
         return not (self.is_nonnegative or self.is_rounded)
 
-    @property
-    def rounded(self) -> "Product":
-        """The same as integers."""
-        return replace(self, is_rounded=True)
+    def rounded_to(self, base: int) -> "Product":
+        """The same as multiples of an integer."""
+        return self if self.is_rounded else replace(self, is_rounded=True, base=base)
 
     @property
     def name(self) -> str:
@@ -54,7 +55,8 @@ class Product:
         """What a reader has to know about the numbers, in a phrase; empty where they are unbiased."""
         if self.is_unbiased:
             return ""
-        made = " and ".join(self._of_each("non-negative", "rounded to integers that add up"))
+        whole = "integers" if self.base == 1 else f"multiples of {self.base}"
+        made = " and ".join(self._of_each("non-negative", f"rounded to {whole} that add up"))
         return f"{made}; estimates {'are' if self.is_nonnegative else 'may be'} biased"
 
     @property
@@ -90,7 +92,8 @@ class Product:
 
     def to_json(self) -> dict[str, Any]:
         """The product as JSON values."""
-        return {"name": self.name, "mark": self.mark, "facts": list(self.facts), "statement": self.elsewhere}
+        about = {"name": self.name, "mark": self.mark, "facts": list(self.facts), "statement": self.elsewhere}
+        return about if self.base == 1 else about | {"base": self.base}
 
     def _of_each(self, nonnegative: str, rounded: str) -> list[str]:
         """The words for what was done to the estimates, in the order in which it was done."""
@@ -126,7 +129,10 @@ def product_of_json(stated: object) -> Product:
         raise _unclear()
     if not all(isinstance(fact, str) and len(fact) <= _LETTERS and fact.isprintable() for fact in facts):
         raise _unclear()
-    product = replace(_NAMED[name], facts=tuple(facts))
+    base = stated.get("base", 1)
+    if type(base) is not int or base < 1 or (base > 1 and not _NAMED[name].is_rounded):
+        raise _unclear()
+    product = replace(_NAMED[name], facts=tuple(facts), base=base)
     if product.is_unbiased or json_text(product.to_json()) != json_text(stated):
         raise _unclear()
     return product

@@ -21,6 +21,8 @@ from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, Form
 from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.profiles import ProfileName, profile_named
+from residualplanner.reconstruction.publication import Publication
+from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.stacks import Reconstructor
 from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
@@ -124,13 +126,15 @@ class Release(Tables):
             yield from batches
 
     @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
-    def save(
+    def save(  # noqa: PLR0913
         self,
         folder: PathLike,
         format: FormatName | None = None,
         *,
         profile: ProfileName = "default",
         level: float | None = None,
+        quality: Quality | None = None,
+        publication: Publication | None = None,
         workers: int | Workers = 1,
         only: Iterable[int] | None = None,
         progress: Progress | None = None,
@@ -139,12 +143,16 @@ class Release(Tables):
 
         Args:
             folder: one that does not exist, or is empty.
-            format: "parquet", "csv" or "xlsx", a file for each table; or "parts", Parquet files of about a million
-                cells each, for very many tables.  By default "parts" for more than 5,000 tables in the profile
+            format: "parquet", "csv" or "xlsx", a file for each table; "workbook", one Excel file with a sheet for each
+                table and a list of them; or "parts", Parquet files of about a million cells each, for very many
+                tables.  By default "parts" for more than 5,000 tables in the profile
                 "default", else "parquet"; the manifest says which.
             profile: "default", "acs" (90% margins, as the American Community Survey has them) or "gls" (for
                 generalized least squares); see `Table.to_frame`.
             level: the confidence level of margins and intervals, between 0 and 1; the profile's if not given.
+            quality: which estimates are reliable and which are too noisy to use, and whether these are left out: two
+                more columns, ``cv`` and ``quality``.  Not with "parts".
+            publication: title, author, date, contact and source, for readers.
             workers: with "parts", how many processes write; more than one need a script whose main part stands under
                 ``if __name__ == "__main__":``.  Or an engine's workers, `SparkWorkers` or `DaskWorkers`, which must
                 see the folder, and the file of a measurement that is mapped, under the same names.
@@ -170,20 +178,28 @@ class Release(Tables):
             FileExistsError: the folder exists and is not empty.
             ArgumentError: the format is "parts", which the host computes, and the release is on a device.
             WorkloadError: there is no such format, profile or part, an attribute has the name of a column of estimates,
-                or Excel cannot hold a table; `require_exportable` tells before anything is measured.
+                or Excel cannot hold the tables; `require_exportable` tells before anything is measured.
             ResourceError: the disk has too little room for the parts; or an engine's workers do not serve.
-            MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
+            MissingExtraError: the format is "xlsx" or "workbook", and XlsxWriter is not installed.
             OSError: the folder cannot be written.
         """
         require_path("release.save", folder, 'release.save("release")')
         if only is not None and format not in (PARTS_FORMAT, None):
             raise WorkloadError(f'only= is for format="parts", not {format!r}')
         format = format if only is None else "parts"
-        require_exportable(self.plan.workload, format, profile)
-        chosen = chosen_format(self.plan.workload, format, profile)
+        require_exportable(self.plan.workload, format, profile, quality=quality)
+        chosen = chosen_format(self.plan.workload, format, profile, quality=quality)
         if chosen == PARTS_FORMAT:
             _require_host(self.device)
-            save_parts(self.measurement, folder, level=level, workers=workers, only=only, progress=progress)
+            save_parts(
+                self.measurement,
+                folder,
+                level=level,
+                publication=publication,
+                workers=workers,
+                only=only,
+                progress=progress,
+            )
             return
         save_tables(
             self.tables(progress),
@@ -191,8 +207,9 @@ class Release(Tables):
             self.noise,
             folder,
             file_format=chosen,
-            profile=profile_named(profile),
+            profile=profile_named(profile).graded(quality),
             level=level,
+            publication=publication,
         )
 
     def _runs(self, only: Iterable[int] | None) -> list[tuple[int, int]]:

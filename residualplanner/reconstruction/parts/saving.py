@@ -37,6 +37,7 @@ from residualplanner.reconstruction.parts.layout import (
 from residualplanner.reconstruction.parts.worker_parts import WritePart, written_by
 from residualplanner.reconstruction.parts.writing import PartWriter, write_tables, write_whole
 from residualplanner.reconstruction.profiles import level_of, profile_named
+from residualplanner.reconstruction.publication import Publication
 from residualplanner.workers import Workers
 
 _MEASUREMENT = "answers.measurement"
@@ -49,6 +50,7 @@ def save_parts(
     folder: PathLike,
     *,
     level: float | None,
+    publication: Publication | None = None,
     workers: int | Workers,
     only: Iterable[int] | None,
     progress: Progress | None,
@@ -62,7 +64,9 @@ def save_parts(
     target = Path(folder)
     require_free_folder(target)
     plan, noise = measurement.plan, measurement.noise
-    described = Description(plan, noise, PARTS_FORMAT, profile_named("default"), level_of("default", level))
+    described = Description(
+        plan, noise, PARTS_FORMAT, profile_named("default"), level_of("default", level), publication or Publication()
+    )
     answers = answers_hash(measurement.residuals)
     about = {"plan_sha256": plan_hash(plan), "answers_sha256": answers, "guarantee": noise.guarantee}
     layout = layout_of(plan.workload)
