@@ -26,8 +26,6 @@ from residualplanner.workload import Closure, Workload
 _REMEDY = (
     "answers in different bases are not averages of one another; plan the second measurement with bases= of the first"
 )
-#: By how much noise is rounded up: more than all roundings of a cost, so that none is above the sum of the costs.
-_ROUNDED_UP = 1 + 2.0**-46
 #: How far apart the losses of equal plans may be where they are computed on different machines, relative.
 _LOSS_ROUNDING = 1e-9
 
@@ -49,7 +47,8 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
 
     Raises:
         WorkloadError: they are over different domains, or measure an attribute in different bases.
-        BudgetError: they protect different changes of the records, or cost more together than any budget can allow.
+        BudgetError: they protect different changes of the records, cost more together than any budget can allow, or
+            have noise so large that the sum of variances is not finite.
 
     Source: spec eq. (8), and section 7 on several measurements.
 
@@ -75,9 +74,12 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
             )
     workload: Workload = reduce(add, (plan.workload for plan in plans))
     strategy = _combined_strategy(workload.closure, plans)
-    with np.errstate(over="ignore", under="ignore"):  # noise that is no number any more is refused by Plan
-        noise = _ROUNDED_UP / combined_precision(workload.closure, plans)
     loss = SumOfVariances()
+    with np.errstate(over="ignore", invalid="ignore"):
+        noise = 1 / combined_precision(workload.closure, plans)
+        loss_value = loss.value(workload, Accuracy(workload, strategy, noise))
+    if not math.isfinite(loss_value):
+        raise BudgetError("the noise of these measurements is too large: the sum of its variances is no finite number")
     return Plan(
         workload=workload,
         noise_variances=noise,
@@ -85,7 +87,7 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
         neighbors=first.neighbors,
         budget=_combined_budget(plans, cost_upper_bound(strategy, noise, first.neighbors)),
         loss=loss,
-        loss_value=loss.value(workload, Accuracy(workload, strategy, noise)),
+        loss_value=loss_value,
         gap=math.inf,
         status=f"combined from {len(plans)} plans",
     )
