@@ -39,7 +39,7 @@ def origin_of(table: Table, facts: Facts) -> Origin:
             least = most = bound
             break
         most = np.where(is_sum, np.minimum(most, bound), most)
-    return Origin(table.estimate, frozen(least), frozen(most))
+    return Origin(table.estimate, frozen(np.array(least)), frozen(np.array(most)))
 
 
 def _over(table: Table, fact: Fact, largest: Sequence[FloatArray]) -> FloatArray:

@@ -5,7 +5,7 @@ Reads: queries.  Gives: Tables.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from residualplanner.queries import Kind
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import QueryLike, WrittenQuery, workload_html, written_query
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Tables(Mapping[Any, Table]):
@@ -44,6 +47,11 @@ class Tables(Mapping[Any, Table]):
     def product(self) -> Product:
         """What the numbers are: unbiased estimates, or something made from them."""
         return UNBIASED
+
+    @property
+    def published_errors(self) -> "pd.DataFrame | None":
+        """The errors of numbers that are not unbiased, where a folder has them, from ``published-errors.csv``."""
+        return None
 
     @abstractmethod
     def _require(self, query: WrittenQuery) -> None:

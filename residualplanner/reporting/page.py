@@ -17,6 +17,7 @@ from residualplanner.reporting.cells import PageTables, tables_json
 from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.html import html_of, ready, script_hash, source
 from residualplanner.reporting.promises import Promise, promise_of
+from residualplanner.reporting.published import HEAD, published_rows
 from residualplanner.reporting.rows import ErrorRows, rows_json
 from residualplanner.reporting.subject import Subject
 from residualplanner.reporting.words import level_text, publication_texts
@@ -84,6 +85,7 @@ def _values(contents: Contents) -> dict[str, Any]:
         "publication": publication_texts(subject.publication),
         "figures": figures,
         "estimates": contents.estimates,
+        "published": _published(subject),
         "total": contents.total,
         "omission": omission_of(subject.plan.domain),
         "promise": promise,
@@ -118,6 +120,15 @@ def _files(rows: ErrorRows) -> list[tuple[str, str]]:
     if len(rows.links) > LISTED:
         return []
     return [(name, file) for name, file in zip(rows.values["query"], rows.links, strict=False) if file]
+
+
+def _published(subject: Subject) -> dict[str, Any] | None:
+    """The table of the errors of published numbers, and what is said of it."""
+    errors = subject.published
+    if errors is None:
+        return None
+    rows, simulations = published_rows(errors), int(errors["simulations"].iloc[0])
+    return {"head": HEAD, "rows": rows, "simulations": simulations, "left_out": len(errors) - len(rows)}
 
 
 def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:

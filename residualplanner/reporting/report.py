@@ -3,6 +3,7 @@
 Reads: a plan, a release, or the path of one.  Gives: an HTML file and a folder, whole or not at all.
 """
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,15 @@ from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.ledger import Ledger
 from residualplanner.pictures import require_package
 from residualplanner.plan import Plan, load_plan
-from residualplanner.reconstruction import Publication, SavedParts, SavedTables, Tables, load_tables
+from residualplanner.postprocessing import PublishedErrors, require_errors_of
+from residualplanner.reconstruction import (
+    PUBLISHED_ERRORS_FILE,
+    Publication,
+    SavedParts,
+    SavedTables,
+    Tables,
+    load_tables,
+)
 from residualplanner.reporting.cells import CELLS, page_tables
 from residualplanner.reporting.figures import estimates_of, figures_of, total_texts
 from residualplanner.reporting.ledger_page import ledger_of, write_ledger_page
@@ -34,6 +43,7 @@ def write_report(
     publication: Publication | None = None,
     cells: int = CELLS,
     replace: bool = False,
+    errors: PublishedErrors | None = None,
 ) -> None:
     """Write a report on a plan, a release or a ledger as one self-contained HTML page.
 
@@ -50,6 +60,7 @@ def write_report(
         publication: title, author, date, contact and source; those that the folder was saved with if not given.
         cells: the most cells of tables that the page holds, all together; 0 for none.
         replace: whether an existing report and its folder of figures are replaced; other files never are.
+        errors: of the published numbers, from `published_errors` of the release; a folder has its own.
 
     Raises:
         ArgumentError: ``path`` is not a path, as when the two arguments are swapped.
@@ -57,7 +68,8 @@ def write_report(
         FileFormatError: ``source`` is a file or folder of another kind, or was altered since it was written.
         BudgetError: ``level`` is not between 0 and 1.
         MissingExtraError: matplotlib or jinja2 is not installed.
-        WorkloadError: ``source`` is none of these, or ``cells`` no integer of 0 or more.
+        WorkloadError: ``source`` is none of these, ``cells`` no integer of 0 or more, or ``errors`` are of another
+            release.
         OSError: the page cannot be written.
 
     Guarantees: equal input gives equal bytes.  A plan's report is computed from the schema and the budget alone; a
@@ -74,7 +86,7 @@ def write_report(
     require_package("matplotlib")
     figures = figures_folder(page)
     require_free_report(page, replace=replace)
-    subject = subject_of(source, level=level, publication=publication)
+    subject = _with_errors(subject_of(source, level=level, publication=publication), errors)
     contents = Contents(
         subject,
         error_rows(subject, links_of(subject.tables, page)),
@@ -89,7 +101,19 @@ def write_report(
             (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8", newline="\n")
             _write_csv(figure.data, folder / f"{figure.name}.csv")
         subject.plan.save_errors(folder / "errors.csv", level)
+        if subject.published is not None:
+            _write_csv(subject.published, folder / PUBLISHED_ERRORS_FILE)
         file.write(text.encode("utf-8"))
+
+
+def _with_errors(subject: Subject, errors: PublishedErrors | None) -> Subject:
+    """A subject with the errors of its published numbers: those given, or those in its folder."""
+    if errors is None:
+        return subject
+    if subject.tables is None:
+        raise WorkloadError("errors of published numbers are for the report on a release, not on a plan")
+    require_errors_of(subject.tables, errors)
+    return dataclasses.replace(subject, published=errors.to_frame())
 
 
 def subject_of(source: Any, *, level: float, publication: Publication | None = None) -> Subject:
@@ -100,7 +124,14 @@ def subject_of(source: Any, *, level: float, publication: Publication | None = N
     if isinstance(source, Tables):
         name = source.folder.resolve().name if isinstance(source, SavedTables | SavedParts) else "this release"
         about = publication or (source.publication if isinstance(source, SavedTables | SavedParts) else about)
-        return Subject(name=name, level=level, plan=source.plan, tables=source, publication=about)
+        return Subject(
+            name=name,
+            level=level,
+            plan=source.plan,
+            tables=source,
+            publication=about,
+            published=source.published_errors,
+        )
     try:
         path = Path(source)
     except TypeError:

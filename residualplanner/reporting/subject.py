@@ -41,6 +41,7 @@ class Subject:
         plan: what is measured, with how much noise.
         tables: of a release; None for a plan.
         publication: what readers are told about all tables together.
+        published: the errors of the published numbers, where these are not unbiased and their errors were simulated.
         errors: the error table of the plan, a row for each query; where a folder has the errors of published numbers
             that are not unbiased, also these, ``rmse`` and ``bias``.
     """
@@ -50,6 +51,7 @@ class Subject:
     plan: Plan
     tables: Tables | None = None
     publication: Publication = field(default_factory=Publication)
+    published: "pd.DataFrame | None" = None
     errors: "pd.DataFrame" = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,34 @@
+"""The errors of published numbers in a report, where they are no longer unbiased.
+
+Reads: a data frame of `PublishedErrors`.  Gives: rows of strings.
+"""
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from residualplanner._words import number_text
+from residualplanner.reporting.words import column_texts, table_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The headings of the table on the page, and the most rows there; the file beside the page has all.
+HEAD = (
+    "Table",
+    "Cells",
+    "RMSE of published numbers",
+    "± (simulation)",
+    "Bias",
+    "± (simulation)",
+    "RMSE of unbiased estimates",
+)
+MOST_ROWS = 100
+_NUMBERS = ("rmse", "rmse_simulation_error", "bias", "bias_simulation_error", "std_err_unbiased")
+
+
+def published_rows(errors: "pd.DataFrame") -> list[tuple[str, ...]]:
+    """The tables with the largest errors, as strings, in the order of the workload."""
+    shown = errors.loc[errors["rmse"].nlargest(MOST_ROWS).index.sort_values()]
+    texts = iter(column_texts(shown[list(_NUMBERS)].to_numpy().ravel().tolist()))
+    named = zip(table_names(shown), shown["cells"].tolist(), strict=True)
+    return [(name, number_text(cells), *islice(texts, len(_NUMBERS))) for name, cells in named]
