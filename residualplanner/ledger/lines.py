@@ -57,7 +57,10 @@ class LedgerTerms:
 
     def __post_init__(self) -> None:
         if self.budget is not None and not isinstance(self.budget, Budget):
-            raise BudgetError(f"a ledger's budget must be a Budget such as zcdp(1), got {value_text(self.budget)}")
+            raise BudgetError(
+                f"a ledger's budget must be a Budget such as zcdp(1), got {value_text(self.budget)}; a ledger's file "
+                "is opened by Ledger.open"
+            )
         require_text("reason", self.reason)
         require_text("data_set", self.data_set)
         if (self.budget is None) != bool(self.reason.strip()):

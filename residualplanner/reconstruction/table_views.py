@@ -30,6 +30,9 @@ class Viewed(Protocol):
     def labels(self) -> tuple[tuple[object, ...], ...]: ...  # noqa: D102
 
     @property
+    def labels_in_words(self) -> tuple[tuple[str, ...], ...]: ...  # noqa: D102
+
+    @property
     def estimate(self) -> FloatArray: ...  # noqa: D102
 
     @property
@@ -107,12 +110,12 @@ def _array_of(labels: Sequence[object]) -> Any:
 
 
 def _rows(table: Viewed) -> list[list[object]]:
-    """The first cells in C order, each with its labels, estimate and standard error."""
+    """The first cells in C order, each with its labels in words, estimate and standard error."""
     shape, count = table.estimate.shape, min(table.estimate.size, ROWS)
     indices = np.stack(np.unravel_index(np.arange(count), shape or (1,)), axis=1)[:, : len(shape)]
     numbers = zip(table.estimate.ravel()[:count].tolist(), table.std_err.ravel()[:count].tolist(), strict=True)
     return [
-        [*(labels[i] for labels, i in zip(table.labels, index, strict=True)), *map(number_text, pair)]
+        [*(labels[i] for labels, i in zip(table.labels_in_words, index, strict=True)), *map(number_text, pair)]
         for index, pair in zip(indices.tolist(), numbers, strict=True)
     ]
 

@@ -98,6 +98,17 @@ def test_a_console_shows_the_first_cells_and_says_how_many_there_are():
     assert len(repr(TABLE).splitlines()) == 8
 
 
+def test_a_console_and_a_notebook_show_what_codes_mean():
+    domain = rp.Domain({"sex": rp.Attribute("sex", labels={1: "female", 2: "male"}, missing="Not stated")})
+    table = any_release(rp.select(rp.marginals(domain, up_to=1), budget=rp.zcdp("0.5")))["sex"]
+    assert [line.partition("  ")[0] for line in repr(table).splitlines()[2:]] == [
+        "1 (female)",
+        "2 (male)",
+        "Not stated",
+    ]
+    assert "1 (female)" in table._repr_html_()
+
+
 @pytest.mark.parametrize(
     "noun",
     [

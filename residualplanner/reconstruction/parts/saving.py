@@ -93,6 +93,9 @@ def _unfinished(target: Path, about: Mapping[str, Any], only: Sequence[int]) -> 
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
     (hidden / PARTS).mkdir(parents=True, exist_ok=True)
+    for path in hidden.iterdir():  # what a run writes last, and a run that was killed may have left half written
+        if path.name != PARTS:
+            path.unlink()
     try:
         yield hidden
     except BaseException as error:
