@@ -3,15 +3,15 @@
     python -m benchmarks.parts [--attributes 100] [--order 3] [--size 10] [--records 10000] [--memory 2]
                                [--folder DIR] [--per-table] [--only 0.01] [--kills 100] [--json FILE]
 
-All tables of up to so many attributes (``--order``) of ``--size`` values each.  Each step runs in a process of its own;
-seconds are the processor's, of its children too, memory is the most of it that is no file's, and tables are read in a
-fresh process.  ``--per-table`` also writes a file for each table of every tenth part, as `Release.save` with another
-format does, and states the seconds for all tables in proportion.  ``--only`` writes that fraction of the parts in place
-of all.  ``--kills`` kills a run that writes so many times, at times drawn at random, and compares the files with those
-of a run that was not killed.  SQL is timed where DuckDB is installed.  Each criterion that the project has for such a
-release is printed beside its limit, and stands in the file of ``--json`` with the rows, which are added to those that
-the file has for other sizes.  Exits with 1 if a table read back is not bit for bit that of the release, if a killed run
-wrote a finished part again, or if its files are not the same; not if a limit is missed: that depends on the machine.
+All tables of up to so many attributes (``--order``) of ``--size`` values each.  Each step runs in a process of its
+own; seconds are the processor's, of its children too, memory is the most of it that is no file's, and tables are read
+in a fresh process.  ``--per-table`` also writes a file for each table, as `Release.save` with another format does.
+``--only`` writes that fraction of the parts in place of all.  ``--kills`` kills a run that writes so many times, at
+times drawn at random, and compares the files with those of a run that was not killed.  SQL is timed where DuckDB is
+installed.  Each criterion that the project has for such a release is printed beside its limit, and stands in the file
+of ``--json`` with the rows, which are added to those that the file has for other sizes.  Exits with 1 if a table read
+back is not bit for bit that of the release, if a killed run wrote a finished part again, or if its files are not the
+same; not if a limit is missed: that depends on the machine.
 """
 
 import argparse
@@ -33,12 +33,8 @@ import numpy as np
 
 import residualplanner as rp
 from benchmarks.watched import Watched
-from residualplanner.reconstruction.files.export_files import TidyWriter, parquet_bytes, write_new
-from residualplanner.reconstruction.profiles import profile_named
 
 LOOKUPS = 200
-#: Every so many parts have a file for each of their tables, for comparison.
-EVERY = 10
 
 
 def workload_of(options: argparse.Namespace) -> rp.Workload:
@@ -76,17 +72,11 @@ def _some_parts(release: rp.Release, fraction: float) -> list[int]:
 
 
 def save_a_file_a_table(folder: Path, name: str) -> dict[str, Any]:
-    """What `Release.save` does for each table in another format, for the tables of every tenth part."""
-    (folder / name).mkdir()
+    """`Release.save` in another format, of all tables."""
     with Watched() as watched:
         release = rp.reconstruct(rp.load_measurement(folder / "some.measurement", mapped=True))
-        writer = TidyWriter(release.plan, profile_named("default"), 0.95)
-        parts = range(0, len(release.layout), EVERY)
-        variances = release.plan.average_variances[release.layout.tables_of(parts)].tolist()
-        for number, (table, variance) in enumerate(zip(release.tables(only=parts), variances, strict=True)):
-            write_new(folder / name / f"{number}.parquet", [parquet_bytes(writer.tidy(table, variance))])
-    share = len(variances) / len(release)
-    return watched.row | {"tables": len(variances), "cpu_of_all": watched.cpu / share}
+        release.save(folder / name, "parquet")
+    return watched.row | {"tables": len(release)}
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -185,7 +175,7 @@ def criteria(rows: dict[str, dict[str, Any]], options: argparse.Namespace) -> li
             (1, "release, GiB", save["memory"] / gib, "<=", 0.3),
         ]
         if "save a file a table" in rows:
-            times = rows["save a file a table"]["cpu_of_all"] / save["cpu"]
+            times = rows["save a file a table"]["cpu"] / save["cpu"]
             found.append((1, "times the CPU seconds of a file a table", times, ">=", 12))
     if (options.attributes, options.order, options.only) == (200, 3, 1.0):
         found += [

@@ -27,11 +27,12 @@ exclude_patterns = ["changes"]  # not yet released; CHANGELOG.md has the others
 nitpicky = True
 #: Types of Python and of other libraries have their pages elsewhere.
 nitpick_ignore_regex = [
-    ("py:.*", r"(ArrayLike|NDArray|(collections|datetime|decimal|fractions|numpy|os|pathlib|pandas|pd|scipy)\..*)"),
+    ("py:.*", r"(ArrayLike|NDArray|Figure)"),
+    ("py:.*", r"(collections|datetime|decimal|fractions|numpy|os|pathlib|pandas|pd|pl|scipy|xr)\..*"),
     #: So has what the package keeps to itself, though an attribute or a signature may name it.
     (
         "py:.*",
-        r"(.*\.)?(Accuracy|AxisMap|Centered|PlainRows|Closure|Description|Layout|Loss|loss.Loss|IntegerResiduals|LabeledKind|QueryBlock|FloatResiduals|ResidualNumbers|NoiseError|Scale|Values|WrittenQuery)",
+        r"(.*\.)?(Accuracy|AxisMap|Centered|PlainRows|Closure|Description|Layout|Loss|loss.Loss|IntegerResiduals|LabeledKind|ObjectStore(\.\w+)?|QueryBlock|FloatResiduals|ResidualNumbers|NoiseError|Scale|ShownTable|Values|WrittenQuery)",
     ),
 ]
 

@@ -20,7 +20,9 @@ _EVERY = 50
 #: After so many steps the gap should be a tenth of what it was; else Newton's method is tried.
 _PATIENCE = 200
 #: Where Newton's method does not end at a gap that is this much smaller than asked for, tables are mixed.
-_SHARPER = 100
+_SHARPER = 10
+#: How many steps conjugate gradients may take, where the ascent took no fewer.
+_GRADIENTS = 400
 
 #: Called with the number of steps taken, and the gap that is proved.
 Report = Callable[[int, float], None]
@@ -99,7 +101,7 @@ def solve(
             report(taken, closeness)
         is_slow = taken % _PATIENCE == 0 and closeness > slow / 10
         if closeness <= near or is_slow:
-            sharp = newton(problem, found)
+            sharp = newton(problem, found, min(_GRADIENTS, _EVERY + taken))
             if sharp.is_exact(problem) and sharp.gap <= gap:
                 return Solution(frozen(sharp.components), sharp.gap, max(sharp.violation, 0.0), taken)
             ascent = Ascent(problem, sharp.multipliers)

@@ -14,8 +14,6 @@ from residualplanner.postprocessing.problem import Problem
 
 #: Cells this close to 0, relative to the total, are 0: what is left of rounding.
 ROUNDING = 1e-11
-#: How many steps conjugate gradients may take.
-_GRADIENTS = 400
 #: Up to this many cells the system of equations is written down and solved; singular values below this are 0.
 _FEW_CELLS, _SINGULAR = 1_000, 1e-13
 #: At most so many steps of Newton's method follow one another, and parts of a step that are tried.
@@ -65,10 +63,16 @@ def candidate(problem: Problem, multipliers: Array) -> Candidate:
     )
 
 
-def newton(problem: Problem, found: Candidate) -> Candidate:
-    """Steps of Newton's method, each halved until it raises the bound, as long as there are such."""
+def newton(problem: Problem, found: Candidate, gradients: int) -> Candidate:
+    """Steps of Newton's method, each halved until it raises the bound, as long as there are such.
+
+    Args:
+        problem: to solve.
+        found: where to start.
+        gradients: how many steps conjugate gradients may take for each.
+    """
     for _ in range(_ROUNDS):
-        goal = polished(problem, found)
+        goal = polished(problem, found, gradients)
         parts = (found.multipliers + part * (goal - found.multipliers) for part in _PARTS)
         better = (each for each in (candidate(problem, part) for part in parts) if each.bound > found.bound)
         following = next(better, None)
@@ -80,7 +84,7 @@ def newton(problem: Problem, found: Candidate) -> Candidate:
     return found
 
 
-def polished(problem: Problem, found: Candidate) -> Array:
+def polished(problem: Problem, found: Candidate, gradients: int) -> Array:
     """Multipliers for which the cells that should be 0 are; then none below the least.
 
     These are the cells that a step of the ascent leaves a multiplier.
@@ -91,8 +95,11 @@ def polished(problem: Problem, found: Candidate) -> Array:
     sought = np.where(active, found.multipliers, 0.0)
     cells = problem.cells(problem.components(sought), np.empty_like(sought))
     residual = np.where(active, -cells, 0.0)
-    solved = _by_factors if len(sought) <= _FEW_CELLS else _by_gradients
-    return np.maximum(sought + solved(problem, active, residual), problem.lowest)
+    if len(sought) <= _FEW_CELLS:
+        change = _by_factors(problem, active, residual)
+    else:
+        change = _by_gradients(problem, active, residual, gradients)
+    return np.maximum(sought + change, problem.lowest)
 
 
 def _by_factors(problem: Problem, active: NDArray[np.bool_], residual: Array) -> Array:
@@ -113,12 +120,12 @@ def _units(numbers: NDArray[np.int64], size: int) -> Iterator[Array]:
         yield unit
 
 
-def _by_gradients(problem: Problem, active: NDArray[np.bool_], residual: Array) -> Array:
-    """The same by conjugate gradients, scaled by the steps."""
+def _by_gradients(problem: Problem, active: NDArray[np.bool_], residual: Array, most: int) -> Array:
+    """The same by at most so many steps of conjugate gradients, scaled by the steps."""
     goal, change, image = 0.1 * ROUNDING * problem.total, np.zeros_like(residual), np.empty_like(residual)
     scaled = residual * problem.steps
     direction, product = scaled.copy(), float(np.vdot(residual, scaled))
-    for _ in range(_GRADIENTS):
+    for _ in range(most):
         if np.abs(residual).max(initial=0.0) <= goal:
             break
         problem.curvature(direction, image)

@@ -22,7 +22,6 @@ from residualplanner.postprocessing.problem import Problem
 from residualplanner.postprocessing.saving import save_made
 from residualplanner.postprocessing.stating import center_of, problem_of
 from residualplanner.postprocessing.weights import WeightsName, weights_named
-from residualplanner.queries import Kind
 from residualplanner.reconstruction import FormatName, Product, ProfileName, Release, Table, TableBatch, Tables
 from residualplanner.workload import WrittenQuery
 
@@ -80,7 +79,7 @@ class NonNegativeRelease(Tables):
     def batches(self) -> Iterator[TableBatch]:
         """The tables of all queries of the workload as arrays, as `Release.batches` gives them."""
         for batch in self._made.batches():
-            yield replace(batch, estimates=self._finished(batch.kinds, batch.estimates))
+            yield replace(batch, estimates=self._finished(batch.estimates))
 
     def save(
         self,
@@ -117,11 +116,10 @@ class NonNegativeRelease(Tables):
         return self._marked(self._made._table(query))
 
     def _marked(self, table: Table) -> Table:
-        return replace(table, estimate=self._finished(table.kinds, table.estimate), product=self.product)
+        return replace(table, estimate=self._finished(table.estimate), product=self.product)
 
-    def _finished(self, kinds: tuple[Kind, ...], estimates: FloatArray) -> FloatArray:
+    def _finished(self, estimates: FloatArray) -> FloatArray:
         """Estimates, of which those that are 0 but for rounding are 0."""
-        del kinds
         return frozen(np.where(np.abs(estimates) <= self._least, 0.0, estimates))
 
 

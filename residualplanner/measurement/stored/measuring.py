@@ -99,7 +99,7 @@ def resume_measuring(
     Raises:
         FileFormatError: the store holds no release, or something in it was altered.
         BudgetError: the ledger is missing, or has too little left.
-        Further errors as by `measure_in_store`.
+        ResourceError, StoreError, DataError, NoiseError, UnexpectedError: as by `measure_in_store`.
     """
     try:
         outcome = resumed(store, data, Options(ledger, scratch=scratch, progress=WatchedProgress(progress)))

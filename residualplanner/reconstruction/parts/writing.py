@@ -75,7 +75,8 @@ class PartWriter:
         import pyarrow.parquet as pq
 
         columns = self.columns
-        types = {TABLE_ID: pa.int32(), CELL: pa.int64(), ESTIMATE: pa.float64(), STD_ERR: pa.float64()}
+        cells = pa.int32() if np.diff(self.layout.cells).max() < 2**31 else pa.int64()
+        types = {TABLE_ID: pa.int32(), CELL: cells, ESTIMATE: pa.float64(), STD_ERR: pa.float64()}
         text = json.dumps({**self.about, "part": part}, sort_keys=True)
         schema = pa.schema([(name, types[name]) for name in columns], metadata={_ABOUT: text})
         # Estimates hardly repeat: neither a dictionary nor compression makes them smaller.
