@@ -18,7 +18,7 @@ _LONGEST = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What readers of tables are told about an attribute.  It changes no number; what is empty is left out.
+    """Words about an attribute for readers of tables.  It changes no number; what is empty is left out.
 
     Attributes:
         title: what the attribute is called, such as "Household income".

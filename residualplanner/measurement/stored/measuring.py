@@ -33,7 +33,7 @@ def measure_in_store(
 
     The cost and the distribution of the noise are those of `measure`.  Frames of PySpark and Dask are counted by their
     workers, which draw the noise and write the answers to the store; no count comes here.  All other records are
-    counted by this process, once for some tasks at a time.
+    counted by this process, several tasks in one pass.
 
     `resume_measuring` completes a run that ended early, for whatever reason: for the same charge, and without drawing
     again what was published.

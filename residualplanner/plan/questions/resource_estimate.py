@@ -111,7 +111,7 @@ def resource_estimate(
         loss: what the plan is to make small, as for `select`.
         by_set: whether bases are to be "optimal_by_set".
         records: about how many records there are, from public knowledge; by default the counting is left out.
-        memory: as `measure` will be told; by default all counts and answers are held at once.
+        memory: as for `measure`; by default all counts and answers are held at once.
 
     Raises:
         WorkloadError: the closure is too large, or the search for bases by set; ``loss`` is not a loss.
