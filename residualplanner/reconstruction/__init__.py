@@ -11,7 +11,7 @@ from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
-from residualplanner.reconstruction.parts.layout import Layout, layout_of
+from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of
@@ -45,6 +45,7 @@ __all__ = [
     "layout_of",
     "level_of",
     "load_tables",
+    "part_name",
     "reconstruct",
     "require_exportable",
     "save_tables",

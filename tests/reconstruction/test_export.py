@@ -161,15 +161,21 @@ def test_a_release_of_one_measurement_is_always_the_same_and_tells_no_number_of_
 names = st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=5, unique=True)
 
 
-@given(names=names | st.lists(st.sampled_from(["con", "Con", "aux"]) | st.text("aA_.%/~", min_size=1, max_size=4), min_size=1, max_size=5, unique=True))
+@given(
+    names=names
+    | st.lists(
+        st.sampled_from(["con", "Con", "aux"]) | st.text("aA_.%/~", min_size=1, max_size=4),
+        min_size=1,
+        max_size=5,
+        unique=True,
+    )
+)
 def test_different_queries_have_different_files_even_where_case_is_ignored(names):
     parts = encoded_names(names)
     queries = [chosen for order in (0, 1, 2) for chosen in itertools.combinations(parts, order)]
     stems = [file_stem(query) for query in queries]
     assert len({stem.lower() for stem in stems}) == len(stems)
-    assert all(
-        set(stem) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.~") for stem in stems
-    )
+    assert all(set(stem) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.~") for stem in stems)
     assert not any(stem.startswith(".") for stem in stems)
     assert [urllib.parse.unquote(stem) for stem in stems] == stems
     assert [urllib.parse.quote(stem) for stem in stems] == stems
@@ -212,8 +218,16 @@ def test_memory_does_not_grow_with_the_release(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        ({"format": "xls"}, WorkloadError, r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 'xls'"),
-        ({"format": 1}, WorkloadError, r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 1"),
+        (
+            {"format": "xls"},
+            WorkloadError,
+            r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 'xls'",
+        ),
+        (
+            {"format": 1},
+            WorkloadError,
+            r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 1",
+        ),
         ({"profile": "census"}, WorkloadError, r"profile must be one of \['default', 'acs', 'gls'\], got 'census'"),
         ({"level": 1.0}, BudgetError, "level must be between 0 and 1"),
         ({"level": float("nan")}, BudgetError, "level must be between 0 and 1"),
