@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 from urllib.parse import quote
 
-from residualplanner.reconstruction import SavedParts, SavedTables, Tables
-from residualplanner.reconstruction.parts.layout import part_name
+from residualplanner.reconstruction import SavedParts, SavedTables, Tables, part_name
 
 
 def links_of(tables: Tables | None, page: Path) -> list[str]:
