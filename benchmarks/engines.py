@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from benchmarks.engines_cases import CASES, PEERS, write_records
-from benchmarks.watched_programs import run_watched
+from benchmarks.watched_processes import run_watched
 
 HEADER = f"{'records in':<34}{'seconds':>9}{'CPU s':>8}{'counts/CPU s':>14}{'NumPy = 1':>11}{'MiB':>8}{'more':>8}"
 

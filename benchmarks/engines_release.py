@@ -23,7 +23,7 @@ from typing import Any
 
 import residualplanner as rp
 from benchmarks.engines_scale import connect_session, domain_of, spark_session, write_records
-from benchmarks.watched_programs import processor_seconds, run_watched, tree_of
+from benchmarks.watched_processes import add_rows, processor_seconds, run_watched, tree_of
 
 ENGINES: dict[str, Any] = {
     "one process": None,
@@ -102,7 +102,14 @@ def run_engine(engine: str, records: Path, attributes: int) -> tuple[dict[str, A
         spent = run_watched([*command, "--folder", folder, "--attributes", str(attributes)])
         parts = {path.name for path in (Path(folder) / "release" / "parts").iterdir()}
     memory = {"driver_mib": spent.driver, "java_mib": spent.java, "peak_mib": spent.peak}
-    return {"engine": engine, "start": spent.start, "work": spent.work, **spent.said, **memory}, parts
+    return {
+        "engine": engine,
+        "attributes": attributes,
+        "start": spent.start,
+        "work": spent.work,
+        **spent.said,
+        **memory,
+    }, parts
 
 
 def line(row: dict[str, Any]) -> str:
@@ -117,7 +124,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=10_000)
     parser.add_argument("--engine", action="append", choices=[*ENGINES], help="one process and this one")
     parser.add_argument("--folder", type=Path, help="where to write; by default a folder for temporary files")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="add the results to this file")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     parser.add_argument("--records-in", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -137,8 +144,8 @@ def main() -> None:
             expected = expected or parts
             if parts != expected:
                 raise SystemExit(f"{name} wrote other parts than {names[0]}")
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+            if options.json:
+                add_rows(options.json, rows, ("engine", "attributes"))
 
 
 if __name__ == "__main__":

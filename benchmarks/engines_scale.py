@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
-from benchmarks.watched_programs import run_watched
+from benchmarks.watched_processes import add_rows, run_watched
 from residualplanner._checks import IntArray
 from residualplanner.sources import open_cluster
 from residualplanner.sources.clusters import Cluster, CountingTask
@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("--engine", action="append", choices=[*ENGINES], help="NumPy and this one")
     parser.add_argument("--attributes", type=int, action="append", help="30, 31 and 50 if not given")
     parser.add_argument("--folder", type=Path, help="where to write; by default a folder for temporary files")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="add the results to this file")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:
@@ -193,8 +193,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             write_records(Path(folder), options.records, attributes)
             rows += compared(names, Path(folder), attributes)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        if options.json:
+            add_rows(options.json, rows, ("engine", "tables"))
 
 
 if __name__ == "__main__":

@@ -128,8 +128,9 @@ def blocks_with_first_rows(answers: Any, groups: Any, rows: Any) -> Any:
 
 def low_words(answers: Any, group: int) -> Any:
     numbers = answers._residuals.stored(group)
-    low = (numbers & (2**63 - 1)) if numbers.dtype == np.object_ else numbers
-    return low.astype(np.float64)
+    if numbers.dtype != np.object_:
+        return numbers
+    return ((numbers & (2**63 - 1)) / answers._residuals.divisor(group)).astype(np.float64)
 
 
 def divisor_of_all(answers: Any, group: int) -> int:

@@ -1,14 +1,17 @@
 """What measuring block by block and writing a release in parts take, beside a file for each table.
 
-    python -m benchmarks.parts [--attributes 100] [--records 10000] [--memory 2] [--folder DIR]
-                               [--per-table] [--kills 100] [--json FILE]
+    python -m benchmarks.parts [--attributes 100] [--order 3] [--size 10] [--records 10000] [--memory 2]
+                               [--folder DIR] [--per-table] [--only 0.01] [--kills 100] [--json FILE]
 
-All tables of up to three attributes of ten values each.  Each step runs in a process of its own; seconds are the
-processor's, of its children too, memory is the most of it that is no file's, and tables are read in a fresh process.
-``--per-table`` also writes a file for each table, for comparison in the same run.  ``--kills`` kills a run that writes
-so many times, at times drawn at random, and compares the files with those of a run that was not killed.  SQL is timed
-where DuckDB is installed.  Exits with 1 if a table read back is not bit for bit that of the release, if a killed run
-wrote a finished part again, or if its files are not the same.
+All tables of up to so many attributes (``--order``) of ``--size`` values each.  Each step runs in a process of its own;
+seconds are the processor's, of its children too, memory is the most of it that is no file's, and tables are read in a
+fresh process.  ``--per-table`` also writes a file for each table of every tenth part, as `Release.save` with another
+format does, and states the seconds for all tables in proportion.  ``--only`` writes that fraction of the parts in place
+of all.  ``--kills`` kills a run that writes so many times, at times drawn at random, and compares the files with those
+of a run that was not killed.  SQL is timed where DuckDB is installed.  Each criterion that the project has for such a
+release is printed beside its limit, and stands in the file of ``--json`` with the rows, which are added to those that
+the file has for other sizes.  Exits with 1 if a table read back is not bit for bit that of the release, if a killed run
+wrote a finished part again, or if its files are not the same; not if a limit is missed: that depends on the machine.
 """
 
 import argparse
@@ -16,11 +19,11 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,74 +32,61 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
+from benchmarks.watched import Watched
+from residualplanner.reconstruction.files.export_files import TidyWriter, parquet_bytes, write_new
+from residualplanner.reconstruction.profiles import profile_named
 
-SIZE = 10
 LOOKUPS = 200
+#: Every so many parts have a file for each of their tables, for comparison.
+EVERY = 10
 
 
-def workload_of(attributes: int) -> rp.Workload:
-    return rp.marginals(rp.Domain({f"a{number}": SIZE for number in range(attributes)}), up_to=3)
-
-
-class Watched:
-    """The seconds of a block on the processor and on the clock, and the most memory that is no file's, in bytes."""
-
-    def __enter__(self) -> "Watched":
-        self._peak, self._is_over = 0, threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-        self._thread.start()
-        self._start = (_seconds(), time.monotonic())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.cpu, self.clock = _seconds() - self._start[0], time.monotonic() - self._start[1]
-        self._is_over.set()
-        self._thread.join()
-        self.memory = self._peak
-
-    def _watch(self) -> None:
-        while not self._is_over.wait(0.02):
-            self._peak = max(self._peak, *map(_anonymous, [os.getpid(), *_children()]))
-
-    @property
-    def row(self) -> dict[str, float]:
-        return {"cpu": self.cpu, "clock": self.clock, "memory": self.memory}
-
-
-def _seconds() -> float:
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
-
-
-def _children() -> list[int]:
-    found = Path(f"/proc/self/task/{os.getpid()}/children")
-    return [int(number) for number in found.read_text().split()]
-
-
-def _anonymous(process: int) -> int:
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
+def workload_of(options: argparse.Namespace) -> rp.Workload:
+    domain = rp.Domain({f"a{number}": options.size for number in range(options.attributes)})
+    return rp.marginals(domain, up_to=options.order)
 
 
 def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    plan = rp.select(workload_of(options.attributes), budget=rp.zcdp(0.5))
-    records = np.random.default_rng(1).integers(0, SIZE, (options.records, options.attributes))
+    with Watched() as selecting:
+        plan = rp.select(workload_of(options), budget=rp.zcdp(0.5))
+    records = np.random.default_rng(1).integers(0, options.size, (options.records, options.attributes))
     with Watched() as watched:
         measurement = rp.measure(plan, records, memory=int(options.memory * 2**30), scratch=folder)
         measurement.save(folder / "some.measurement")
-    return watched.row | {"cells": float(plan.workload.cells.sum()), "tables": len(plan.workload)}
+    about = {"cells": float(plan.workload.cells.sum()), "tables": len(plan.workload)}
+    return watched.row | about | {"select_cpu": selecting.cpu, "select_memory": selecting.memory}
 
 
-def save(folder: Path, name: str, file_format: Any, workers: int = 1) -> dict[str, Any]:
+def save(folder: Path, name: str, fraction: float, workers: int = 1) -> dict[str, Any]:
     with Watched() as watched:
         release = rp.reconstruct(rp.load_measurement(folder / "some.measurement", mapped=True))
-        release.save(folder / name, file_format, workers=workers)
+        only = None if fraction == 1 else _some_parts(release, fraction)
+        release.save(folder / name, "parts", workers=workers, only=only)
     files = [path for path in (folder / name).rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
-    return watched.row | {"files": len(files), "bytes_per_cell": size / float(release.plan.workload.cells.sum())}
+    saved = rp.load_tables(folder / name)
+    cells = float(release.plan.workload.cells[saved.numbers].sum())
+    return watched.row | {"files": len(files), "bytes": size, "bytes_per_cell": size / cells, "tables": len(saved)}
+
+
+def _some_parts(release: rp.Release, fraction: float) -> list[int]:
+    """A fraction of the parts, drawn at random."""
+    every = len(release.layout)
+    return sorted(random.Random(4).sample(range(every), max(1, round(fraction * every))))
+
+
+def save_a_file_a_table(folder: Path, name: str) -> dict[str, Any]:
+    """What `Release.save` does for each table in another format, for the tables of every tenth part."""
+    (folder / name).mkdir()
+    with Watched() as watched:
+        release = rp.reconstruct(rp.load_measurement(folder / "some.measurement", mapped=True))
+        writer = TidyWriter(release.plan, profile_named("default"), 0.95)
+        parts = range(0, len(release.layout), EVERY)
+        variances = release.plan.average_variances[release.layout.tables_of(parts)].tolist()
+        for number, (table, variance) in enumerate(zip(release.tables(only=parts), variances, strict=True)):
+            write_new(folder / name / f"{number}.parquet", [parquet_bytes(writer.tidy(table, variance))])
+    share = len(variances) / len(release)
+    return watched.row | {"tables": len(variances), "cpu_of_all": watched.cpu / share}
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -104,7 +94,7 @@ def read(folder: Path) -> dict[str, Any]:
     saved = rp.load_tables(folder / "parts")
     opened = time.monotonic() - start
     release = rp.reconstruct(rp.load_measurement(folder / "some.measurement", mapped=True))
-    numbers = np.random.default_rng(2).integers(0, len(saved), LOOKUPS)
+    numbers = np.random.default_rng(2).choice(saved.numbers, LOOKUPS)
     seconds = []
     for number in numbers.tolist():
         written = saved.plan.workload.query_at(number)
@@ -122,38 +112,52 @@ def ask_sql(folder: Path) -> dict[str, Any]:
         import duckdb
     except ImportError:
         return {}
+    numbers = rp.load_tables(folder / "parts").numbers
     start = time.monotonic()
     rows = duckdb.sql(
-        f"SELECT * FROM '{folder}/parts/parts/*.parquet' WHERE table_id = {len(rp.load_tables(folder / 'parts')) // 2}"
+        f"SELECT * FROM '{folder}/parts/parts/*.parquet' WHERE table_id = {numbers[len(numbers) // 2]}"
     ).fetchall()
     return {"rows": len(rows), "clock": time.monotonic() - start}
 
 
 def kill(folder: Path, times: int) -> dict[str, Any]:
     """Kill a run that writes, and let it go on, so many times; its parts and files in the end."""
-    generator, kills, again, seen = random.Random(3), 0, 0, {}
-    clock = json.loads(_run(folder, "save", "whole"))["clock"]
+    generator, again, seen = random.Random(3), 0, {}
+    whole = _run(folder, "save", "whole")
+    wait = min(json.loads(whole)["clock"], 3)
+    kills = kills_between_parts = 0
     while not (folder / "killed").exists():
-        process = subprocess.Popen(_command(folder, "save", "killed"), stdout=subprocess.DEVNULL)
+        process = _writing(folder, "killed")
         if kills < times:
-            try:
-                process.wait(generator.uniform(0.2, 1.0) * min(clock, 4))
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-        process.wait()
-        for path in folder.glob(".killed*/parts/part-*.parquet"):
-            when = path.stat().st_mtime_ns
-            again += seen.get(path.name, when) != when
-            seen[path.name] = when
-        if kills < times and not (folder / "killed").exists() and seen and generator.random() < 0.2:
-            newest = max(folder.glob(".killed*/parts/part-*.parquet"), key=lambda path: path.name)
-            newest.unlink()  # so that there is still something to kill
-            del seen[newest.name]
+            time.sleep(generator.uniform(0, wait))
+            os.kill(process, signal.SIGKILL)
+        was_killed = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+        kills += was_killed
+        times_of_parts = {path.name: path.stat().st_mtime_ns for path in folder.glob(".killed*/parts/part-*.parquet")}
+        again += sum(seen.get(name, when) != when for name, when in times_of_parts.items())
+        kills_between_parts += was_killed and bool(times_of_parts)
+        seen |= times_of_parts
+        if kills < times and (folder / "killed").exists():  # so that there is still something to kill
+            shutil.rmtree(folder / "killed")
+            seen = {}
     same = _hashes(folder / "whole") == _hashes(folder / "killed")
     if again or not same:
         raise SystemExit(f"{again} finished parts were written again; the files are {'' if same else 'not '}the same")
-    return {"kills": kills, "parts_written_again": again, "files_are_the_same": same}
+    return {
+        "kills": kills,
+        "kills_with_some_parts_finished": kills_between_parts,
+        "parts_written_again": again,
+        "files_are_the_same": same,
+    }
+
+
+def _writing(folder: Path, name: str) -> int:
+    """The number of a process that writes the release; it is forked, so that it has not to import anything."""
+    process = os.fork()
+    if process == 0:
+        rp.reconstruct(rp.load_measurement(folder / "some.measurement", mapped=True)).save(folder / name, "parts")
+        os._exit(0)
+    return process
 
 
 def _hashes(folder: Path) -> dict[str, str]:
@@ -169,13 +173,57 @@ def _run(folder: Path, step: str, *arguments: str) -> str:
     return subprocess.run(_command(folder, step, *arguments), check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+def criteria(rows: dict[str, dict[str, Any]], options: argparse.Namespace) -> list[dict[str, Any]]:
+    """What the project wants of a release of this size: in words, found, at most (or at least) allowed."""
+    save, read, gib = rows["save"], rows["read"], 2**30
+    found: list[tuple[int, str, float, str, float]] = []
+    if (options.attributes, options.order, options.only) == (100, 3, 1.0):
+        found += [
+            (1, "release, CPU seconds", save["cpu"], "<=", 12),
+            (1, "release, bytes a cell", save["bytes_per_cell"], "<=", 8.5),
+            (1, "release, files", save["files"], "<=", 200),
+            (1, "release, GiB", save["memory"] / gib, "<=", 0.3),
+        ]
+        if "save a file a table" in rows:
+            times = rows["save a file a table"]["cpu_of_all"] / save["cpu"]
+            found.append((1, "times the CPU seconds of a file a table", times, ">=", 12))
+    if (options.attributes, options.order, options.only) == (200, 3, 1.0):
+        found += [
+            (2, "release, CPU seconds", save["cpu"], "<=", 150),
+            (2, "release, GB", save["bytes"] / 1e9, "<=", 11.5),
+            (2, "a worker, GiB", rows["save by two"]["memory"] / gib, "<=", 0.5),
+            (2, "two workers, of the clock of one", rows["save by two"]["clock"] / save["clock"], "<=", 0.6),
+            (3, "open, seconds of the clock", read["open"], "<=", 1),
+            (3, "a table, 90th percentile, ms of the clock", 1000 * read["90th percentile"], "<=", 30),
+            (5, "measure, GiB", rows["measure"]["memory"] / gib, "<=", 4),
+        ]
+        if rows["sql"]:
+            found.append((3, "SQL filter, seconds of the clock", rows["sql"]["clock"], "<=", 0.5))
+    if options.order == 4:
+        found += [
+            (10, "select, GiB", rows["measure"]["select_memory"] / gib, "<=", 1),
+            (10, f"{options.only:.0%} of the parts, GiB", save["memory"] / gib, "<=", 1),
+        ]
+    if options.kills:
+        found.append((4, "finished parts written again", rows["kills"]["parts_written_again"], "<=", 0))
+    names = ("criterion", "what", "found", "sign", "limit")
+    return [dict(zip(names, row, strict=True)) | {"is_met": _is_met(*row[2:])} for row in found]
+
+
+def _is_met(found: float, sign: str, limit: float) -> bool:
+    return found <= limit if sign == "<=" else found >= limit
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attributes", type=int, default=100)
+    parser.add_argument("--order", type=int, default=3, help="tables of up to so many attributes")
+    parser.add_argument("--size", type=int, default=10, help="how many values each attribute has")
     parser.add_argument("--records", type=int, default=10_000)
     parser.add_argument("--memory", type=float, default=2.0, help="GiB of counts and noise held at once")
     parser.add_argument("--folder", type=Path, help="where to write; by default a folder for temporary files")
     parser.add_argument("--per-table", action="store_true")
+    parser.add_argument("--only", type=float, default=1.0, help="the fraction of the parts that is written")
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--step", help=argparse.SUPPRESS)
@@ -186,16 +234,24 @@ def main(arguments: list[str] | None = None) -> None:
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         rows = _rows(Path(name), options)
+    compared = criteria(rows, options)
+    for row in compared:
+        mark = "" if row["is_met"] else "  MISSED"
+        print(f"criterion {row['criterion']}: {row['what']}: {row['found']:.4g} {row['sign']} {row['limit']}{mark}")
     if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        known = json.loads(options.json.read_text()) if options.json.exists() else {}
+        size = f"{options.attributes} attributes of {options.size} values, up to {options.order}"
+        known[size] = {"load": os.getloadavg()[0], "cores": os.cpu_count(), "criteria": compared, "rows": rows}
+        options.json.write_text(json.dumps(known, indent=1) + "\n")
 
 
 def _step(options: argparse.Namespace) -> dict[str, Any]:
     steps: dict[str, Callable[[], dict[str, Any]]] = {
         "measure": lambda: measure(options.folder, options),
-        "save": lambda: save(options.folder, options.name, "parts"),
-        "save by two": lambda: save(options.folder, options.name, "parts", workers=2),
-        "save a file a table": lambda: save(options.folder, options.name, "parquet"),
+        "save": lambda: save(options.folder, options.name, options.only),
+        "save by two": lambda: save(options.folder, options.name, options.only, workers=2),
+        "save a file a table": lambda: save_a_file_a_table(options.folder, options.name),
+        "kill": lambda: kill(options.folder, options.kills),
         "read": lambda: read(options.folder),
         "sql": lambda: ask_sql(options.folder),
     }
@@ -203,15 +259,11 @@ def _step(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _rows(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    sized = [
-        "--attributes",
-        str(options.attributes),
-        "--records",
-        str(options.records),
-        "--memory",
-        str(options.memory),
-    ]
-    steps = [("measure", sized), ("save", ["parts"]), ("save by two", ["two"]), ("read", []), ("sql", [])]
+    sized = [f"--{name}={getattr(options, name)}" for name in ("attributes", "order", "size", "records", "memory")]
+    only = f"--only={options.only}"
+    steps = [("measure", sized), ("save", ["parts", only]), ("read", []), ("sql", [])]
+    if options.only == 1:
+        steps.insert(2, ("save by two", ["two"]))
     if options.per_table:
         steps.append(("save a file a table", ["tables"]))
     rows: dict[str, dict[str, Any]] = {}
@@ -219,7 +271,7 @@ def _rows(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, Any]
         rows[step] = json.loads(_run(folder, step, *arguments))
         print(step, _words(rows[step]), flush=True)
     if options.kills:
-        rows["kills"] = kill(folder, options.kills)
+        rows["kills"] = json.loads(_run(folder, "kill", f"--kills={options.kills}"))
         print("kills", _words(rows["kills"]), flush=True)
     return rows
 

@@ -31,7 +31,7 @@ nitpick_ignore_regex = [
     #: So has what the package keeps to itself, though an attribute or a signature may name it.
     (
         "py:.*",
-        r"(.*\.)?(AxisMap|Centered|PlainRows|Closure|Description|Layout|Loss|loss.Loss|IntegerResiduals|LabeledKind|QueryBlock|FloatResiduals|ResidualNumbers|NoiseError|Scale|Values|WrittenQuery)",
+        r"(.*\.)?(Accuracy|AxisMap|Centered|PlainRows|Closure|Description|Layout|Loss|loss.Loss|IntegerResiduals|LabeledKind|QueryBlock|FloatResiduals|ResidualNumbers|NoiseError|Scale|Values|WrittenQuery)",
     ),
 ]
 

@@ -13,8 +13,9 @@ from functools import cached_property
 from residualplanner._checks import is_unicode, value_text
 from residualplanner.domain.about import About
 from residualplanner.domain.bins import Bins
-from residualplanner.domain.families import Codes, Dates, Listed, Matching, Values, values_of_labels
+from residualplanner.domain.families import Codes, Matching, Values
 from residualplanner.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
+from residualplanner.domain.listed_values import Dates, Listed, values_of_labels
 from residualplanner.domain.rules import checked_rule, list_text
 from residualplanner.errors import DomainError
 

@@ -46,7 +46,7 @@ class ErrorTable:
         return len(self.workload)
 
     def frame(self, first: int, last: int) -> "pd.DataFrame":
-        """The rows of the queries from one number on up to another, as `Plan.errors` describes.
+        """The rows of the queries from one number on up to another, as ``Plan.errors`` describes.
 
         Raises:
             BudgetError: the level is not between 0 and 1.

@@ -23,6 +23,8 @@ from residualplanner.workload import QueryLike, query_of, written_query
 
 #: Counts that differ by less than this, relative to the largest, are equal.
 _EQUAL = 1e-9
+#: How many labels a message lists.
+_LISTED = 8
 #: Cells that cannot occur, as users write them: from attribute names to a label, or several.
 Impossible = Mapping[str, Any]
 #: Known tables, as users write them: by query, or, for queries in other kinds, as pairs of a query and a table.
@@ -188,18 +190,23 @@ def _impossible(plan: Plan, cells: Impossible) -> Fact:
             '{"age": [0, 1], "marital": "married"}'
         )
     codes = {name: _codes(domain, name, labels) for name, labels in cells.items()}
-    words = "impossible[{" + ", ".join(f"{name!r}: {labels!r}" for name, labels in cells.items()) + "}]"
+    shown = {name: [domain[name].value_labels[code] for code in found] for name, found in codes.items()}
+    words = "impossible[{" + ", ".join(f"{name!r}: {_listed(labels)}" for name, labels in shown.items()) + "}]"
     positions = domain.positions(codes)
     several = tuple(position for position in positions if domain.sizes[position] > 1)
     _require_measured(plan, words, several)
     possible = np.ones([domain.sizes[position] for position in positions])
     possible[np.ix_(*(codes[domain.names[position]] for position in positions))] = 0
-    labels = (
-        f"{name} is {' or '.join(str(domain[name].value_labels[code]) for code in found)}"
-        for name, found in codes.items()
-    )
+    labels = (f"{name} is {' or '.join(map(str, found))}" for name, found in shown.items())
     statement = f"that there is no record in which {' and '.join(labels)}"
     return Fact(words, statement, several, frozen(possible.reshape([domain.sizes[position] for position in several])))
+
+
+def _listed(labels: Sequence[object]) -> str:
+    """Labels of the domain in a message: one by itself, and only the first of many."""
+    if len(labels) == 1:
+        return repr(labels[0])
+    return repr(labels) if len(labels) <= _LISTED else f"{repr(labels[:_LISTED])[:-1]}, ...]"
 
 
 def _codes(domain: Domain, name: str, labels: Any) -> list[int]:

@@ -25,7 +25,7 @@ class Problem:
         freedom (c,): v of each component; 0 where it is known.
         steps (y,): step sizes of the dual ascent.
         lowest (y,): the least multiplier of each cell: 0, and minus infinity where the cell must be 0; or a 0 for all.
-        total: about how many records there are, at least 0: the scale of all counts.
+        total: about how many records there are, the scale of all counts: at least 0, and 1 where their number is free.
     """
 
     reference: ReferenceMap

@@ -51,7 +51,8 @@ def problem_of(measurement: NoisyAnswers, facts: Facts, weights: Weights, *, fix
     for fact in facts.zeros:
         for stack in tables.stacks:
             mark_zeros(plan, stack, fact, lowest)
-    return Problem(reference, tables, start, spread, steps, lowest, max(float(start[0]), 0.0))
+    scale = max(float(start[0]), 1.0 if freedoms[0] > 0 else 0.0)
+    return Problem(reference, tables, start, spread, steps, lowest, scale)
 
 
 def fix(plan: Plan, layout: ComponentLayout, fact: Fact, start: FloatArray, freedoms: FloatArray) -> None:

@@ -21,6 +21,10 @@ from residualplanner.workload.attribute_sets import (
     unique_rows,
 )
 
+_IN_CLOSURE = "attribute sets in the downward closure, or more"
+#: Up to so many subsets, each as often as it is found, are sorted at once.
+_CANDIDATES = 5_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Closure(AttributeSets):
@@ -103,15 +107,39 @@ def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, s
     blocks = _without(sets.blocks, dropped)
     while len(blocks) > 1 and not len(blocks[-1]):
         blocks.pop()
-    require_set_count(2 ** (len(blocks) - 1), what="attribute sets in the downward closure, or more", limit=set_limit)
+    require_set_count(2 ** (len(blocks) - 1), what=_IN_CLOSURE, limit=set_limit)
     used = np.zeros(count, dtype=np.bool_)
     for block in blocks:
         used[block] = True
     for order in range(len(blocks) - 2, -1, -1):
         blocks[order] = _with_subsets(blocks[order], blocks[order + 1], np.flatnonzero(used))
-        found = sum(map(len, blocks))
-        require_set_count(found, what="attribute sets in the downward closure, or more", limit=set_limit)
+        above = sum(map(len, blocks[order + 1 :]))
+        require_set_count(above + least_subsets(len(blocks[order]), order), what=_IN_CLOSURE, limit=set_limit)
     return Closure(tuple(blocks), count, dropped)
+
+
+def least_subsets(count: int, order: int) -> int:
+    """How many subsets, themselves among them, so many different sets of an order have together at least.
+
+    So few are those of the first sets of that order in colexicographic order.
+
+    Source: the theorem of Kruskal (1963) and Katona (1968), applied order by order.
+
+    Example:
+        >>> least_subsets(1, 3), least_subsets(4, 3), least_subsets(5, 3)
+        (8, 15, 19)
+    """
+    if order == 0:
+        return count
+    subsets = 0
+    while count > 0:
+        size = order
+        while math.comb(size + 1, order) <= count:
+            size += 1
+        subsets += sum(math.comb(size, smaller) for smaller in range(order + 1))
+        count -= math.comb(size, order)
+        order -= 1
+    return subsets
 
 
 def subset_products(absent: ArrayLike, present: ArrayLike) -> NDArray[np.float64]:
@@ -154,8 +182,11 @@ def _with_subsets(rows: PositionArray, larger: PositionArray, used: NDArray[np.i
         return rows
     if len(larger) == math.comb(len(used), order + 1):
         return combinations(used, order)
-    require_set_count(
-        len(rows) + len(larger) * (order + 1), what=f"candidate sets of {order} attributes in the closure"
-    )
-    parts = [np.delete(larger, column, axis=1) for column in range(order + 1)]
-    return unique_rows(np.concatenate([rows, *parts]), int(used[-1]) + 1)
+    count = int(used[-1]) + 1
+    if len(rows) + len(larger) * (order + 1) <= _CANDIDATES:
+        parts = [np.delete(larger, column, axis=1) for column in range(order + 1)]
+        return unique_rows(np.concatenate([rows, *parts]), count)
+    for column in range(order + 1):  # most candidates recur, so that few are held at a time
+        rows = unique_rows(np.concatenate([rows, np.delete(larger, column, axis=1)]), count)
+        require_set_count(len(rows), what=_IN_CLOSURE)
+    return rows

@@ -142,7 +142,7 @@ def spark_frame(setting):
 
 @pytest.mark.parametrize(
     ("setting", "cells", "is_refused"),
-    [("", 2**26, True), ("", 2**25, False), ("0", 2**40, False), ("1m", 70_000, True), ("64M", 70_000, False)],
+    [("", 2**27, True), ("", 2**26, False), ("0", 2**40, False), ("1m", 120_000, True), ("64M", 120_000, False)],
 )
 def test_counts_that_spark_would_not_send_are_refused(setting, cells, is_refused):
     if not is_refused:

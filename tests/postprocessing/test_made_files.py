@@ -149,3 +149,16 @@ def test_a_report_shows_the_mark_and_no_intervals(tmp_path, name):
     assert "interval of the cell by itself" not in page
     data = (tmp_path / "page-figures/table-2.csv").read_text().splitlines()[0]
     assert data == "sex,age,estimate,std_err_unbiased"
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_views_say_what_the_numbers_are(name):
+    table, end = MADE[name](release())["sex", "age"], ENDINGS[name]
+    assert repr(table).splitlines()[1].split() == ["sex", "age", f"estimate{end}", "std_err_unbiased"]
+    assert f"estimate{end}" in table._repr_html_()
+    assert not table.shown().has_intervals
+    summed = table.sum("sex")
+    assert summed.product == table.product
+    assert summed.estimate.tolist() == table.estimate.sum(axis=0).tolist()
+    with pytest.raises(WorkloadError, match="the error of a cell is known of unbiased estimates only"):
+        table.at(sex="F", age=0)

@@ -192,6 +192,15 @@ def test_an_estimate_of_no_records_makes_every_table_0():
     assert not made["a"].estimate.any()
 
 
+def test_a_total_that_may_move_rises_from_below_0():
+    release = one_table((1.0, 1.0), (-5.0, 3.0, 1.0))
+    made = rp.nonnegative(release, total="free", weights="variance", gap=1e-9)
+    rows = [np.eye(3)]
+    x, _ = nearest(release.plan, answers_of(release), freedoms_of(release.plan, "variance"), constraint_rows=rows)
+    assert made["a"].estimate == pytest.approx(x, abs=1e-6)
+    assert made[()].estimate > 0
+
+
 def test_prefix_sums_rise_and_ranges_are_sums_of_values():
     domain = rp.Domain({"a": 6, "b": 3})
     workload = rp.Workload(domain, [{"a": Prefix(), "b": Identity()}, {"a": Range()}])

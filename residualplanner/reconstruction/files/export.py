@@ -42,7 +42,7 @@ def require_exportable(workload: Workload, format: FormatName | None = None, pro
 
     Args:
         workload: the tables to save.
-        format: "parquet", "csv", "xlsx" or "parts"; by default what `Release.save` chooses.
+        format: "parquet", "csv", "xlsx" or "parts"; by default what ``Release.save`` chooses.
         profile: "default", "acs" or "gls".
 
     Raises:

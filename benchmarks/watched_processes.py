@@ -111,3 +111,11 @@ def name_of(process: int) -> str:
         return Path(f"/proc/{process}/comm").read_text().strip()
     except OSError:
         return ""
+
+
+def add_rows(path: Path, rows: list[dict[str, Any]], keys: Sequence[str]) -> None:
+    """Write results to a file, in the place of those that have the same ``keys``."""
+    old = json.loads(path.read_text()) if path.exists() else []
+    new = [[row[key] for key in keys] for row in rows]
+    kept = [row for row in old if [row[key] for key in keys] not in new]
+    path.write_text(json.dumps([*kept, *rows], indent=1) + "\n")
