@@ -30,8 +30,8 @@ class Promise:
         curve: where epsilon comes from.
         in_words: what the promise means.
         terms: the names of all notions that the page uses.
-        measured: for each of several measurements its number, its tables, its cost in rho-zCDP, its noise and where
-            that came from; empty for one.
+        measured: for each of several measurements its number, its noise and where that came from, its tables, and
+            its cost in rho-zCDP; empty for one.
     """
 
     sentence: str
@@ -80,10 +80,10 @@ def _measured_rows(noise: NoiseStatement) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
             str(number),
-            number_text(len(plan.workload)),
-            f"rho = {rounded_up((plan.budget.pcost_exact if record.pcost is None else record.pcost) / 2)}",
             f"{record.kind} Gaussian",
             record.randomness,
+            number_text(len(plan.workload)),
+            f"rho = {rounded_up((plan.budget.pcost_exact if record.pcost is None else record.pcost) / 2)}",
         )
         for number, (plan, record) in enumerate(noise.measured, 1)
     )
