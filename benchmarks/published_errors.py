@@ -6,8 +6,8 @@ Adult ships with the package.  FILE is salary.csv, FOLDER holds histograms of ra
 of attributes are measured again and again.  Actual errors and coverage are those over all measurements; errors are
 stated from each of the first few by `residualplanner.published_errors`, which does not see the records.  Data sets of
 few cells are measured ten times as often.  Exits with 1 if an interval covers the truth less often than it says, by
-more than three standard errors, or if the root mean square error that is stated for the median table is off by more
-than 10%.
+more than three standard errors, or if the error that is stated for the median table is off by more than
+a tenth.
 """
 
 import argparse
