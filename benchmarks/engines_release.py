@@ -23,7 +23,8 @@ from typing import Any
 
 import residualplanner as rp
 from benchmarks.engines_scale import connect_session, domain_of, spark_session, write_records
-from benchmarks.watched_processes import add_rows, processor_seconds, run_watched, tree_of
+from benchmarks.processes import processor_seconds, tree_of
+from benchmarks.watched_processes import add_rows, run_watched
 
 ENGINES: dict[str, Any] = {
     "one process": None,

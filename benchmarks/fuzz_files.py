@@ -187,7 +187,8 @@ def changed_ledger(chance: random.Random, files: Files) -> Files:
 def changed_folder(chance: random.Random, files: Files) -> Files:
     """A release folder with one file changed, absent or swapped with another; mostly with hashes that fit."""
     changed = dict(files)
-    name = chance.choice((*changed, _MANIFEST, _MANIFEST, _PLAN if _PLAN in changed else _MANIFEST))
+    plans = [name for name in changed if name.endswith(".plan")]
+    name = chance.choice((*changed, _MANIFEST, _MANIFEST, *plans))
     action = chance.random()
     if action < 0.05:
         del changed[name]
@@ -220,13 +221,20 @@ def rehashed(files: Files) -> Files:
         manifest = json.loads(changed[_MANIFEST])
         for name in manifest["files"]:
             manifest["files"][name] = hashlib.sha256(changed.get(name, b"")).hexdigest()
-        header = json.loads(_members(changed[_PLAN])["header.json"])
-        manifest["plan"]["sha256"] = hashlib.sha256(_canonical([header["content"], header["arrays"]])).hexdigest()
+        manifest["plan"]["sha256"] = _plan_hash(changed[_PLAN])
+        for number, told in enumerate(manifest["noise"].get("measurements", ()), 1):
+            told["plan_sha256"] = _plan_hash(changed[f"measured-{number}.plan"])
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, NotImplementedError, zipfile.BadZipFile):
         pass  # so much of it as can still be read has been made to fit
     else:
         return changed | {_MANIFEST: json_bytes(manifest)}
     return changed
+
+
+def _plan_hash(content: bytes) -> str:
+    """The hash by which a manifest names a plan."""
+    header = json.loads(_members(content)["header.json"])
+    return hashlib.sha256(_canonical([header["content"], header["arrays"]])).hexdigest()
 
 
 def _indexed(files: Files) -> bytes:

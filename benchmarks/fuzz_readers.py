@@ -6,7 +6,7 @@ Gives: READERS.  Nothing here is random: the same version of the library begins 
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -147,10 +147,10 @@ def _plans() -> list[rp.Plan]:
     ]
 
 
-def _measurement(plan: rp.Plan) -> Measurement:
+def _measurement(plan: rp.Plan, shift: int = 0) -> Measurement:
     """Answers that are no data's, under a record of noise as of a release."""
     groups = groups_of_plan(plan)
-    integers = (np.arange(AnswerLayout(groups).count, dtype=np.int64) * 7919) % 1000 - 500
+    integers = (np.arange(AnswerLayout(groups).count, dtype=np.int64) * 7919) % 1000 - 500 + shift
     precision = precision_of(plan.noise_variances)
     cost, divisors = measured_cost(plan, precision), lattice_divisors(groups, precision, plan.neighbors)
     record = NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)
@@ -197,6 +197,21 @@ def _folder_files(file_format: str) -> list[Files]:
             _saved(lambda path, release=release, profile=profile: release.save(path, file_format, profile=profile))
         )
     return made
+
+
+def _combined_files() -> list[Files]:
+    """Folders of two measurements each, one in every format, with bases that vary by set in the last."""
+    made = []
+    pairs = [(_plans()[0], _second(_plans()[0]))] * 3 + [(_plans()[3], _second(_plans()[3]))]
+    for pair, file_format in zip(pairs, ("parquet", "csv", "xlsx", "parts"), strict=True):
+        release = rp.reconstruct([_measurement(plan, shift) for shift, plan in enumerate(pair)])
+        made.append(_saved(lambda path, release=release, file_format=file_format: release.save(path, file_format)))
+    return made
+
+
+def _second(plan: rp.Plan) -> rp.Plan:
+    """A plan for another measurement of the same, with more noise."""
+    return replace(plan, noise_variances=plan.noise_variances * 1.5)
 
 
 def _read_all(*steps: Callable[[], object]) -> None:
@@ -285,7 +300,7 @@ def _text_files(*texts: str) -> list[Files]:
 
 
 READERS = (
-    Reader("plan", 40, _plan_files, changed_archive, _read_plan),
+    Reader("plan", 37, _plan_files, changed_archive, _read_plan),
     Reader("measurement", 25, _measurement_files, changed_archive, _read_measurement),
     Reader("ledger", 12, _ledger_files, changed_ledger, _read_ledger),
     Reader("spec", 12, partial(_text_files, _SPEC, _TARGETS), changed_toml, _read_spec),
@@ -293,5 +308,6 @@ READERS = (
     Reader("release of Parquet", 2, partial(_folder_files, "parquet"), changed_folder, _read_folder),
     Reader("release of CSV", 2, partial(_folder_files, "csv"), changed_folder, _read_folder),
     Reader("release of workbooks", 2, partial(_folder_files, "xlsx"), changed_folder, _read_folder),
+    Reader("release of several measurements", 3, _combined_files, changed_folder, _read_folder),
     Reader("records as CSV", 4, partial(_text_files, _RECORDS), changed_table, _read_records),
 )

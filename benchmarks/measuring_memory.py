@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
-from benchmarks.watched import Watched, anonymous_bytes
+from benchmarks.processes import anonymous_bytes
+from benchmarks.watched import Watched
 from residualplanner.measurement.blocks import blocks_within
 from residualplanner.measurement.counting import count_tables, parents
 from residualplanner.measurement.measurement import groups_of_plan

@@ -3,7 +3,8 @@
 import os
 import threading
 import time
-from pathlib import Path
+
+from benchmarks.processes import anonymous_bytes, own_children
 
 
 class Watched:
@@ -27,27 +28,13 @@ class Watched:
 
     def _watch(self) -> None:
         while not self._is_over.wait(0.02):
-            self._peak = max(self._peak, *map(anonymous_bytes, [os.getpid(), *_children()]))
+            self._peak = max(self._peak, *map(anonymous_bytes, [os.getpid(), *own_children()]))
 
     @property
     def row(self) -> dict[str, float]:
         return {"cpu": self.cpu, "clock": self.clock, "memory": self.memory}
 
 
-def anonymous_bytes(process: int | None = None) -> int:
-    """The memory of a process, this one if none is given, that is no file's."""
-    try:
-        lines = Path(f"/proc/{process or os.getpid()}/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
-
-
 def _seconds() -> float:
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
-
-
-def _children() -> list[int]:
-    found = Path(f"/proc/self/task/{os.getpid()}/children")
-    return [int(number) for number in found.read_text().split()]

@@ -4,14 +4,15 @@ The program prints "ready" when it has started, then a line of JSON, and then wa
 """
 
 import json
-import os
 import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-TICKS = os.sysconf("SC_CLK_TCK")
+from benchmarks.processes import anonymous_bytes, memory_of, name_of, processor_seconds, tree_of
+
+MIB = 2**20
 
 
 class Spent(NamedTuple):
@@ -57,60 +58,14 @@ def run_watched(command: Sequence[str]) -> Spent:
             waiting.join(0.1)
             tree = tree_of(child.pid)
             peak = max(peak, sum(map(memory_of, tree)))
-            driver = max(driver, anonymous_of(child.pid))
-            java = max(java, *map(anonymous_of, [process for process in tree if name_of(process) == "java"][:1]), 0.0)
+            driver = max(driver, anonymous_bytes(child.pid) / MIB)
+            machine = next((process for process in tree if name_of(process) == "java"), None)
+            java = max(java, anonymous_bytes(machine) / MIB) if machine else java
             spent |= {process: processor_seconds(process) for process in tree}
         child.communicate("done\n")
     if not found[0]:
         raise SystemExit(f"{' '.join(command)} failed:\n{''.join(errors)}")
     return Spent(json.loads(found[0]), start, sum(spent.values()) - start, before, peak, driver, java)
-
-
-def tree_of(root: int) -> list[int]:
-    """A process and all that it has started, itself first."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    tree = [root]
-    for process in tree:
-        tree += [child for child, parent in parents.items() if parent == process]
-    return tree
-
-
-def processor_seconds(process: int) -> float:
-    try:
-        words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(words[11]) + int(words[12])) / TICKS
-
-
-def memory_of(process: int) -> float:
-    """MiB, pages that processes share split among them."""
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next((int(text.split()[1]) / 1024 for text in lines if text.startswith("Pss:")), 0.0)
-
-
-def anonymous_of(process: int) -> float:
-    """MiB that are no file's."""
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next((int(text.split()[1]) / 1024 for text in lines if text.startswith("RssAnon")), 0.0)
-
-
-def name_of(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/comm").read_text().strip()
-    except OSError:
-        return ""
 
 
 def add_rows(path: Path, rows: list[dict[str, Any]], keys: Sequence[str]) -> None:

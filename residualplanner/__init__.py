@@ -45,7 +45,7 @@ from residualplanner.postprocessing import (
 )
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
-from residualplanner.reconstruction import Release, Table, load_tables, reconstruct
+from residualplanner.reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
 from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.workers import DaskWorkers, SparkWorkers
@@ -77,7 +77,9 @@ __all__ = [
     "NonNegativeRelease",
     "Plan",
     "Prefix",
+    "Publication",
     "PublishedErrors",
+    "Quality",
     "Range",
     "Release",
     "ResidualPlannerError",

@@ -5,10 +5,11 @@ Every comparison is written so that NaN fails it.
 
 import math
 import os
+import re
 import reprlib
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from residualplanner.errors import ArgumentError, BudgetError, WorkloadError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Number = int | float | str | Fraction | Decimal
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def value_text(value: object) -> str:
@@ -34,6 +36,16 @@ def value_text(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     return f"a {type(value).__name__}"
+
+
+def is_sha256(value: object) -> TypeGuard[str]:
+    """Whether a value is 32 bytes, such as a SHA-256, as hexadecimal digits in lower case.
+
+    Example:
+        >>> is_sha256("0f" * 32), is_sha256("0F" * 32)
+        (True, False)
+    """
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
 
 
 def type_refusal(

@@ -31,7 +31,7 @@ class FileKind:
 
 PLAN = FileKind("a plan", "measure, compare and report", "load_plan")
 MEASUREMENT = FileKind("a measurement", "reconstruct", "load_measurement")
-LEDGER = FileKind("a ledger", "ledger, and for --ledger of measure and release", "Ledger.open")
+LEDGER = FileKind("a ledger", "ledger, report, and for --ledger of measure and release", "Ledger.open")
 RELEASE = FileKind("the folder of a release", "report", "load_tables")
 MANIFEST = FileKind("the manifest of a release; name its folder")
 SPEC = FileKind("a spec", "plan and release")

@@ -4,7 +4,9 @@ Reads: headings and rows.  Gives: strings.
 """
 
 from collections.abc import Iterable, Sequence
-from html import escape
+
+#: How many rows of a long table consoles and notebooks show.
+ROWS = 20
 
 
 def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
@@ -14,6 +16,8 @@ def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
         >>> html_table("Sizes", ["name"], [["<b>"]])
         '<table><caption>Sizes</caption><thead><tr><th>name</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
+    from html import escape  # here, since all entities of HTML come with it
+
     headings = "".join(f"<th>{escape(heading)}</th>" for heading in head)
     cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
     body = "".join(f"<tr>{row}</tr>" for row in cells)
@@ -22,3 +26,17 @@ def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
         f"<table><caption>{escape(title)}</caption><thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table>"
         f"{after}"
     )
+
+
+def rest_note(left: int, remedy: str) -> str:
+    """The note on the rows that a table leaves out; empty where there are none.
+
+    Args:
+        left: how many.
+        remedy: where all rows are.
+
+    Example:
+        >>> rest_note(1200, ".to_frame() has all")
+        'and 1,200 more; .to_frame() has all'
+    """
+    return f"and {left:,} more; {remedy}" if left > 0 else ""

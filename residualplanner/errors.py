@@ -71,7 +71,7 @@ class StoreError(ResidualPlannerError, OSError):
 
 
 class UnexpectedError(ResidualPlannerError, RuntimeError):
-    """A defect found while records were in memory; only its location is told, since its text may quote a record."""
+    """A defect found while records were in memory; only its location is shown, since its text may quote a record."""
 
 
 class MissingExtraError(ResidualPlannerError, ImportError):

@@ -16,7 +16,7 @@ from residualplanner.kron.cuda import (
     AXIS_THREADS,
     KERNEL,
     AxisLaunch,
-    Source,
+    SubsetAnswers,
     axis_launches_of,
     kernel_source,
     launch_of,
@@ -83,7 +83,7 @@ class Tables:
         """One launch, as the twin reads it."""
         layout = cut_layout(self.maps, self.cut)
         sources = [
-            Source(0, divisor if block.dtype == np.int64 else 0)
+            SubsetAnswers(0, divisor if block.dtype == np.int64 else 0)
             for block, divisor in zip(self.blocks, self.divisors, strict=True)
         ]
         launch = launch_of(layout, sources, len(self.rows))

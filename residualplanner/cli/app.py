@@ -159,27 +159,36 @@ def measure(
 
 @app.command()
 def reconstruct(  # noqa: PLR0913, PLR0917
-    path: opt.MeasurementFile,
+    paths: opt.MeasurementFiles,
     folder: opt.Folder,
     format: opt.Format = None,
-    profile: opt.Profile = "default",
+    profile: opt.Profile = None,
     level: opt.ProfileLevel = None,
+    spec: opt.OutputSpec = None,
     workers: opt.Workers = 1,
     dry_run: opt.DryRun = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Turn a measurement into tables with margins of error, as often as you like, at no further cost."""
-    require_file(path, "reconstruct", MEASUREMENT)
+    """Turn a measurement into tables with margins of error, as often as you like, at no further cost.
+
+    Several measurements of the same records are averaged, each weighted by its precision; their costs add up.
+    """
+    for path in paths:
+        require_file(path, "reconstruct", MEASUREMENT)
+    if spec is not None:
+        require_file(spec, "reconstruct", SPEC)
     require_new_folder(folder)
     from residualplanner._margins import require_level
     from residualplanner.cli.rehearsal import rehearse_reconstruct
     from residualplanner.cli.runs import run_reconstruct
-    from residualplanner.cli.spec.file import OutputTable
+    from residualplanner.cli.spec.file import OutputTable, read_spec
 
-    wanted = OutputTable(format=format, profile=profile, level=None if level is None else require_level(level))
+    typed = {"format": format, "profile": profile, "level": None if level is None else require_level(level)}
+    output_of = OutputTable() if spec is None else read_spec(spec).output
+    wanted = output_of.model_copy(update={name: value for name, value in typed.items() if value is not None})
     run = rehearse_reconstruct if dry_run else partial(run_reconstruct, workers=workers)
-    run(path, folder, wanted, Output(quiet, as_json))
+    run(paths, folder, wanted, Output(quiet, as_json))
 
 
 @app.command()
@@ -250,22 +259,32 @@ def report(
     source: opt.Reported,
     page: opt.NewPage = Path("report.html"),
     level: opt.Level = 0.95,
+    *,
+    spec: opt.PublicationSpec = None,
+    cells: opt.PageCells = 20_000,
     force: opt.ForceReport = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Write one page to decide from: privacy, the error of every table, where the budget goes.
+    """Write one page to decide from, or to publish: privacy, the error of every table, and of a release its tables.
 
-    The page is self-contained and needs no network. Beside it comes a folder with its figures and their data.
+    The page is self-contained and needs no network. Beside it comes a folder with its figures and their data. The page
+    on a release links to the files of its folder. That on a ledger is for the curator: what was charged, what is left.
     """
     if not source.exists():
         raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
     require_file(source, "report", REPORTED)
     from residualplanner.cli.replacing import require_free_report_path
     from residualplanner.cli.runs import run_report
+    from residualplanner.cli.spec.file import read_spec
 
     require_free_report_path(page, force=force)
-    run_report(source, page, level=level, force=force, output=Output(quiet, as_json))
+    publication = None
+    if spec is not None:
+        require_file(spec, "report", SPEC)
+        publication = read_spec(spec).output.publication.publication
+    options = {"level": level, "publication": publication, "cells": cells, "replace": force}
+    run_report(source, page, options, Output(quiet, as_json))
 
 
 @app.command("ledger")

@@ -35,7 +35,9 @@ SOURCE = ExpectedFile(
     (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET, kinds.TEXT, kinds.OTHER),
 )
 RECORDS = ExpectedFile("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ())
-REPORTED = ExpectedFile("a plan, or the folder of a release", (kinds.PLAN, kinds.RELEASE, kinds.OTHER))
+REPORTED = ExpectedFile(
+    "a plan, the folder of a release, or a ledger", (kinds.PLAN, kinds.RELEASE, kinds.LEDGER, kinds.OTHER)
+)
 
 
 def require_file(path: Path, command: str, expected: ExpectedFile) -> None:

@@ -35,15 +35,15 @@ Format = Annotated[
     FormatName | None,
     typer.Option(
         "--format",
-        help="The type of the tables' files; xlsx: Excel workbooks; parts: Parquet of many tables each. By default "
-        f"parquet, and parts for more than {MOST_FILES:,} tables.",
+        help="The type of the tables' files; xlsx: an Excel workbook for each; workbook: one for all; parts: Parquet "
+        f"of many tables each. By default parquet, and parts for more than {MOST_FILES:,} tables.",
     ),
 ]
 Workers = Annotated[
     int, typer.Option("--workers", min=1, help="With the format parts: how many processes write.", metavar="NUMBER")
 ]
 Profile = Annotated[
-    ProfileName,
+    ProfileName | None,
     typer.Option(
         "--profile",
         help="The columns beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard "
@@ -136,9 +136,24 @@ ForcePlan = Annotated[
 # measure, reconstruct, release
 PlanFile = Annotated[Path, typer.Argument(help="A plan, as the command plan writes it.", metavar="PLAN")]
 NewMeasurement = Annotated[Path, typer.Option("-o", "--output", help="The measurement to write.", metavar="FILE")]
-MeasurementFile = Annotated[Path, typer.Argument(help="A measurement, as measure writes it.", metavar="FILE")]
+MeasurementFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        help="A measurement, as measure writes it; or several of the same records, which are averaged.",
+        metavar="FILE...",
+    ),
+]
 ProfileLevel = Annotated[
     float | None, typer.Option("--level", help="The confidence level of margins of error; the profile's if not given.")
+]
+OutputSpec = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec",
+        help="A spec whose [output] says what tables look like: quality, rounding, publication, and what is not given "
+        "here.",
+        metavar="SPEC",
+    ),
 ]
 Kept = Annotated[
     Path | None, typer.Option("--keep", help="Keep the measurement, for other tables later.", metavar="FILE")
@@ -150,7 +165,22 @@ NewCsv = Annotated[
     Path | None, typer.Option("-o", "--output", help="A CSV file to write, of all tables.", metavar="CSV")
 ]
 Reported = Annotated[
-    Path, typer.Argument(help="A plan, or the folder of a release, as release writes it.", metavar="DIR_OR_PLAN")
+    Path,
+    typer.Argument(
+        help="A plan, the folder of a release, as release writes it, or a ledger.", metavar="DIR_OR_PLAN_OR_LEDGER"
+    ),
+]
+PublicationSpec = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec", help="A spec whose [output.publication] has title, author, date, contact and source.", metavar="SPEC"
+    ),
+]
+PageCells = Annotated[
+    int,
+    typer.Option(
+        "--cells", min=0, help="The most cells of tables in the page, all together; 0 for none.", metavar="NUMBER"
+    ),
 ]
 NewPage = Annotated[Path, typer.Option("-o", "--output", help="The page to write.", metavar="HTML")]
 ForceReport = Annotated[

@@ -27,7 +27,7 @@ _HEADER = 2**16
 #: The errors of file systems that cannot reserve space; there nothing is reserved.
 _NO_ANSWER = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 #: The least bytes for each cell and each table in files of a format.
-_LEAST = {"parquet": (8, 1000), "csv": (25, 0), "xlsx": (10, 4000), "parts": (8, 0)}
+_LEAST = {"parquet": (8, 1000), "csv": (25, 0), "xlsx": (10, 4000), "workbook": (10, 0), "parts": (8, 0)}
 
 
 def measurement_beside(folder: Path) -> Path:

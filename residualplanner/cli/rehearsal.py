@@ -5,6 +5,7 @@ that the command itself would end with.  No record is read, nothing is spent, no
 """
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from residualplanner._words import count_text, decimal_text_up, listed
@@ -12,13 +13,13 @@ from residualplanner.cli.columns import require_columns
 from residualplanner.cli.ledgers import left_text, open_ledger
 from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.messages.output import Output
-from residualplanner.cli.messages.summary import say_workload
+from residualplanner.cli.messages.summary import say_measured, say_workload
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
 from residualplanner.cli.runs import make_plan, require_tables, say_format
 from residualplanner.cli.spec.file import OutputTable, SpecFile
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.ledger import Ledger
-from residualplanner.measurement import load_measurement, require_measurable
+from residualplanner.measurement import load_measurements, require_measurable
 from residualplanner.plan import Plan, bytes_text, resource_estimate, seconds_text
 from residualplanner.reconstruction import PARTS_FORMAT
 from residualplanner.workload import Workload
@@ -41,12 +42,15 @@ def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, ou
     _end(path, size, output)
 
 
-def rehearse_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Output) -> None:
+def rehearse_reconstruct(paths: Sequence[Path], folder: Path, wanted: OutputTable, output: Output) -> None:
     """Say what `runs.run_reconstruct` would do."""
-    plan = load_measurement(path).plan
+    measurement = load_measurements(paths)
+    plan = measurement.plan
     require_tables(plan.workload, wanted)
     say_workload(plan.workload, output)
-    output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
+    say_measured(measurement.noise, output)
+    for path in paths:
+        output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
     output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
     size = _say_tables(plan.workload, folder, wanted, output)
     _say_memory(plan.workload, output, is_measured=False)

@@ -6,9 +6,12 @@ Whatever can be refused is refused before the records are opened and before anyt
 is on the disk, whole, before any table is computed from it.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from residualplanner._atomic import write_atomically
+from residualplanner._file_kinds import LEDGER, kind_of_path
 from residualplanner.cli.columns import require_columns
 from residualplanner.cli.ledgers import open_ledger, say_charge
 from residualplanner.cli.messages.failures import naming, telling_outputs
@@ -16,6 +19,7 @@ from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import require_writable, say_search
 from residualplanner.cli.messages.summary import (
     say_errors,
+    say_measured,
     say_plan,
     say_release,
     say_spending,
@@ -33,15 +37,16 @@ from residualplanner.cli.paid import (
 from residualplanner.cli.spec.file import OutputTable, SpecFile
 from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
+from residualplanner.errors import WorkloadError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
 from residualplanner.plan import Plan, error_format, write_error_table
+from residualplanner.postprocessing import require_base, require_roundable, rounded
 from residualplanner.reconstruction import (
     MOST_FILES,
     PARTS_FORMAT,
     FormatName,
     Release,
-    chosen_format,
     reconstruct,
     require_exportable,
 )
@@ -80,12 +85,18 @@ def run_measure(
         output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
 
-def run_reconstruct(path: Path, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
-    """Write the tables of a measurement; where they may be in parts its answers stay on disk."""
+def run_reconstruct(
+    paths: Sequence[Path], folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1
+) -> None:
+    """Write the tables of a measurement, or of several; where they may be in parts the answers stay on disk."""
     with telling_outputs(folder):
-        tables = reconstruct(load_measurement(path, mapped=wanted.format in (PARTS_FORMAT, None)))
+        is_mapped = wanted.format in (PARTS_FORMAT, None)
+        tables = reconstruct([load_measurement(path, mapped=is_mapped) for path in paths])
         require_tables(tables.plan.workload, wanted)
+        if wanted.round_to is not None:
+            require_roundable(tables.plan)
         say_workload(tables.plan.workload, output)
+        say_measured(tables.noise, output)
         say_format(tables.plan.workload, wanted, output)
         _write_tables(tables, folder, wanted, output, workers=workers)
 
@@ -119,14 +130,17 @@ def run_release(
             measured.unlink()
 
 
-def run_report(source: Path, page: Path, *, level: float, force: bool, output: Output) -> None:
-    """Write the report on a plan or on a release folder, with its figures."""
+def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Output) -> None:
+    """Write the report on a plan or on a release folder, with its figures, or on a ledger, which has none."""
     from residualplanner.reporting import figures_folder, write_report
 
     figures = figures_folder(page)
     with telling_outputs(page, figures):
         with output.progress("writing the report"):
-            write_report(source, page, level=level, replace=force)
+            write_report(source, page, **options)
+        if kind_of_path(source) is LEDGER:
+            output.wrote(page, ": what was charged and what is left, for the curator; it needs no network.")
+            return
         output.wrote(page, ": the workload, its privacy cost, how accurate every table is; it needs no network.")
         output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
         output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
@@ -143,6 +157,8 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Pl
         say_search(workload, output)
     with output.progress("choosing the noise"):
         plan = plan_of_spec(spec, workload)
+    if is_written and spec.output.round_to is not None:
+        require_roundable(plan)
     say_plan(plan, output)
     return plan
 
@@ -155,12 +171,17 @@ def require_tables(workload: Workload, wanted: OutputTable) -> None:
         MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
     """
     require_writable(workload)
-    require_exportable(workload, wanted.format, wanted.profile)
+    file_format = wanted.file_format(workload)
+    if wanted.round_to is not None:
+        require_base(wanted.round_to)
+        if file_format == PARTS_FORMAT:
+            raise WorkloadError('round_to is not for the format "parts", whose estimates are unbiased; write parquet')
+    require_exportable(workload, file_format, wanted.profile, quality=wanted.chosen_quality)
 
 
 def say_format(workload: Workload, wanted: OutputTable, output: Output) -> FormatName:
     """The format of the tables; where none is given and they are too many for a file each, it is said."""
-    found = chosen_format(workload, wanted.format, wanted.profile)
+    found = wanted.file_format(workload)
     if found == PARTS_FORMAT and wanted.format is None:
         words = f"parts, of many tables each, since there are more than {MOST_FILES:,}"
         output.fact("Format", f"{words}; --format parquet writes a file for each", format=found)
@@ -180,9 +201,18 @@ def save_tables(release: Release, folder: Path, wanted: OutputTable, output: Out
     """Write the tables of a release, its error table and its manifest to a new folder."""
     require_writable(release.plan.workload)
     with output.progress("writing the tables") as progress:
-        release.save(
-            folder, wanted.format, profile=wanted.profile, level=wanted.level, workers=workers, progress=progress
-        )
+        options: dict[str, Any] = {
+            "profile": wanted.profile,
+            "level": wanted.level,
+            "quality": wanted.chosen_quality,
+            "publication": wanted.publication.publication,
+            "progress": progress,
+        }
+        if wanted.round_to is None:
+            release.save(folder, wanted.format, workers=workers, **options)
+        else:
+            tables = rounded(release, base=wanted.round_to)
+            tables.save(folder, wanted.file_format(release.plan.workload), **options)
 
 
 def _measure_to(
@@ -202,5 +232,5 @@ def _measure_to(
 
 def _write_tables(release: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
     save_tables(release, folder, wanted, output, workers=workers)
-    in_parts = chosen_format(release.plan.workload, wanted.format, wanted.profile) == PARTS_FORMAT
+    in_parts = wanted.file_format(release.plan.workload) == PARTS_FORMAT
     say_release(release, folder, output, in_parts=in_parts)

@@ -7,7 +7,7 @@ values are an object of one family behind one protocol, `families.Values`.
 Nothing here ever sees a data set: labels are never taken from the records.
 """
 
-from residualplanner.domain.about import About
+from residualplanner.domain.about import About, require_words, words_of
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.domain import Domain
@@ -37,4 +37,6 @@ __all__ = [
     "label_text",
     "omission_of",
     "plain_label",
+    "require_words",
+    "words_of",
 ]

@@ -4,9 +4,13 @@ Reads: strings that a user declares.  Gives: About.
 """
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from residualplanner._checks import is_unicode, value_text
 from residualplanner.errors import DomainError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 #: The most letters of each.
 _LONGEST = 10_000
@@ -14,7 +18,7 @@ _LONGEST = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What readers of tables are told about an attribute.  It changes no number; what is empty is left out.
+    """Words about an attribute for readers of tables.  It changes no number; what is empty is left out.
 
     Attributes:
         title: what the attribute is called, such as "Household income".
@@ -36,12 +40,7 @@ class About:
     note: str = ""
 
     def __post_init__(self) -> None:
-        for word in (each.name for each in fields(self)):
-            text = getattr(self, word)
-            if not isinstance(text, str):
-                raise DomainError(f"the {word} of an attribute must be a string, got {value_text(text)}")
-            if not is_unicode(text) or len(text) > _LONGEST:
-                raise DomainError(f"the {word} of an attribute must be valid Unicode of at most {_LONGEST:,} letters")
+        require_words(self, "an attribute")
 
     def __bool__(self) -> bool:
         return self != About()
@@ -51,5 +50,20 @@ class About:
 
     def to_json(self) -> dict[str, str]:
         """What is not empty, by name."""
-        every = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {word: text for word, text in every.items() if text}
+        return words_of(self)
+
+
+def require_words(noun: "DataclassInstance", of: str) -> None:
+    """Raise DomainError unless every field of a noun, ``of`` what is described, is a string that may be published."""
+    for word in (each.name for each in fields(noun)):
+        text = getattr(noun, word)
+        if not isinstance(text, str):
+            raise DomainError(f"the {word} of {of} must be a string, got {value_text(text)}")
+        if not is_unicode(text) or len(text) > _LONGEST:
+            raise DomainError(f"the {word} of {of} must be valid Unicode of at most {_LONGEST:,} letters")
+
+
+def words_of(noun: "DataclassInstance") -> dict[str, str]:
+    """The fields of a noun that are not empty, by name."""
+    every = {each.name: getattr(noun, each.name) for each in fields(noun)}
+    return {word: text for word, text in every.items() if text}

@@ -180,7 +180,7 @@ class Attribute:
 
 
 def _plain(label: object) -> object:
-    """A label as Python's own type; a date, or anything that is no label, as it is."""
+    """A label as Python's own type; a date, or anything that is not a label, as it is."""
     plain = plain_label(label)
     return label if plain is None else plain
 

@@ -73,7 +73,7 @@ class Bins:
         """A bin for each month from ``first`` to ``last``, both written as "2020-12" or as a date in the month.
 
         Raises:
-            DomainError: they are no months, in the wrong order, or too far apart.
+            DomainError: they are not months, in the wrong order, or too far apart.
 
         Example:
             >>> Bins.months("2020-11", "2021-01").labels
@@ -91,7 +91,7 @@ class Bins:
         """A bin for each year from ``first`` to ``last``, for a column of dates.
 
         Raises:
-            DomainError: they are no years, or in the wrong order.
+            DomainError: they are not years, or in the wrong order.
 
         Example:
             >>> Bins.years(2019, 2021).labels

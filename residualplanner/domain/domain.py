@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from residualplanner._checks import is_frame, value_text
-from residualplanner._html import html_table
+from residualplanner._html import html_table, rest_note
 from residualplanner._words import suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.domain.attribute import Attribute
@@ -87,8 +87,7 @@ class Domain:
 
     def _repr_html_(self) -> str:
         rows = [(attribute.name, attribute.size, repr(attribute)) for attribute in self.attributes[:_ROWS]]
-        left = len(self) - len(rows)
-        note = f"and {left:,} more; .attributes has all" if left else ""
+        note = rest_note(len(self) - len(rows), ".attributes has all")
         return html_table(
             f"Domain of {len(self):,} attributes", ["attribute", "values", "as declared"], rows, note=note
         )

@@ -125,7 +125,7 @@ def _day_of_parts(year: int, month: int, day: int) -> int | None:
 
 
 def _plain_number(entry: object) -> int | float | Decimal | None:
-    """The entry as a Python number, or None if it is no number; truth values and NumPy's time spans are not."""
+    """The entry as a Python number, or None if it is not a number; truth values and NumPy's time spans are not."""
     if isinstance(entry, np.integer) and not isinstance(entry, np.timedelta64):
         return int(entry)
     if isinstance(entry, np.floating):

@@ -39,7 +39,7 @@ def plain_label(value: object) -> Label | None:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     try:
-        return index(value)  # type: ignore[arg-type]  # TypeError where it is no integer is the point
+        return index(value)  # type: ignore[arg-type]  # an object that is not an integer raises TypeError
     except TypeError:
         return None
 
@@ -55,7 +55,7 @@ def label_text(label: object) -> str:
 
 
 def checked_label(name: str, label: object) -> Label:
-    """The plain label; DomainError, which names the attribute, where it is none."""
+    """The plain label; DomainError, which names the attribute, where it is not one."""
     plain = plain_label(label)
     if plain is None:
         problem = f"has the label {value_text(label)}; labels are strings, integers or truth values, or all dates"

@@ -163,7 +163,7 @@ def values_of_labels(name: str, labels: object) -> Values:
     """The family of the labels of an attribute.
 
     Raises:
-        DomainError: they are of several kinds, repeat, or are no labels.
+        DomainError: they are of several kinds, repeat, or are not labels.
     """
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise attribute_error(name, f"needs a list of labels, got {value_text(labels)}")

@@ -1,6 +1,6 @@
 """Which records a domain leaves out of every table, in words: every sentence on it is made here.
 
-Reads: a domain.  Gives: a sentence.  How many records are left out is told nowhere: it would be an exact count.
+Reads: a domain.  Gives: a sentence.  How many records are left out is stated nowhere: it would be an exact count.
 """
 
 from residualplanner._words import listed
@@ -17,7 +17,7 @@ def omission_of(domain: Domain) -> str:
         >>> from residualplanner.domain import Attribute
         >>> print(omission_of(Domain({"sex": Attribute("sex", 2, missing="drop"), "age": 85})))
         Records without a value of 'sex' are left out of every table, the total included: all numbers are about the
-        other records only, and how many were left out is not told.
+        other records only, and how many were left out is not stated.
         >>> omission_of(Domain({"sex": 2}))
         ''
     """
@@ -29,5 +29,5 @@ def omission_of(domain: Domain) -> str:
         return ""
     return (
         f"Records {', or '.join(parts)} are left out of every table, the total included: all numbers are about the "
-        "other records only, and how many were left out is not told."
+        "other records only, and how many were left out is not stated."
     )

@@ -10,9 +10,9 @@ from residualplanner._checks import is_unicode
 from residualplanner.domain.families import UNKNOWN, Codes, Values
 from residualplanner.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
 
-#: How alike a new label and a value may be, by difflib, before the label is taken for a misspelled value; of how many
+#: The similarity of a label and a value, by difflib, from which on the label counts as a misspelled value; of how many
 #: values, and of how many letters, at most they are compared.
-_ALIKE, _COMPARED, _LETTERS = 0.85, 1_000, 100
+_SIMILAR, _COMPARED, _LETTERS = 0.85, 1_000, 100
 
 
 def checked_rule(name: str, values: Values, word: str, rule: Rule | Label) -> Rule:
@@ -22,7 +22,7 @@ def checked_rule(name: str, values: Values, word: str, rule: Rule | Label) -> Ru
         name: of the attribute.
         values: of the attribute.
         word: "unknown" or "missing".
-        rule: "error", "drop", a label, or Into(label), which is taken as it is written.
+        rule: "error", "drop", a label, or Into(label), which may look like a misspelled value.
 
     Raises:
         DomainError: it is none of these, or a label that cannot be told from a value as tables show it; or, unless it
@@ -46,7 +46,7 @@ def checked_rule(name: str, values: Values, word: str, rule: Rule | Label) -> Ru
     if meant is not None:
         raise attribute_error(
             name,
-            f"has {word}={reprlib.repr(label)}, which is hardly to be told from its value {meant!r}; write the value "
+            f"has {word}={reprlib.repr(label)}, which is hard to tell from its value {meant!r}; write the value "
             "as it was declared, or another label, or where this one is meant Into(label), in a spec { into = label }",
         )
     return Into(plain)
@@ -70,5 +70,5 @@ def _misspelled(values: Values, label: str) -> str | None:
         return None
     texts = [text for text in map(label_text, values.labels) if len(text) <= _LETTERS]
     folded = {text.casefold().strip(): text for text in texts}
-    close = difflib.get_close_matches(label.casefold().strip(), folded, n=1, cutoff=_ALIKE)
+    close = difflib.get_close_matches(label.casefold().strip(), folded, n=1, cutoff=_SIMILAR)
     return folded[close[0]] if close else None

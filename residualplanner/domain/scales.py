@@ -33,7 +33,7 @@ class Scale(Protocol):
     is_last_closed: bool
 
     def edge(self, given: Any) -> Edge | None:
-        """An edge as bins keep it; None where it is none."""
+        """An edge as bins keep it; None where it is not one."""
         ...
 
     def position(self, entry: object) -> float:
@@ -62,7 +62,7 @@ class Numbers:
             return math.nan
 
     def position(self, entry: object) -> float:
-        """The number itself; infinity for what is no number."""
+        """The number itself; infinity for what is not a number."""
         number = number_of(entry)
         return math.inf if number is None else number
 

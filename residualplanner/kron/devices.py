@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, value_text
 from residualplanner.errors import ArgumentError, DeviceError, MissingExtraError
 from residualplanner.kron.arrays import Array
-from residualplanner.kron.cuda import tables_on_cuda
 from residualplanner.kron.residuals import tables_of_residuals
 
 #: On a GPU so many times as many cells are computed at a time as on the host, where they have to fit into a cache.
@@ -106,5 +105,7 @@ def cuda_device(memory: int | None = None) -> Device:
             f'device="cuda" needs a CUDA device, and CuPy finds none ({error}); check that nvidia-smi lists one, or '
             "leave device out to compute with NumPy"
         ) from error
+    from residualplanner.kron.cuda import tables_on_cuda  # here, as only those who have a device need it
+
     kept = free // 2 if memory is None else memory
     return Device("cuda", xp, unit, cupy.asnumpy, kept, _CUDA_BATCH, tables_on_cuda)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from residualplanner._checks import value_text
+from residualplanner._checks import is_sha256, value_text
 from residualplanner._json import json_text, parse_json
 from residualplanner._words import fraction_text, short_text_down
 from residualplanner.errors import BudgetError, FileFormatError
@@ -33,7 +33,6 @@ _FORMAT = {"format": "residualplanner/ledger", "version": 1}
 _FIRST = {"budget", "data_set", "format", "neighbors", "reason", "records_per_person", "sha256", "version"}
 _ENTRY = {"cost", "label", "plan_sha256", "sequence", "sha256"}
 _COST = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
-_HASH = re.compile(r"[0-9a-f]{64}")
 _TAB = b"\t"
 
 
@@ -58,7 +57,10 @@ class LedgerTerms:
 
     def __post_init__(self) -> None:
         if self.budget is not None and not isinstance(self.budget, Budget):
-            raise BudgetError(f"a ledger's budget must be a Budget such as zcdp(1), got {value_text(self.budget)}")
+            raise BudgetError(
+                f"a ledger's budget must be a Budget such as zcdp(1), got {value_text(self.budget)}; a ledger's file "
+                "is opened by Ledger.open"
+            )
         require_text("reason", self.reason)
         require_text("data_set", self.data_set)
         if (self.budget is None) != bool(self.reason.strip()):
@@ -233,7 +235,7 @@ def require_text(name: str, value: object) -> str:
 
 def require_hash(value: object) -> str:
     """Return a SHA-256 as 64 hexadecimal digits, or raise BudgetError."""
-    if not isinstance(value, str) or not _HASH.fullmatch(value):
+    if not is_sha256(value):
         raise BudgetError("a plan is charged by its SHA-256, as 64 hexadecimal digits in lower case")
     return value
 

@@ -7,9 +7,12 @@ Equations: spec (34) to (36) and (44) for discrete noise, (7) and (26) for conti
 """
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.measurement.measure import BATCH_CELLS, measure, require_measurable
+from residualplanner.measurement.combined import CombinedMeasurement, NoisyAnswers, as_one, load_measurements
+from residualplanner.measurement.gaussian import BATCH_CELLS
+from residualplanner.measurement.measure import measure, require_measurable
 from residualplanner.measurement.measurement import Measurement, answers_hash, load_measurement
-from residualplanner.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
+from residualplanner.measurement.noise_record import NoiseRecord
+from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement, noise_of_release
 from residualplanner.measurement.stored import (
     abort_measuring,
     load_stored_measurement,
@@ -20,20 +23,25 @@ from residualplanner.sources import CsvFile, Progress
 
 __all__ = [
     "BATCH_CELLS",
+    "CombinedMeasurement",
+    "CombinedNoise",
     "CsvFile",
     "FloatResiduals",
     "IntegerResiduals",
     "Measurement",
     "NoiseRecord",
+    "NoiseStatement",
+    "NoisyAnswers",
     "Progress",
     "abort_measuring",
     "answers_hash",
+    "as_one",
     "load_measurement",
+    "load_measurements",
     "load_stored_measurement",
     "measure",
     "measure_in_store",
-    "noise_from_json",
-    "noise_to_json",
+    "noise_of_release",
     "require_measurable",
     "resume_measuring",
 ]

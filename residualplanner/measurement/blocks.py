@@ -1,6 +1,6 @@
-"""Measuring block by block: how much is held in memory, and where the answers of all blocks are put together.
+"""Measuring block by block: how much is held in memory, and where the answers of all blocks are collected.
 
-Reads: the sets that are measured, a number of bytes.  Gives: blocks, and a place for the answers of all.
+Reads: the sets that are measured, a number of bytes.  Gives: blocks, and collectors of their answers.
 
 The tables of a block are counted, get their noise, and are dropped; then the records are read again for the next block.
 """
@@ -63,7 +63,7 @@ def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division
 
 
 class AnswerCollector(Protocol):
-    """Where the answers of blocks are put together."""
+    """What the answers of blocks are collected in."""
 
     def put(self, block: Block, residuals: Residuals) -> None:
         """Take the answers of a block."""
@@ -185,10 +185,10 @@ class Within:
 
 
 def room_for(memory: int | None, scratch: PathLike | None) -> Room:
-    """What `measure` was told of memory.
+    """The room that the arguments of `measure` allow.
 
     Raises:
-        ResourceError: it is no number of bytes, or there is no such folder.
+        ResourceError: ``memory`` is not a number of bytes, or ``scratch`` not a folder.
     """
     if memory is None:
         return AllAtOnce()

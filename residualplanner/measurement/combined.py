@@ -4,70 +4,46 @@ Reads: measurements.  Gives: CombinedMeasurement.  Costs nothing beyond what the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol, Self
 
 import numpy as np
 
+from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen
 from residualplanner.errors import ArgumentError, BudgetError, memory_for
-from residualplanner.measurement.answers import AnswerLayout, FloatResiduals
-from residualplanner.measurement.measurement import Measurement, answers_hash, groups_of_plan
-from residualplanner.measurement.noise_record import Kind, NoiseRecord
+from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
+from residualplanner.measurement.measurement import Measurement, answers_hash, groups_of_plan, load_measurement
+from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement
 from residualplanner.plan import Plan, combined_plan, combined_precision, sets_of_plan
-from residualplanner.privacy import PrivacyClaim
 
 
-@dataclass(frozen=True, slots=True)
-class CombinedNoise:
-    """How the noise of several measurements was drawn, and what may be claimed for all of them together.
-
-    Attributes:
-        records: how that of each was.
-    """
-
-    records: tuple[NoiseRecord, ...]
+class NoisyAnswers(Protocol):
+    """Noisy answers that tables follow from: a `Measurement`, or a `CombinedMeasurement` of several."""
 
     @property
-    def kind(self) -> Kind:
-        """The noise of all: discrete if that of each is, else continuous."""
-        return "discrete" if all(record.kind == "discrete" for record in self.records) else "gaussian"
+    def plan(self) -> Plan:
+        """Which sets of attributes were measured, with how much noise."""
+        ...
 
     @property
-    def pcost(self) -> Fraction | None:
-        """The exact privacy cost of all together; None where that of one is not known."""
-        costs = [record.pcost for record in self.records if record.pcost is not None]
-        return sum(costs, Fraction(0)) if len(costs) == len(self.records) else None
+    def residuals(self) -> IntegerResiduals | FloatResiduals:
+        """The answers."""
+        ...
 
     @property
-    def is_private(self) -> bool:
-        """Whether nobody could foresee the noise of any."""
-        return all(record.is_private for record in self.records)
+    def noise(self) -> NoiseStatement:
+        """How the noise was drawn."""
+        ...
 
-    @property
-    def randomness(self) -> str:
-        """Where the noise came from, in words."""
-        return ", ".join(dict.fromkeys(record.randomness for record in self.records))
+    def with_residuals(self, residuals: FloatResiduals) -> Self:
+        """The same with other answers."""
+        ...
 
-    @property
-    def has_guarantee(self) -> bool:
-        """Whether a sentence may be signed for all of them."""
-        return all(record.has_guarantee for record in self.records)
-
-    @property
-    def guarantee(self) -> str:
-        """The sentence as files have it: it starts with "none: " if there is no guarantee."""
-        return self.sentence if self.has_guarantee else f"none: {self.sentence}"
-
-    @property
-    def sentence(self) -> str:
-        """The sentence that may be signed for all of them, or the reason why there is none."""
-        for record in self.records:
-            if not record.has_guarantee:
-                return record.sentence
-        claim = PrivacyClaim(self.pcost or Fraction(0), self.records[0].neighbors, "discrete")
-        return f"{claim.released}  This covers {len(self.records)} measurements of the records, whose costs add up."
+    def files(self, path: Path) -> tuple[Path, ...]:
+        """Files for `load_measurements`: those that its answers stand in, or new ones, named as ``path`` is."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +55,14 @@ class CombinedMeasurement:
     Attributes:
         measurements: all of them.
         plan: what they measured together; its noise is that of the averages.
+        residuals: the averages, rounded to floats; where only one measurement has a residual, its own answers.
 
     Source: spec section 7, on several measurements.
     """
 
     measurements: tuple[Measurement, ...]
     plan: Plan
+    residuals: FloatResiduals = field(repr=False)
 
     def __repr__(self) -> str:
         count = len(self.measurements)
@@ -93,26 +71,20 @@ class CombinedMeasurement:
     @property
     def noise(self) -> CombinedNoise:
         """How the noise of each was drawn."""
-        return CombinedNoise(tuple(measurement.noise for measurement in self.measurements))
+        plans, records = zip(*((each.plan, each.noise) for each in self.measurements), strict=True)
+        return CombinedNoise(plans, records)
 
-    @cached_property
-    @memory_for("to combine these measurements; use a machine with more memory")
-    def residuals(self) -> FloatResiduals:
-        """The averages, rounded to floats; where only one measurement has a residual, its own answers."""
-        closure, groups = self.plan.closure, groups_of_plan(self.plan)
-        layout = AnswerLayout(groups)
-        values = np.zeros(layout.count)
-        total = combined_precision(closure, [measurement.plan for measurement in self.measurements])
-        for measurement in self.measurements:
-            sets, own = sets_of_plan(closure, measurement.plan), measurement.residuals
-            weights = 1 / measurement.plan.noise_variances / total[sets]
-            for number, members in enumerate(own.groups.members):
-                group, rows = groups.group[sets[members[0]]], groups.row[sets[members]]
-                scale = weights[members].reshape(-1, *(1,) * len(own.groups.shapes[number]))
-                layout.part(values, group)[rows] += scale * own.block(number)
-        return FloatResiduals(groups, frozen(values))
+    def with_residuals(self, residuals: FloatResiduals) -> "CombinedMeasurement":
+        """The same with other answers, such as those of tables that have been adjusted."""
+        return replace(self, residuals=residuals)
+
+    def files(self, path: Path) -> tuple[Path, ...]:
+        """The files that the answers of each stand in: those that they were left in, or new ones, with numbers."""
+        numbered = (path.with_stem(f"{path.stem}-{number}") for number in range(1, len(self.measurements) + 1))
+        return tuple(file for each, own in zip(self.measurements, numbered, strict=True) for file in each.files(own))
 
 
+@memory_for("to combine these measurements; use a machine with more memory")
 def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
     """Several measurements of the same records as one.
 
@@ -132,6 +104,38 @@ def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
     chosen = tuple(measurements)
     if len(chosen) < 2 or not all(isinstance(measurement, Measurement) for measurement in chosen):
         raise ArgumentError("combine two or more measurements, from measure or load_measurement")
-    if len(set(map(answers_hash, chosen))) < len(chosen):
+    if len({answers_hash(measurement.residuals) for measurement in chosen}) < len(chosen):
         raise BudgetError("a measurement is there twice; its noise would be averaged with itself and not become less")
-    return CombinedMeasurement(chosen, combined_plan([measurement.plan for measurement in chosen]))
+    plan = combined_plan([measurement.plan for measurement in chosen])
+    return CombinedMeasurement(chosen, plan, _averages(chosen, plan))
+
+
+def load_measurements(paths: Sequence[PathLike], *, mapped: bool = False) -> Measurement | CombinedMeasurement:
+    """Read one measurement, or several as one.
+
+    Raises:
+        FileFormatError, BudgetError, OSError: as `load_measurement`.
+        BudgetError, WorkloadError: as `combine`.
+    """
+    return as_one([load_measurement(path, mapped=mapped) for path in paths])
+
+
+def as_one(measurements: Sequence[Measurement]) -> Measurement | CombinedMeasurement:
+    """A single measurement as it is, several combined; errors as those of `combine`."""
+    return measurements[0] if len(measurements) == 1 else combine(measurements)
+
+
+def _averages(measurements: Sequence[Measurement], plan: Plan) -> FloatResiduals:
+    """The average answers to all that a plan of measurements together measures, weighted by precision."""
+    closure, groups = plan.closure, groups_of_plan(plan)
+    layout = AnswerLayout(groups)
+    values = np.zeros(layout.count)
+    total = combined_precision(closure, [measurement.plan for measurement in measurements])
+    for measurement in measurements:
+        sets, own = sets_of_plan(closure, measurement.plan), measurement.residuals
+        weights = 1 / measurement.plan.noise_variances / total[sets]
+        for number, members in enumerate(own.groups.members):
+            group, rows = groups.group[sets[members[0]]], groups.row[sets[members]]
+            scale = weights[members].reshape(-1, *(1,) * len(own.groups.shapes[number]))
+            layout.part(values, group)[rows] += scale * own.block(number)
+    return FloatResiduals(groups, frozen(values))

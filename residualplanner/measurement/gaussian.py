@@ -3,9 +3,11 @@
 Reads: counts and noise variances.  Gives: residual answers.  For research: real numbers are taken for exact.
 """
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,7 +15,13 @@ from residualplanner._checks import FloatArray, IntArray
 from residualplanner.bases import Basis
 from residualplanner.discrete_gaussian import NoiseError
 from residualplanner.kron import ProductMap, Scratch
+from residualplanner.measurement.answers import AnswerLayout
+from residualplanner.measurement.counting import NOTHING
+from residualplanner.sources import Progress
+from residualplanner.strategy import BasisGroups
 
+#: How many cells are worked on at a time, so that they stay in the processor's cache.
+BATCH_CELLS = 2**16
 #: What answers for a stack of tables with the same bases (k,): reads these, counts (b, n_1, .., n_k) and noise
 #: variances (b,), and writes the residual answers (b, m_1, .., m_k).
 Mechanism = Callable[[Sequence[Basis], IntArray, FloatArray, FloatArray], None]
@@ -51,6 +59,38 @@ def gaussian_mechanism(generator: np.random.Generator) -> Mechanism:
         after.apply(noisy, scratch=scratch, out=residuals)
 
     return answer
+
+
+def residual_values(
+    mechanism: Mechanism,
+    tables: list[IntArray],
+    groups: BasisGroups,
+    noise_variance: FloatArray,
+    *,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """The residual answers of all sets, in the order of `FloatResiduals`.
+
+    Args:
+        mechanism: answers for a stack of tables.
+        tables: the counts of each group, which are released on the way, since they are large.
+        groups: the sets by the bases of their attributes.
+        noise_variance (m,): of every set, in counts squared.
+        progress: called with the number of tables done so far and their total.
+    """
+    layout, done = AnswerLayout(groups), 0
+    values = np.empty(layout.count)
+    for number, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
+        counts, tables[number] = tables[number], NOTHING
+        answers = layout.part(values, number)
+        step = max(1, BATCH_CELLS // math.prod(shape))
+        for first, last in pairwise([*range(0, len(members), step), len(members)]):
+            part = slice(first, last)
+            mechanism(groups.bases[number], counts[part], noise_variance[members[part]], answers[part])
+            if progress is not None:
+                progress(done + last, sum(map(len, groups.members)))
+        done += len(members)
+    return values
 
 
 def release_generator() -> np.random.Generator:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,22 +19,24 @@ from residualplanner._words import suggestion
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError, DataError, ResourceError
 from residualplanner.ledger import Ledger
-from residualplanner.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.measurement.answers import FloatResiduals
 from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
 from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged
-from residualplanner.measurement.counting import NOTHING, Parents, count_tables, parents, require_cells
+from residualplanner.measurement.counting import Parents, count_tables, parents, require_cells
 from residualplanner.measurement.dividing import Block
 from residualplanner.measurement.exact_noise import exact_noise
-from residualplanner.measurement.gaussian import Mechanism, gaussian_mechanism, generator_of_entropy, release_generator
+from residualplanner.measurement.gaussian import (
+    Mechanism,
+    gaussian_mechanism,
+    generator_of_entropy,
+    release_generator,
+    residual_values,
+)
 from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
 from residualplanner.sources import Progress, Source, is_read_once, open_source, require_result_room
-from residualplanner.strategy import BasisGroups
-
-#: How many cells are worked on at a time, so that they stay in the processor's cache.
-BATCH_CELLS = 2**16
 
 
 def measure(
@@ -145,38 +146,6 @@ def measure_with_bits(
     finally:
         del data
     raise outcome
-
-
-def residual_values(
-    mechanism: Mechanism,
-    tables: list[IntArray],
-    groups: BasisGroups,
-    noise_variance: FloatArray,
-    *,
-    progress: Progress | None = None,
-) -> FloatArray:
-    """The answers of ``mechanism`` for all sets, in the order of `FloatResiduals`.
-
-    Args:
-        mechanism: answers for a stack of tables.
-        tables: the counts of each group, which are released on the way, since they are large.
-        groups: the sets by the bases of their attributes.
-        noise_variance (m,): of every set, in counts squared.
-        progress: called with the number of tables done so far and their total.
-    """
-    layout, done = AnswerLayout(groups), 0
-    values = np.empty(layout.count)
-    for number, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
-        counts, tables[number] = tables[number], NOTHING
-        answers = layout.part(values, number)
-        step = max(1, BATCH_CELLS // math.prod(shape))
-        for first, last in pairwise([*range(0, len(members), step), len(members)]):
-            part = slice(first, last)
-            mechanism(groups.bases[number], counts[part], noise_variance[members[part]], answers[part])
-            if progress is not None:
-                progress(done + last, sum(map(len, groups.members)))
-        done += len(members)
-    return values
 
 
 def _measured(

@@ -50,6 +50,17 @@ class Measurement:
     def __repr__(self) -> str:
         return f"<Measurement of {len(self.plan.closure):,} attribute sets: {self.noise.kind}, {self.noise.randomness}>"
 
+    def with_residuals(self, residuals: FloatResiduals) -> "Measurement":
+        """The same with other answers, such as those of tables that have been adjusted."""
+        return replace(self, residuals=residuals, mapped_from=None)
+
+    def files(self, path: Path) -> tuple[Path, ...]:
+        """The file that the answers stand in: the one that they were left in, or a new one at ``path``."""
+        if self.mapped_from is not None:
+            return (self.mapped_from,)
+        self.save(path)
+        return (path,)
+
     def save(self, path: PathLike) -> None:
         """Write the measurement and its plan to one file, whole or not at all; `load_measurement` reads it.
 
@@ -66,9 +77,9 @@ class Measurement:
         write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
 
 
-def answers_hash(measurement: Measurement) -> str:
+def answers_hash(residuals: FloatResiduals | IntegerResiduals) -> str:
     """The SHA-256 of the answers of a measurement, of whatever plan: 64 hexadecimal digits."""
-    return content_hash({}, measurement.residuals.to_arrays())
+    return content_hash({}, residuals.to_arrays())
 
 
 def groups_of_plan(plan: Plan) -> BasisGroups:

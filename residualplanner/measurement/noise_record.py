@@ -112,6 +112,15 @@ class NoiseRecord:
         return f"{about.removesuffix('.')}.  {self.omission}" if self.omission else about
 
     @property
+    def measured(self) -> tuple[tuple[Plan, "NoiseRecord"], ...]:
+        """The plan and the noise of each of several measurements: none, since this is the noise of one."""
+        return ()
+
+    def published(self, plan: Plan) -> dict[str, Any]:
+        """All that a release says of the noise that its plan was measured with, as JSON values; never a seed."""
+        return {name: value for name, value in noise_to_json(self, plan).items() if name != "seed"}
+
+    @property
     def _about_privacy(self) -> str:
         if self.bits == InsecureTestBits.mark:
             return "anyone can foresee the bits that the noise was made from"
@@ -120,9 +129,12 @@ class NoiseRecord:
         if self.pcost is None:
             return PrivacyClaim(Fraction(0), self.neighbors, "gaussian").released
         claim = PrivacyClaim(self.pcost, self.neighbors, self.kind)
-        return claim.released + (
-            f"  Its ledger limits no total: {self.unlimited_because}" if self.unlimited_because else ""
-        )
+        return "  ".join(filter(None, (claim.released, self.ledger_sentence)))
+
+    @property
+    def ledger_sentence(self) -> str:
+        """That the ledger which was charged limits no total, and why; empty where it does."""
+        return f"Its ledger limits no total: {self.unlimited_because}" if self.unlimited_because else ""
 
 
 def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:

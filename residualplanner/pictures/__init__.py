@@ -6,10 +6,9 @@ Reads: numbers and names.  Gives: Picture, matplotlib figures, SVG.
 from residualplanner.pictures.drawing import drawing, inline_svg, require_package, svg_of
 from residualplanner.pictures.picture import Picture
 from residualplanner.pictures.plots import draw_budget, draw_intervals, draw_targets, fairness_figure
-from residualplanner.pictures.shown_table import ROWS, ShownTable, shown_table
+from residualplanner.pictures.shown_table import ShownTable, shown_table
 
 __all__ = [
-    "ROWS",
     "Picture",
     "ShownTable",
     "draw_budget",

@@ -8,7 +8,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -123,6 +122,7 @@ def inline_svg(svg: str, name: str, *, title: str, description: str) -> str:
         title: of the picture.
         description: what it shows, for readers who do not see it.
     """
+    from html import escape  # here, since all entities of HTML come with it
 
     def adapted(tag: re.Match[str]) -> str:
         return _COLOR.sub(lambda color: f"var({_ROLES[color[0]]})", _ID.sub(rf"\g<1>{name}-", tag[0]))

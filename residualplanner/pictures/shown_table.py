@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
+from residualplanner._html import ROWS
 from residualplanner._margins import margin_factor
-
-#: How many rows of a table are shown.
-ROWS = 20
 
 
 @dataclass(frozen=True, eq=False, slots=True)

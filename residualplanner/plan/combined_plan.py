@@ -6,23 +6,28 @@ Reads: plans over one domain.  Gives: Plan.  Never sees a record.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import reduce
 from operator import add
 
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
+from residualplanner._words import decimal_text_up
 from residualplanner.bases import basis_codes, subtraction_basis
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.losses import SumOfVariances
+from residualplanner.plan.files import plan_hash
 from residualplanner.plan.plan import Plan
-from residualplanner.privacy import pcost
+from residualplanner.privacy import Budget, zcdp
 from residualplanner.strategy import Accuracy, Strategy, constant_strategy, cost_upper_bound
 from residualplanner.workload import Closure, Workload
 
 _REMEDY = (
     "answers in different bases are not averages of one another; plan the second measurement with bases= of the first"
 )
+#: How far apart the losses of equal plans may be where they are computed on different machines, relative.
+_LOSS_ROUNDING = 1e-9
 
 
 def combined_plan(plans: Sequence[Plan]) -> Plan:
@@ -36,12 +41,14 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
         plans: of measurements of the same records, each with noise of its own.
 
     Returns:
-        A plan for the queries of all, whose cost is the sum of their costs, up to rounding.  How far its sum of
-        variances is above the least one is not known: its ``gap`` is infinite.
+        A plan for the queries of all, whose cost is the sum of their costs, up to rounding, and whose budget is the
+        sum of their budgets.  How far its sum of variances is above the least one is not known: its ``gap`` is
+        infinite.
 
     Raises:
         WorkloadError: they are over different domains, or measure an attribute in different bases.
-        BudgetError: they protect different changes of the records.
+        BudgetError: they protect different changes of the records, cost more together than any budget can allow, or
+            have noise so large that the sum of variances is not finite.
 
     Source: spec eq. (8), and section 7 on several measurements.
 
@@ -67,19 +74,46 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
             )
     workload: Workload = reduce(add, (plan.workload for plan in plans))
     strategy = _combined_strategy(workload.closure, plans)
-    noise = 1 / combined_precision(workload.closure, plans)
-    cost, loss = cost_upper_bound(strategy, noise, first.neighbors), SumOfVariances()
+    loss = SumOfVariances()
+    with np.errstate(over="ignore", invalid="ignore"):
+        noise = 1 / combined_precision(workload.closure, plans)
+        loss_value = loss.value(workload, Accuracy(workload, strategy, noise))
+    if not math.isfinite(loss_value):
+        raise BudgetError("the noise of these measurements is too large: the sum of its variances is no finite number")
     return Plan(
         workload=workload,
         noise_variances=noise,
         strategy=strategy,
         neighbors=first.neighbors,
-        budget=pcost(math.nextafter(cost, math.inf)),
+        budget=_combined_budget(plans, cost_upper_bound(strategy, noise, first.neighbors)),
         loss=loss,
-        loss_value=loss.value(workload, Accuracy(workload, strategy, noise)),
+        loss_value=loss_value,
         gap=math.inf,
         status=f"combined from {len(plans)} plans",
     )
+
+
+def is_combined_from(plan: Plan, plans: Sequence[Plan]) -> bool:
+    """Whether a plan is that of several measurements together: what is measured and its noise bit for bit.
+
+    Raises:
+        WorkloadError, BudgetError: as `combined_plan` does.
+    """
+    true = combined_plan(plans)
+    is_near = math.isclose(plan.loss_value, true.loss_value, rel_tol=_LOSS_ROUNDING)
+    return is_near and plan_hash(plan) == plan_hash(replace(true, loss_value=plan.loss_value))
+
+
+def _combined_budget(plans: Sequence[Plan], cost: float) -> Budget:
+    """The sum of the budgets as zCDP, which holds for every kind of noise, rounded up to six digits.
+
+    Raises:
+        BudgetError: the cost is infinite.
+    """
+    if not math.isfinite(cost):
+        raise BudgetError("these measurements cost more together than any budget can allow")
+    allowed = sum((plan.budget.pcost_exact for plan in plans), Fraction(0))
+    return zcdp(decimal_text_up(max(allowed, Fraction(cost)) / 2))
 
 
 def combined_precision(closure: Closure, plans: Sequence[Plan]) -> FloatArray:

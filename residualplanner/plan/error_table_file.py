@@ -20,7 +20,7 @@ def error_format(path: PathLike) -> ErrorFormat:
     """The format of an error table, by the ending of its file.
 
     Raises:
-        FileFormatError: it is none of ".csv" and ".parquet".
+        FileFormatError: it is neither ".csv" nor ".parquet".
 
     Example:
         >>> error_format("census.errors.parquet")
@@ -31,7 +31,7 @@ def error_format(path: PathLike) -> ErrorFormat:
             return "csv"
         case ".parquet":
             return "parquet"
-    raise FileFormatError(f"{path} is no name for an error table; end it in .csv or .parquet")
+    raise FileFormatError(f"{path} is not the name of an error table; end it in .csv or .parquet")
 
 
 def save_error_table(table: ErrorTable, path: PathLike) -> None:

@@ -5,15 +5,15 @@ Reads: what a plan says of itself.  Gives: HTML.
 
 from typing import TYPE_CHECKING, Protocol
 
-from residualplanner._html import html_table
+from residualplanner._html import ROWS, html_table, rest_note
 from residualplanner._words import number_text
 from residualplanner.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How many queries are shown, of how many at most, and what of each.
-ROWS, LARGEST, _COLUMNS = 20, 20_000, ["query", "kinds", "cells", "std_err", "max_std_err", "moe"]
+#: Of how many queries at most some are shown, and what of each.
+LARGEST, _COLUMNS = 20_000, ["query", "kinds", "cells", "std_err", "max_std_err", "moe"]
 
 
 class _Shown(Protocol):
@@ -30,5 +30,4 @@ def plan_html(plan: _Shown) -> str:
     errors = plan.errors()
     rows = errors[_COLUMNS].head(ROWS).to_numpy().tolist()
     texts = [[query, kinds, *map(number_text, numbers)] for query, kinds, *numbers in rows]
-    left = len(errors) - len(rows)
-    return html_table(repr(plan), _COLUMNS, texts, note=f"and {left:,} more; .errors() has all" if left else "")
+    return html_table(repr(plan), _COLUMNS, texts, note=rest_note(len(errors) - len(rows), ".errors() has all"))

@@ -288,7 +288,7 @@ class Plan:
 
         Args:
             records: about how many records there are, from public knowledge; by default the counting is left out.
-            memory: as `measure` will be told; by default all counts and answers are held at once.
+            memory: as for `measure`; by default all counts and answers are held at once.
 
         Raises:
             DataError: ``records`` is not a number, or less than 0.

@@ -56,7 +56,7 @@ def strategy_from_arrays(workload: Workload, families: object, arrays: Mapping[s
 
     Raises:
         FileFormatError: arrays or families are missing, superfluous, of the wrong type or shape, in another order, or
-            a matrix is no basis.
+            a matrix is not a basis.
         WorkloadError: the bases of an attribute do not fit one another, or there are more or fewer messages than they
             need.
     """

@@ -7,7 +7,7 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease, nonnegative
 from residualplanner.postprocessing.published_errors import PublishedErrors, require_errors_of
 from residualplanner.postprocessing.published_errors_simulation import published_errors
-from residualplanner.postprocessing.rounding import RoundedRelease, rounded
+from residualplanner.postprocessing.rounding import RoundedRelease, require_base, require_roundable, rounded
 from residualplanner.postprocessing.weights import Weights, WeightsName
 
 __all__ = [
@@ -18,6 +18,8 @@ __all__ = [
     "WeightsName",
     "nonnegative",
     "published_errors",
+    "require_base",
     "require_errors_of",
+    "require_roundable",
     "rounded",
 ]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.kron import ProductMap
-from residualplanner.measurement import FloatResiduals, Measurement
+from residualplanner.measurement import FloatResiduals, NoisyAnswers
 from residualplanner.postprocessing.cells import answers_of_components, components_of_answers
 from residualplanner.strategy import BasisGroups
 
@@ -64,7 +64,7 @@ class ComponentLayout:
         return np.concatenate([np.repeat(numbers[members], size) for members, size in parts])
 
 
-def measured_components(layout: ComponentLayout, measurement: Measurement) -> FloatArray:
+def measured_components(layout: ComponentLayout, measurement: NoisyAnswers) -> FloatArray:
     """The components of the noisy answers, (c,)."""
     found = np.empty(layout.count)
     for group, bases in enumerate(layout.groups.bases):

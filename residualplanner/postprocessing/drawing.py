@@ -14,7 +14,6 @@ import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import SolverError
-from residualplanner.measurement import Measurement
 from residualplanner.postprocessing.ascent import Ascent
 from residualplanner.postprocessing.components import ComponentLayout, answers_of, measured_components, noise_like
 from residualplanner.postprocessing.newton import ROUNDING, Candidate, candidate
@@ -93,7 +92,7 @@ def _(tables: RoundedRelease) -> Simulation:
 
 def _release(like: Release, layout: ComponentLayout, components: FloatArray) -> Release:
     """The release of some components."""
-    return Release(Measurement(like.plan, answers_of(layout, components), like.noise))
+    return Release(like.measurement.with_residuals(answers_of(layout, components)))
 
 
 def _moved(problem: Problem, start: FloatArray, *, fixes_total: bool) -> Problem:

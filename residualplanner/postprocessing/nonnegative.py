@@ -12,7 +12,7 @@ import numpy as np
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, require_positive, require_type
 from residualplanner.errors import WorkloadError, memory_for
-from residualplanner.measurement import Measurement, NoiseRecord, Progress
+from residualplanner.measurement import NoiseStatement, Progress
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
@@ -24,7 +24,17 @@ from residualplanner.postprocessing.published_errors import PublishedErrors
 from residualplanner.postprocessing.saving import SavingOptions, save_made
 from residualplanner.postprocessing.stating import Statement, center_of
 from residualplanner.postprocessing.weights import WeightsName, weights_named
-from residualplanner.reconstruction import FormatName, Product, ProfileName, Release, Table, TableBatch, Tables
+from residualplanner.reconstruction import (
+    FormatName,
+    Product,
+    ProfileName,
+    Publication,
+    Quality,
+    Release,
+    Table,
+    TableBatch,
+    Tables,
+)
 from residualplanner.workload import WrittenQuery
 
 #: The most steps of the solver, unless told otherwise.
@@ -59,14 +69,14 @@ class NonNegativeRelease(Tables):
         return self.unbiased.plan
 
     @property
-    def noise(self) -> NoiseRecord:
+    def noise(self) -> NoiseStatement:
         """How the noise was drawn."""
         return self.unbiased.noise
 
     @property
     def product(self) -> Product:
         """What the numbers are."""
-        return Product("non-negative", self.facts)
+        return Product(is_nonnegative=True, facts=self.facts)
 
     def __repr__(self) -> str:
         return f"<NonNegativeRelease of {len(self):,} tables: gap {self.gap:.1e}>"
@@ -84,7 +94,7 @@ class NonNegativeRelease(Tables):
         for batch in self._made.batches():
             yield replace(batch, estimates=self._finished(batch.estimates))
 
-    def save(
+    def save(  # noqa: PLR0913
         self,
         folder: PathLike,
         format: FormatName = "parquet",
@@ -93,6 +103,8 @@ class NonNegativeRelease(Tables):
         level: float | None = None,
         with_unbiased: bool = False,
         errors: PublishedErrors | None = None,
+        quality: Quality | None = None,
+        publication: Publication | None = None,
         progress: Progress | None = None,
     ) -> None:
         """Write all tables of the workload to a new folder, whole or not at all, as `Release.save` does.
@@ -104,18 +116,20 @@ class NonNegativeRelease(Tables):
 
         Args:
             folder: one that does not exist, or is empty.
-            format: "parquet", "csv" or "xlsx".
+            format: "parquet", "csv", "xlsx" or "workbook".
             profile: as of `Release.save`.
             level: as of `Release.save`.
             with_unbiased: whether the unbiased estimates stand beside the numbers, in a column of their own.
             errors: from `published_errors` of this release, to be written to ``published-errors.csv``.
+            quality: as of `Release.save`.
+            publication: as of `Release.save`.
             progress: as in `tables`.
 
         Raises:
             BudgetError, FileExistsError, WorkloadError, MissingExtraError, OSError: as `Release.save` does; the format
                 is "parts", or the errors are another release's.
         """
-        chosen = SavingOptions(format, profile, level, with_unbiased, errors)
+        chosen = SavingOptions(format, profile, level, quality, publication, with_unbiased, errors)
         save_made(self, self.tables(progress), folder, chosen)
 
     def _require(self, query: WrittenQuery) -> None:
@@ -199,7 +213,7 @@ def nonnegative(
     problem = statement.problem(release.measurement)
     solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
     answers = answers_of(problem.reference.own, solution.components)
-    made = Release(Measurement(release.plan, answers, release.noise))
+    made = Release(release.measurement.with_residuals(answers))
     least = 3 * max(ROUNDING * problem.total, solution.violation)
     return NonNegativeRelease(release, solution.gap, solution.steps, facts.statements, made, least, statement)
 

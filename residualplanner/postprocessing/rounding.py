@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import FloatArray, frozen, require_type
-from residualplanner.errors import WorkloadError, memory_for
-from residualplanner.measurement import NoiseRecord, Progress
+from residualplanner._checks import FloatArray, frozen, require_type, value_text
+from residualplanner.errors import ArgumentError, WorkloadError, memory_for
+from residualplanner.measurement import NoiseStatement, Progress
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.cells import cell_kinds, determines_counts
 from residualplanner.postprocessing.controlled import apportioned, rounded_matrix
@@ -30,6 +30,8 @@ from residualplanner.reconstruction import (
     FormatName,
     Product,
     ProfileName,
+    Publication,
+    Quality,
     Release,
     Table,
     TableBatch,
@@ -40,6 +42,8 @@ from residualplanner.workload import WrittenQuery, query_of, written_query
 
 #: How many tables of integers are kept for others that must agree with them.
 _KEPT = 4096
+#: The largest base.
+_LARGEST_BASE = 10**9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,9 +59,11 @@ class RoundedRelease(Tables):
 
     Attributes:
         source: the release that it was made from.
+        base: all numbers are multiples of it; the two next to a number are meant where this says integers.
     """
 
     source: Release | NonNegativeRelease
+    base: int = 1
     _kinds: tuple[Kind, ...] = field(init=False)
     _integers: Any = field(init=False)
 
@@ -71,14 +77,14 @@ class RoundedRelease(Tables):
         return self.source.plan
 
     @property
-    def noise(self) -> NoiseRecord:
+    def noise(self) -> NoiseStatement:
         """How the noise was drawn."""
         return self.source.noise
 
     @property
     def product(self) -> Product:
         """What the numbers are."""
-        return self.source.product.rounded
+        return self.source.product.rounded_to(self.base)
 
     def __repr__(self) -> str:
         return f"<RoundedRelease of {len(self):,} tables: {self.product.name}>"
@@ -100,7 +106,7 @@ class RoundedRelease(Tables):
             numbers, positions = np.array([number]), np.array([table.positions], dtype=np.int32).reshape(1, -1)
             yield TableBatch(numbers, positions, table.kinds, table.estimate[None])
 
-    def save(
+    def save(  # noqa: PLR0913
         self,
         folder: PathLike,
         format: FormatName = "parquet",
@@ -109,13 +115,15 @@ class RoundedRelease(Tables):
         level: float | None = None,
         with_unbiased: bool = False,
         errors: PublishedErrors | None = None,
+        quality: Quality | None = None,
+        publication: Publication | None = None,
         progress: Progress | None = None,
     ) -> None:
         """Write all tables of the workload to a new folder, as `NonNegativeRelease.save` does.
 
         The column of estimates holds integers; its name ends with ``_rounded`` or ``_nonneg_rounded``.
         """
-        chosen = SavingOptions(format, profile, level, with_unbiased, errors)
+        chosen = SavingOptions(format, profile, level, quality, publication, with_unbiased, errors)
         save_made(self, self.tables(progress), folder, chosen)
 
     def _require(self, query: WrittenQuery) -> None:
@@ -130,8 +138,9 @@ class RoundedRelease(Tables):
             if kind != Identity():
                 counts = kind.apply(counts, axis)
         source = self.source._table(query)
-        numbers = frozen(np.asarray(np.rint(counts)).transpose(query.axes))
-        return Table(self.plan, *query, numbers, self.product, source.origin or unlimited(source.estimate))
+        multiples = np.asarray(self.base * np.rint(counts))
+        origin = source.origin or unlimited(source.estimate)
+        return Table(self.plan, *query, frozen(multiples.transpose(query.axes)), self.product, origin)
 
     def _by_value(self, attributes: tuple[int, ...]) -> FloatArray:
         """The integers of a set by value; where only groups of values are known, all on the first of each group."""
@@ -146,8 +155,8 @@ class RoundedRelease(Tables):
         return counts
 
     def _new_integers(self, attributes: tuple[int, ...]) -> FloatArray:
-        """The integers of the cells of a set of attributes of several values.  Source: spec eq. (57)."""
-        numbers = self._numbers(attributes)
+        """The numbers of the cells of a set of several values each, in units of the base.  Source: spec eq. (57)."""
+        numbers = self._numbers(attributes) / self.base
         if not attributes:
             return frozen(np.asarray(np.rint(numbers)))
         if len(attributes) == 1:
@@ -163,17 +172,18 @@ class RoundedRelease(Tables):
         return numbers
 
 
-def rounded(release: Release | NonNegativeRelease) -> RoundedRelease:
+def rounded(release: Release | NonNegativeRelease, *, base: int = 1) -> RoundedRelease:
     """The tables of a release as integers that add up, table by table; see `RoundedRelease` for what agrees.
 
     Args:
         release: from `reconstruct` or `nonnegative`; the integers of the latter are non-negative.
+        base: the integers are multiples of this, 1 or more: 5 is for numbers that end in 0 or 5.
 
     Returns:
         The tables, by the same queries.  Prefix sums, ranges and other sums are those of the integers.
 
     Raises:
-        ArgumentError: ``release`` is neither.
+        ArgumentError: ``release`` is neither, or ``base`` no positive integer.
         WorkloadError: what was measured of an attribute does not determine counts, only sums that overlap.
 
     Guarantees: post-processing; it costs no budget.  The same release gives the same integers, in any order of look-up.
@@ -189,7 +199,22 @@ def rounded(release: Release | NonNegativeRelease) -> RoundedRelease:
     """
     remedy = "write rounded(nonnegative(release)), or rounded(release)"
     require_type("rounded", "release", release, (Release, NonNegativeRelease), remedy)
-    plan = release.plan
+    require_base(base)
+    require_roundable(release.plan)
+    return RoundedRelease(release, base)
+
+
+def require_base(base: object) -> None:
+    """Raise ArgumentError unless numbers can be rounded to multiples of ``base``."""
+    if isinstance(base, bool) or not isinstance(base, int) or not 1 <= base <= _LARGEST_BASE:
+        raise ArgumentError(
+            f"rounded: base must be an integer from 1 to {_LARGEST_BASE:,}, got {value_text(base)}; write "
+            "rounded(release, base=5)"
+        )
+
+
+def require_roundable(plan: Plan) -> None:
+    """Raise WorkloadError where what a plan measures of an attribute determines no counts that could be rounded."""
     pairs = zip(plan.domain.names, plan.strategy.of_attributes, cell_kinds(plan), strict=True)
     vague = [name for name, basis, kind in pairs if not determines_counts(kind, basis)]
     if vague:
@@ -197,4 +222,3 @@ def rounded(release: Release | NonNegativeRelease) -> RoundedRelease:
             f"what was measured of {vague} determines no counts, only sums that overlap; add a query for its values to "
             "the workload, plan and measure again"
         )
-    return RoundedRelease(release)

@@ -15,6 +15,8 @@ from residualplanner.reconstruction import (
     PUBLISHED_ERRORS_FILE,
     FormatName,
     ProfileName,
+    Publication,
+    Quality,
     Table,
     Tables,
     profile_named,
@@ -30,6 +32,8 @@ class SavingOptions:
         format: of the files.
         profile: the columns beside the labels.
         level: the confidence level; the profile's if None.
+        quality: which estimates are reliable, if that is to be said.
+        publication: title, author and the like.
         with_unbiased: whether unbiased estimates stand beside the numbers.
         errors: to be written beside the tables, if any.
     """
@@ -37,6 +41,8 @@ class SavingOptions:
     format: FormatName
     profile: ProfileName
     level: float | None
+    quality: Quality | None
+    publication: Publication | None
     with_unbiased: bool
     errors: PublishedErrors | None
 
@@ -61,7 +67,10 @@ def save_made(made: Tables, tables: Iterable[Table], folder: PathLike, options: 
         made.noise,
         folder,
         file_format=options.format,
-        profile=profile_named(options.profile).of(made.product, with_unbiased=options.with_unbiased),
+        profile=profile_named(options.profile)
+        .of(made.product, with_unbiased=options.with_unbiased)
+        .graded(options.quality),
         level=options.level,
+        publication=options.publication,
         more=more,
     )

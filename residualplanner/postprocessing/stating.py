@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.measurement import Measurement
+from residualplanner.measurement import NoisyAnswers
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.cells import components_of_counts
 from residualplanner.postprocessing.components import ComponentLayout, measured_components
@@ -40,7 +40,7 @@ class Statement:
     weights: Weights
     fixes_total: bool
 
-    def problem(self, measurement: Measurement) -> Problem:
+    def problem(self, measurement: NoisyAnswers) -> Problem:
         """The problem of the nearest non-negative tables."""
         return problem_of(measurement, self.facts, self.weights, fixes_total=self.fixes_total)
 
@@ -52,7 +52,7 @@ class Statement:
         return variances
 
 
-def problem_of(measurement: Measurement, facts: Facts, weights: Weights, *, fixes_total: bool) -> Problem:
+def problem_of(measurement: NoisyAnswers, facts: Facts, weights: Weights, *, fixes_total: bool) -> Problem:
     """The problem of the nearest non-negative tables.
 
     Args:

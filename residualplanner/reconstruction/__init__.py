@@ -13,10 +13,12 @@ from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
 from residualplanner.reconstruction.origin import Origin, unlimited
-from residualplanner.reconstruction.parts.layout import Layout, layout_of
+from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of, profile_named
+from residualplanner.reconstruction.publication import Publication
+from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.release import Release, reconstruct
 from residualplanner.reconstruction.table import Estimate, Table
 from residualplanner.reconstruction.tables import Tables
@@ -34,6 +36,8 @@ __all__ = [
     "Origin",
     "Product",
     "ProfileName",
+    "Publication",
+    "Quality",
     "Release",
     "SavedParts",
     "SavedTable",
@@ -46,6 +50,7 @@ __all__ = [
     "layout_of",
     "level_of",
     "load_tables",
+    "part_name",
     "profile_named",
     "reconstruct",
     "require_exportable",

@@ -58,16 +58,13 @@ def chunks(reconstructor: Reconstructor, workload: Workload, first: int, last: i
     Yields:
         Batches whose estimates are on the device of the reconstructor, in runs of bounded size.
     """
-    scratch, start, factor = Scratch(), 0, reconstructor.device.batch_factor
-    for block in workload.blocks:
-        low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
-        ends = _chunk_ends(workload.cells[start + low : start + high], factor)
-        for before, after in pairwise(low + end for end in ends):
+    scratch, factor = Scratch(), reconstructor.device.batch_factor
+    for numbers, block in workload.between(first, last):
+        for before, after in pairwise(_chunk_ends(workload.cells[numbers], factor)):
             part = block.part(slice(before, after))
             with memory_for(A_TABLE):
                 stacks = list(reconstructor.stacks(part.attributes, part.kinds, workload.kinds, scratch))
-            yield [batch for stack in stacks for batch in _batches_as_written(part, stack, start + before)]
-        start += len(block)
+            yield [batch for stack in stacks for batch in _batches_as_written(part, stack, numbers.start + before)]
 
 
 def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator[TableBatch]:
@@ -100,4 +97,4 @@ def _with_axes(tables: Array, axes: list[int]) -> Array:
 def _chunk_ends(cells: FloatArray, factor: int) -> list[int]:
     """Where to cut tables of ``cells`` (m,) cells into runs of bounded size, ``factor`` times that of the host's."""
     number = np.cumsum(cells) // (factor * _CHUNK_CELLS) + np.arange(len(cells)) // (factor * _CHUNK_TABLES)
-    return [0, *(1 + np.flatnonzero(np.diff(number))).tolist(), len(cells)] if len(cells) else [0]
+    return [0, *(1 + np.flatnonzero(np.diff(number))).tolist(), len(cells)]

@@ -1,10 +1,10 @@
 """What the numbers of a release are: unbiased estimates, or something that was made from these.
 
-Reads: words.  Gives: Product, and the facts that it was made with; JSON values and back.
+Reads: how they were made, and with which facts.  Gives: Product, as JSON values and back.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from residualplanner._json import json_text
@@ -19,43 +19,50 @@ class Product:
     """What the numbers of a release are.
 
     Attributes:
-        name: "unbiased", "non-negative", "rounded" or "non-negative rounded".
-        facts: what was taken from elsewhere, in words; it is not protected.
+        is_nonnegative: whether they were made non-negative.
+        is_rounded: whether they were made integers.
+        facts: public facts from elsewhere that they were made with, in words; these are not protected.
+        base: what rounded numbers are multiples of.
 
     Example:
-        >>> UNBIASED.mark, Product("non-negative").mark
+        >>> UNBIASED.mark, Product(is_nonnegative=True).mark
         ('', 'non-negative; estimates are biased')
+        >>> Product(is_nonnegative=True, is_rounded=True).name
+        'non-negative rounded'
     """
 
-    name: str = "unbiased"
+    is_nonnegative: bool = False
+    is_rounded: bool = False
     facts: tuple[str, ...] = ()
+    base: int = 1
 
     @property
     def is_unbiased(self) -> bool:
         """Whether errors of the plan are those of the numbers."""
-        return self.name == "unbiased"
+        return not (self.is_nonnegative or self.is_rounded)
+
+    def rounded_to(self, base: int) -> "Product":
+        """The same as multiples of an integer."""
+        return self if self.is_rounded else replace(self, is_rounded=True, base=base)
 
     @property
-    def is_rounded(self) -> bool:
-        """Whether the numbers are integers."""
-        return self.name.endswith("rounded")
-
-    @property
-    def rounded(self) -> "Product":
-        """The same as integers."""
-        if self.is_rounded:
-            return self
-        return Product("rounded" if self.is_unbiased else f"{self.name} rounded", self.facts)
+    def name(self) -> str:
+        """What files and messages call it: "unbiased", "non-negative", "rounded" or "non-negative rounded"."""
+        return " ".join(self._of_each("non-negative", "rounded")) or "unbiased"
 
     @property
     def mark(self) -> str:
         """What a reader has to know about the numbers, in a phrase; empty where they are unbiased."""
-        return _MARKS[self.name]
+        if self.is_unbiased:
+            return ""
+        whole = "integers" if self.base == 1 else f"multiples of {self.base}"
+        made = " and ".join(self._of_each("non-negative", f"rounded to {whole} that add up"))
+        return f"{made}; estimates {'are' if self.is_nonnegative else 'may be'} biased"
 
     @property
     def ending(self) -> str:
         """What the name of a column of its numbers ends with."""
-        return _ENDINGS[self.name]
+        return "".join(self._of_each("_nonneg", "_rounded"))
 
     @property
     def columns(self) -> tuple[str, str]:
@@ -85,39 +92,47 @@ class Product:
 
     def to_json(self) -> dict[str, Any]:
         """The product as JSON values."""
-        return {"name": self.name, "mark": self.mark, "facts": list(self.facts), "statement": self.elsewhere}
+        about = {"name": self.name, "mark": self.mark, "facts": list(self.facts), "statement": self.elsewhere}
+        return about if self.base == 1 else about | {"base": self.base}
+
+    def _of_each(self, nonnegative: str, rounded: str) -> list[str]:
+        """The words for what was done to the estimates, in the order in which it was done."""
+        return [nonnegative] * self.is_nonnegative + [rounded] * self.is_rounded
 
 
-_MARKS = {
-    "unbiased": "",
-    "non-negative": "non-negative; estimates are biased",
-    "rounded": "rounded to integers that add up; estimates may be biased",
-    "non-negative rounded": "non-negative and rounded to integers that add up; estimates are biased",
-}
-_ENDINGS = {
-    "unbiased": "",
-    "non-negative": "_nonneg",
-    "rounded": "_rounded",
-    "non-negative rounded": "_nonneg_rounded",
-}
 #: Estimates as they follow from the noisy answers.
 UNBIASED = Product()
+#: All that numbers can be, without facts, by name.
+_NAMED = {
+    product.name: product
+    for product in (
+        UNBIASED,
+        Product(is_nonnegative=True),
+        Product(is_rounded=True),
+        Product(is_nonnegative=True, is_rounded=True),
+    )
+}
 
 
 def product_of_json(stated: object) -> Product:
     """Undo `Product.to_json`; of a release that states none, unbiased estimates.
 
     Raises:
-        FileFormatError: it is no product.
+        FileFormatError: it is not one that `Product.to_json` gives.
     """
     if stated is None:
         return UNBIASED
-    if not isinstance(stated, Mapping) or stated.get("name") not in _MARKS or not isinstance(stated.get("facts"), list):
+    if not isinstance(stated, Mapping) or not isinstance(stated.get("facts"), list):
         raise _unclear()
-    facts = stated["facts"]
+    name, facts = stated.get("name"), stated["facts"]
+    if not isinstance(name, str) or name not in _NAMED:
+        raise _unclear()
     if not all(isinstance(fact, str) and len(fact) <= _LETTERS and fact.isprintable() for fact in facts):
         raise _unclear()
-    product = Product(stated["name"], tuple(facts))
+    base = stated.get("base", 1)
+    if type(base) is not int or base < 1 or (base > 1 and not _NAMED[name].is_rounded):
+        raise _unclear()
+    product = replace(_NAMED[name], facts=tuple(facts), base=base)
     if product.is_unbiased or json_text(product.to_json()) != json_text(stated):
         raise _unclear()
     return product

@@ -5,16 +5,17 @@ Reads: estimates and standard errors.  Gives: columns of numbers, by name, and w
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, IntArray, value_text
+from residualplanner._checks import FloatArray, value_text
 from residualplanner._margins import margin_factor, require_level
 from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
 from residualplanner.reconstruction.origin import Origin
 from residualplanner.reconstruction.product import UNBIASED, Product
+from residualplanner.reconstruction.quality import UNRELIABLE, Quality
 
 #: The profiles that tables can be written in.
 ProfileName = Literal["default", "acs", "gls"]
@@ -45,6 +46,12 @@ _MADE = {
 #: What the names of columns end with where numbers were made from unbiased estimates.
 _ENDINGS = {"std_err": "_unbiased", "moe": "_unbiased", "unbiased": "_unbiased"}
 _INTERVAL = frozenset(("ci_low", "ci_high"))
+#: The columns on the quality of estimates, of any product; and what is left out of estimates that are suppressed.
+_GRADES = (("cv", "cv"), ("quality", "quality"))
+_SUPPRESSED = frozenset(("estimate", "unbiased", "ci_low", "ci_high", "cv"))
+_VARIATION = (
+    "coefficient of variation: the standard error{of} divided by the absolute value of the estimate; empty for 0"
+)
 _QUERY_MEANING = "the cell in words: each attribute and its label"
 
 
@@ -59,6 +66,7 @@ class Profile:
         is_described: whether a column `QUERY` says in words which cell a row is about.
         product: what the numbers are.
         with_unbiased: whether unbiased estimates stand beside numbers that were made from them.
+        quality: which estimates are reliable, if that is to be said.
     """
 
     name: ProfileName
@@ -67,6 +75,7 @@ class Profile:
     is_described: bool = False
     product: Product = UNBIASED
     with_unbiased: bool = False
+    quality: Quality | None = None
 
     def of(self, product: Product, *, with_unbiased: bool = False, with_intervals: bool = True) -> "Profile":
         """The profile of another product: names say what the numbers are.
@@ -77,7 +86,7 @@ class Profile:
             with_intervals: whether there are intervals, where the profile has such.
 
         Example:
-            >>> [name for name, _ in PROFILES["acs"].of(Product("non-negative"), with_unbiased=True).columns]
+            >>> [name for name, _ in PROFILES["acs"].of(Product(is_nonnegative=True), with_unbiased=True).columns]
             ['E_nonneg', 'E_unbiased', 'M_unbiased']
         """
         if product.is_unbiased:
@@ -91,6 +100,28 @@ class Profile:
         ]
         return replace(self, columns=tuple(columns), product=product, with_unbiased=with_unbiased)
 
+    def graded(self, quality: Quality | None) -> "Profile":
+        """The profile with columns on the quality of each estimate, unless ``quality`` is None.
+
+        Example:
+            >>> PROFILES["acs"].graded(Quality()).value_names
+            ('E', 'M', 'cv', 'quality')
+        """
+        return self if quality is None else replace(self, columns=self.columns + _GRADES, quality=quality)
+
+    @property
+    def optional_names(self) -> frozenset[str]:
+        """The names of columns that may be empty in a row."""
+        if self.quality is None:
+            return frozenset()
+        gone = _SUPPRESSED if self.quality.suppress else frozenset(("cv",))
+        return frozenset(name for name, quantity in self.columns if quantity in gone)
+
+    @property
+    def text_names(self) -> frozenset[str]:
+        """The names of columns of words."""
+        return frozenset([QUERY, *(name for name, quantity in self.columns if quantity == "quality")])
+
     @property
     def value_names(self) -> tuple[str, ...]:
         """The names of all columns but the labels', in their order."""
@@ -101,10 +132,13 @@ class Profile:
         """The name of the column of estimates, which every profile has."""
         return next(name for name, quantity in self.columns if quantity == "estimate")
 
-    def numbers(
-        self, estimate: FloatArray, std_err: FloatArray, level: float, *, origin: Origin
-    ) -> list[FloatArray | IntArray]:
-        """The columns of numbers; rounded estimates are integers.
+    @property
+    def has_integers(self) -> bool:
+        """Whether the column of estimates holds integers: floating-point numbers where some are left out."""
+        return self.product.is_rounded and self.estimate_name not in self.optional_names
+
+    def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float, *, origin: Origin) -> list[Any]:
+        """The columns of numbers, and of words for their quality; rounded estimates are integers, nan is left out.
 
         Args:
             estimate (cells,): in counts.
@@ -115,9 +149,11 @@ class Profile:
         Source: spec section 7.
         """
         moe = margin_factor(level) * std_err
-        shown = estimate.astype(np.int64) if self.product.is_rounded else estimate
+        shown = estimate.astype(np.int64) if self.has_integers else estimate
         found = {"estimate": shown, "std_err": std_err, "moe": moe, "conf_level": np.full(estimate.shape, level)}
         found |= {"unbiased": origin.estimate} | dict(zip(("ci_low", "ci_high"), origin.interval(moe), strict=True))
+        if self.quality is not None:
+            found |= _grades(self.quality, found)
         return [found[quantity] for _, quantity in self.columns]
 
     def meanings(self, level: float) -> list[tuple[str, str, str]]:
@@ -131,10 +167,12 @@ class Profile:
         """
         query = [(QUERY, "", _QUERY_MEANING)] if self.is_described else []
         meanings = _MEANINGS if self.product.is_unbiased else _MADE
+        of = "" if self.product.is_unbiased else " of the unbiased estimate"
+        meanings = meanings | {"cv": _VARIATION.format(of=of), "quality": self.quality.meaning if self.quality else ""}
         return query + [
             (
                 name,
-                "" if quantity == "conf_level" else "counts",
+                "counts" if quantity not in ("conf_level", "cv", "quality") else "",
                 meanings[quantity].format(level=level, mark=self.product.mark),
             )
             for name, quantity in self.columns
@@ -145,6 +183,16 @@ def _beside(column: str, quantity: str, *, with_unbiased: bool) -> list[tuple[st
     """A column, and that of unbiased estimates beside it, if there is one."""
     own = [(column, quantity)]
     return [*own, (column, "unbiased")] if with_unbiased and quantity == "estimate" else own
+
+
+def _grades(quality: Quality, columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns on the quality of estimates, and those that it changes, by quantity."""
+    variation = quality.variation(columns["estimate"], columns["std_err"])
+    grades = quality.grades(variation)
+    found = columns | {"cv": variation, "quality": grades}
+    if not quality.suppress:
+        return found
+    return found | {name: np.where(grades == UNRELIABLE, np.nan, found[name]) for name in _SUPPRESSED}
 
 
 _ALL = tuple((quantity, quantity) for quantity in _MEANINGS)

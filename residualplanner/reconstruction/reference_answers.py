@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.bases import Basis, basis_codes
 from residualplanner.kron import HOST, Array, Device, ProductMap, keeping, matrix_map
-from residualplanner.measurement import BATCH_CELLS, FloatResiduals, IntegerResiduals, Measurement
+from residualplanner.measurement import BATCH_CELLS, FloatResiduals, IntegerResiduals, NoisyAnswers
 from residualplanner.plan import Plan
 from residualplanner.strategy import BasisGroups, basis_groups, constant_strategy
 
 
-def reference_answers(measurement: Measurement, device: Device = HOST) -> IntegerResiduals | FloatResiduals:
+def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> IntegerResiduals | FloatResiduals:
     """The answers that the reference bases would have given: the answers themselves if no bases vary between sets.
 
     They are computed on ``device``, a bounded number at a time, and kept on the host, as those of the measurement are.

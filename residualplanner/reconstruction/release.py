@@ -1,9 +1,9 @@
 """All tables that follow from a measurement, each computed when it is looked up.
 
-Reads: a measurement.  Gives: Release.  Costs no privacy budget.
+Reads: a measurement, or several.  Gives: Release.  Costs no privacy budget.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen, require_path, require_type
 from residualplanner.errors import ArgumentError, WorkloadError, memory_for
 from residualplanner.kron import HOST, Device, Scratch, device_of
-from residualplanner.measurement import Measurement, NoiseRecord, Progress
+from residualplanner.measurement import Measurement, NoiseStatement, NoisyAnswers, Progress, as_one
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
@@ -21,6 +21,8 @@ from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, Form
 from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.profiles import ProfileName, profile_named
+from residualplanner.reconstruction.publication import Publication
+from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.stacks import Reconstructor
 from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
@@ -41,7 +43,7 @@ class Release(Tables):
         device: where tables are computed; what is looked up, iterated over or written is on the host in any case.
     """
 
-    measurement: Measurement
+    measurement: NoisyAnswers
     device: Device = HOST
     _reconstructor: Reconstructor = field(init=False)
 
@@ -54,7 +56,7 @@ class Release(Tables):
         return self.measurement.plan
 
     @property
-    def noise(self) -> NoiseRecord:
+    def noise(self) -> NoiseStatement:
         """How the noise was drawn."""
         return self.measurement.noise
 
@@ -124,13 +126,15 @@ class Release(Tables):
             yield from batches
 
     @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
-    def save(
+    def save(  # noqa: PLR0913
         self,
         folder: PathLike,
         format: FormatName | None = None,
         *,
         profile: ProfileName = "default",
         level: float | None = None,
+        quality: Quality | None = None,
+        publication: Publication | None = None,
         workers: int | Workers = 1,
         only: Iterable[int] | None = None,
         progress: Progress | None = None,
@@ -139,12 +143,16 @@ class Release(Tables):
 
         Args:
             folder: one that does not exist, or is empty.
-            format: "parquet", "csv" or "xlsx", a file for each table; or "parts", Parquet files of about a million
-                cells each, for very many tables.  By default "parts" for more than 5,000 tables in the profile
+            format: "parquet", "csv" or "xlsx", a file for each table; "workbook", one Excel file with a sheet for each
+                table and a list of them; or "parts", Parquet files of about a million cells each, for very many
+                tables.  By default "parts" for more than 5,000 tables in the profile
                 "default", else "parquet"; the manifest says which.
             profile: "default", "acs" (90% margins, as the American Community Survey has them) or "gls" (for
                 generalized least squares); see `Table.to_frame`.
             level: the confidence level of margins and intervals, between 0 and 1; the profile's if not given.
+            quality: which estimates are reliable and which are too noisy to use, and whether these are left out: two
+                more columns, ``cv`` and ``quality``.  Not with "parts".
+            publication: title, author, date, contact and source, for readers.
             workers: with "parts", how many processes write; more than one need a script whose main part stands under
                 ``if __name__ == "__main__":``.  Or an engine's workers, `SparkWorkers` or `DaskWorkers`, which must
                 see the folder, and the file of a measurement that is mapped, under the same names.
@@ -155,7 +163,8 @@ class Release(Tables):
         file answers which query), ``errors.csv`` (the plan's error table), ``release.plan`` (the plan),
         ``metadata.json`` (what the columns mean) and ``manifest.json`` (what the noise was, what it cost, and the
         hashes of all these files).  With CSV there is also ``tables/csv-metadata.json`` (the metadata as CSV on the
-        Web), and with "gls" ``noise.csv``.  `load_tables` reads the folder.
+        Web), and with "gls" ``noise.csv``.  A release of several measurements also has the plan of each in
+        ``measured-1.plan``, ``measured-2.plan`` and so on.  `load_tables` reads the folder.
 
         With "parts" the folder holds ``parts/`` (``table_id``, the number of the table in the order of the workload,
         ``cell``, the number of the cell in C order, ``estimate`` and, where cells of one table differ in it,
@@ -169,20 +178,28 @@ class Release(Tables):
             FileExistsError: the folder exists and is not empty.
             ArgumentError: the format is "parts", which the host computes, and the release is on a device.
             WorkloadError: there is no such format, profile or part, an attribute has the name of a column of estimates,
-                or Excel cannot hold a table; `require_exportable` tells before anything is measured.
+                or Excel cannot hold the tables; `require_exportable` tells before anything is measured.
             ResourceError: the disk has too little room for the parts; or an engine's workers do not serve.
-            MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
+            MissingExtraError: the format is "xlsx" or "workbook", and XlsxWriter is not installed.
             OSError: the folder cannot be written.
         """
         require_path("release.save", folder, 'release.save("release")')
         if only is not None and format not in (PARTS_FORMAT, None):
             raise WorkloadError(f'only= is for format="parts", not {format!r}')
         format = format if only is None else "parts"
-        require_exportable(self.plan.workload, format, profile)
-        chosen = chosen_format(self.plan.workload, format, profile)
+        require_exportable(self.plan.workload, format, profile, quality=quality)
+        chosen = chosen_format(self.plan.workload, format, profile, quality=quality)
         if chosen == PARTS_FORMAT:
             _require_host(self.device)
-            save_parts(self.measurement, folder, level=level, workers=workers, only=only, progress=progress)
+            save_parts(
+                self.measurement,
+                folder,
+                level=level,
+                publication=publication,
+                workers=workers,
+                only=only,
+                progress=progress,
+            )
             return
         save_tables(
             self.tables(progress),
@@ -190,8 +207,9 @@ class Release(Tables):
             self.noise,
             folder,
             file_format=chosen,
-            profile=profile_named(profile),
+            profile=profile_named(profile).graded(quality),
             level=level,
+            publication=publication,
         )
 
     def _runs(self, only: Iterable[int] | None) -> list[tuple[int, int]]:
@@ -241,11 +259,15 @@ def _in_order(plan: Plan, batches: list[TableBatch]) -> Iterator[Table]:
     return map(Table, [plan] * count, attributes, kinds, estimates)
 
 
-def reconstruct(measurement: Measurement, *, device: Device | str | None = None) -> Release:
-    """All tables that follow from a measurement; each is computed when it is looked up.
+def reconstruct(measurement: Measurement | Sequence[Measurement], *, device: Device | str | None = None) -> Release:
+    """All tables that follow from a measurement, or from several together; each is computed when it is looked up.
+
+    Of several measurements every residual has the average of its answers, weighted by their precisions: no unbiased
+    linear estimate has a smaller variance.
 
     Args:
-        measurement: from `measure` or `load_measurement`.
+        measurement: from `measure` or `load_measurement`; or a list or tuple of measurements of the same records.
+            That they are of the same records is for the caller to know; nothing in a measurement tells.
         device: where tables are computed: by NumPy unless given; ``"cuda"``, by CuPy on its current device; or a
             `Device`.
 
@@ -253,21 +275,35 @@ def reconstruct(measurement: Measurement, *, device: Device | str | None = None)
         The release: a mapping from queries to tables.
 
     Raises:
-        ArgumentError: ``measurement`` is not a measurement, or there is no such device.
+        ArgumentError: ``measurement`` is not a measurement, or a list without any; or there is no such device.
+        BudgetError: one measurement is there twice, or they protect different changes of the records.
+        WorkloadError: measurements are over different domains, or have an attribute in different bases.
         MissingExtraError: ``"cuda"``, and CuPy is not installed.
         DeviceError: ``"cuda"``, and there is no CUDA device; nothing is computed elsewhere in its place.
 
-    Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on common marginals.
-    Source: spec eqs. (10), (13) and (25); paper Algorithms 2 and 6.
+    Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on common marginals.  The
+        guarantee of several measurements is for the sum of their costs.
+    Source: spec eqs. (10), (13) and (25), and section 7 on several measurements; paper Algorithms 2 and 6.
+
+    Example:
+        >>> from residualplanner import Domain, marginals, measure, select, zcdp
+        >>> plan = select(marginals(Domain({"a": 2, "b": 3}), order=2), budget=zcdp("0.25"))
+        >>> records = np.zeros((20, 2), dtype=int)
+        >>> pilot, survey = measure(plan, records), measure(plan, records)
+        >>> both = reconstruct([pilot, survey])
+        >>> float(round(both["a"].std_err[0] / reconstruct(survey)["a"].std_err[0], 6))
+        0.707107
+        >>> both.noise.pcost == 2 * pilot.noise.pcost
+        True
     """
-    require_type(
-        "reconstruct",
-        "measurement",
-        measurement,
-        Measurement,
-        "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path))",
-    )
-    return Release(measurement, device_of(device))
+    several: Sequence[Any] = measurement if isinstance(measurement, list | tuple) else [measurement]
+    if not all(isinstance(each, Measurement) for each in several):
+        remedy = (
+            "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path)); of several "
+            "reconstruct([first, second])"
+        )
+        require_type("reconstruct", "measurement", measurement, Measurement, remedy)
+    return Release(as_one(several), device_of(device))
 
 
 def _require_host(device: Device) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from residualplanner.bases import basis_codes
 from residualplanner.kron import HOST, Array, AxisMap, Device, ProductMap, Scratch, read_only
-from residualplanner.measurement import BATCH_CELLS, Measurement
+from residualplanner.measurement import BATCH_CELLS, NoisyAnswers
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.device_answers import DeviceAnswers
 from residualplanner.reconstruction.rebuilding import reconstruction_map
@@ -45,7 +45,7 @@ class Reconstructor:
         device: where they are computed.
     """
 
-    def __init__(self, measurement: Measurement, device: Device = HOST) -> None:
+    def __init__(self, measurement: NoisyAnswers, device: Device = HOST) -> None:
         self.device = device
         self._closure = measurement.plan.closure
         residuals = reference_answers(measurement, device)

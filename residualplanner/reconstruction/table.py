@@ -25,6 +25,7 @@ from residualplanner.reconstruction.lookups import adds_up, index_of_cell, requi
 from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
+from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table_views import html_of, polars_of, text_of, xarray_of
 from residualplanner.workload import query_of
 
@@ -250,18 +251,22 @@ class Table:
         found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level)
         return replace(found, has_intervals=self.product.is_unbiased)
 
-    def to_frame(self, level: float | None = None, profile: ProfileName = "default") -> "pd.DataFrame":
+    def to_frame(
+        self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
+    ) -> "pd.DataFrame":
         """The table in tidy form: one row per cell, in C order.
 
         Args:
             level: the confidence level of margins and intervals, between 0 and 1; the profile's if not given.
             profile: "default" (level 0.95), "acs" (level 0.90) or "gls".
+            quality: which estimates are reliable and which are too noisy to use, and whether these are left out (nan).
 
         Returns:
             The attributes' labels, each with a column of their meanings, such as ``sex_meaning``, if values of the
             attribute have any; then the columns of the profile: ``estimate``, ``std_err``, ``moe``, ``conf_level``,
             ``ci_low`` and ``ci_high`` by default; ``E``, the estimate, and ``M``, its margin of error, in "acs";
-            ``query``, the cell in words, ``estimate`` and ``std_dev`` in "gls".
+            ``query``, the cell in words, ``estimate`` and ``std_dev`` in "gls"; with ``quality`` also ``cv``, the
+            coefficient of variation, and ``quality``, a word for it.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -269,16 +274,18 @@ class Table:
         """
         import pandas as pd
 
-        return pd.DataFrame(self._columns(level, profile))
+        return pd.DataFrame(self._columns(level, profile, quality))
 
-    def to_polars(self, level: float | None = None, profile: ProfileName = "default") -> "pl.DataFrame":
+    def to_polars(
+        self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
+    ) -> "pl.DataFrame":
         """The same as `to_frame`, as a polars frame.
 
         Raises:
             MissingExtraError: polars is not installed.
             BudgetError, WorkloadError: as `to_frame`.
         """
-        return polars_of({name: list(column) for name, column in self._columns(level, profile).items()})
+        return polars_of({name: list(column) for name, column in self._columns(level, profile, quality).items()})
 
     def to_xarray(self) -> "xr.Dataset":
         """The table as an xarray data set: ``estimate`` and ``std_err`` in counts, with labels along each axis.
@@ -303,11 +310,11 @@ class Table:
         labels = f"{percent} interval of a cell", f"{percent} for all cells at once"
         return Picture(JOIN.join(self.names) or TOTAL, lambda: draw_intervals(shown, labels=labels))
 
-    def _columns(self, level: float | None, profile: ProfileName) -> dict[str, Any]:
+    def _columns(self, level: float | None, profile: ProfileName, quality: Quality | None) -> dict[str, Any]:
         """The columns of the tidy form, by name."""
         import pandas as pd
 
-        chosen = profile_named(profile).of(self.product, with_intervals=self.origin is not None)
+        chosen = profile_named(profile).of(self.product, with_intervals=self.origin is not None).graded(quality)
         require_free_names(label_column_names(attribute for attribute, _ in self._axes), chosen)
         indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
         columns: dict[str, Any] = {

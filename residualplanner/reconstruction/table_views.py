@@ -3,13 +3,14 @@
 Reads: Table.  Gives: text, HTML, a polars frame, an xarray data set.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from residualplanner._checks import FloatArray
-from residualplanner._html import html_table
+from residualplanner._html import ROWS, html_table, rest_note
 from residualplanner._words import JOIN, TOTAL, count_text, number_text
 from residualplanner.errors import MissingExtraError
 from residualplanner.reconstruction.product import Product
@@ -17,9 +18,6 @@ from residualplanner.reconstruction.product import Product
 if TYPE_CHECKING:
     import polars as pl
     import xarray as xr
-
-#: How many cells of a table are shown.
-ROWS = 20
 
 
 class Viewed(Protocol):
@@ -30,6 +28,9 @@ class Viewed(Protocol):
 
     @property
     def labels(self) -> tuple[tuple[object, ...], ...]: ...  # noqa: D102
+
+    @property
+    def labels_in_words(self) -> tuple[tuple[str, ...], ...]: ...  # noqa: D102
 
     @property
     def estimate(self) -> FloatArray: ...  # noqa: D102
@@ -54,7 +55,7 @@ def text_of(table: Viewed) -> str:
         ).rstrip()
         for line in lines
     ]
-    return "\n".join([_title(table), *body, *([_note(table)] if _note(table) else [])])
+    return "\n".join(filter(None, [_title(table), *body, _note(table)]))
 
 
 def html_of(table: Viewed) -> str:
@@ -68,11 +69,8 @@ def polars_of(columns: dict[str, Sequence[object]]) -> "pl.DataFrame":
     Raises:
         MissingExtraError: polars is not installed.
     """
-    try:
+    with _needing("polars"):
         import polars as pl
-    except ImportError:
-        message = "to_polars needs polars, which is not installed: pip install 'residualplanner[frames]'"
-        raise MissingExtraError(message, extra="frames") from None
     return pl.DataFrame(columns, strict=False)
 
 
@@ -82,17 +80,24 @@ def xarray_of(table: Viewed) -> "xr.Dataset":
     Raises:
         MissingExtraError: xarray is not installed.
     """
-    try:
+    with _needing("xarray"):
         import xarray as xr
-    except ImportError:
-        message = "to_xarray needs xarray, which is not installed: pip install 'residualplanner[frames]'"
-        raise MissingExtraError(message, extra="frames") from None
     coordinates: dict[str, Any] = {
         name: (name, _array_of(labels)) for name, labels in zip(table.names, table.labels, strict=True)
     }
     estimate, std_err = table.product.columns
     arrays = {estimate: (table.names, table.estimate), std_err: (table.names, table.std_err)}
     return xr.Dataset(arrays, coordinates, {"units": "counts"})
+
+
+@contextmanager
+def _needing(package: str) -> Iterator[None]:
+    """Raise MissingExtraError where the package of a frame cannot be imported."""
+    try:
+        yield
+    except ImportError:
+        message = f"to_{package} needs {package}, which is not installed: pip install 'residualplanner[frames]'"
+        raise MissingExtraError(message, extra="frames") from None
 
 
 def _array_of(labels: Sequence[object]) -> Any:
@@ -105,12 +110,12 @@ def _array_of(labels: Sequence[object]) -> Any:
 
 
 def _rows(table: Viewed) -> list[list[object]]:
-    """The first cells in C order, each with its labels, estimate and standard error."""
+    """The first cells in C order, each with its labels in words, estimate and standard error."""
     shape, count = table.estimate.shape, min(table.estimate.size, ROWS)
     indices = np.stack(np.unravel_index(np.arange(count), shape or (1,)), axis=1)[:, : len(shape)]
     numbers = zip(table.estimate.ravel()[:count].tolist(), table.std_err.ravel()[:count].tolist(), strict=True)
     return [
-        [*(labels[i] for labels, i in zip(table.labels, index, strict=True)), *map(number_text, pair)]
+        [*(labels[i] for labels, i in zip(table.labels_in_words, index, strict=True)), *map(number_text, pair)]
         for index, pair in zip(indices.tolist(), numbers, strict=True)
     ]
 
@@ -120,5 +125,4 @@ def _title(table: Viewed) -> str:
 
 
 def _note(table: Viewed) -> str:
-    left = table.estimate.size - ROWS
-    return f"and {count_text(left, 'more cell')}; .to_frame() has all" if left > 0 else ""
+    return rest_note(table.estimate.size - ROWS, ".to_frame() has all")

@@ -11,7 +11,7 @@ import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner.errors import DomainError, WorkloadError
-from residualplanner.measurement import NoiseRecord
+from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.product import UNBIASED, Product
@@ -35,7 +35,7 @@ class Tables(Mapping[Any, Table]):
 
     @property
     @abstractmethod
-    def noise(self) -> NoiseRecord:
+    def noise(self) -> NoiseStatement:
         """How the noise was drawn."""
 
     @property

@@ -7,7 +7,8 @@ What a report says of privacy and accuracy follows from the plan; of a release o
 
 from residualplanner.pictures import drawing, fairness_figure, svg_of
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_data, spread_by_order
-from residualplanner.reporting.report import figures_folder, require_free_report, write_report
+from residualplanner.reporting.pages import figures_folder, require_free_page, require_free_report
+from residualplanner.reporting.report import write_report
 
 __all__ = [
     "WEIGHTINGS",
@@ -15,6 +16,7 @@ __all__ = [
     "fairness_data",
     "fairness_figure",
     "figures_folder",
+    "require_free_page",
     "require_free_report",
     "spread_by_order",
     "svg_of",

@@ -99,7 +99,7 @@ def total_texts(subject: Subject) -> tuple[str, str] | None:
         return None
     table = subject.read_table(int(rows[0]))
     margin = number_text(float(table.margins[0])) if subject.product.is_unbiased else ""
-    return f"{table.estimates[0]:,.1f}", margin
+    return None if np.isnan(table.estimates[0]) else (f"{table.estimates[0]:,.1f}", margin)
 
 
 def order_text(order: int) -> str:
@@ -247,9 +247,7 @@ def _estimates(table: ShownTable, name: str, order: int, level: float) -> Figure
         svg=svg_of(partial(draw_intervals, table, labels=labels)),
         data=data,
         head=(*table.names, "Estimate", f"± {percent}", "From", "To", "± all at once"),
-        rows=[
-            (*cell, *(f"{number:,.1f}" for number in row)) for cell, *row in zip(table.labels, *numbers, strict=True)
-        ],
+        rows=[(*cell, *map(_shown, row)) for cell, *row in zip(table.labels, *numbers, strict=True)],
     )
 
 
@@ -267,11 +265,13 @@ def _made_estimates(table: ShownTable, name: str, order: int, sentences: str) ->
         svg=svg_of(partial(draw_intervals, table, labels=("", ""))),
         data=pd.concat([data, pd.DataFrame(columns)], axis=1),
         head=(*table.names, "Estimate", "Standard error of the unbiased estimate"),
-        rows=[
-            (*cell, *(f"{number:,.1f}" for number in row))
-            for cell, *row in zip(table.labels, *columns.values(), strict=True)
-        ],
+        rows=[(*cell, *map(_shown, row)) for cell, *row in zip(table.labels, *columns.values(), strict=True)],
     )
+
+
+def _shown(number: float) -> str:
+    """A number with one decimal; a dash for what files leave out."""
+    return "–" if np.isnan(number) else f"{number:,.1f}"
 
 
 def _listed(texts: list[str]) -> str:

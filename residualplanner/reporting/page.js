@@ -1,25 +1,15 @@
 "use strict";
-// The error table: sorted, searched and shown a page at a time; in print, all that is found.
+// Tables that are sorted, searched and shown a page at a time; in print, all that is found.
 (() => {
-  const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const element = (id) => document.getElementById(id);
-  const { join, parts, columns, values } = read("data");
+  const read = (id) => JSON.parse(element(id).textContent);
   const options = read("options");
-  const total = values.query.length;
-  const names = values.query.map((row) => row.split(",").map((part) => parts[part]).join(join));
-  const folded = names.map((name) => name.toLowerCase());
-  const body = document.querySelector("#errors tbody");
-  const headings = [...document.querySelectorAll("#errors thead th")];
-  const everything = Array.from({ length: total }, (_, row) => row);
   const collator = new Intl.Collator("en", { numeric: true });
-  const state = { key: null, down: false, start: 0, printing: false };
-  let found = everything;
 
   const fixed = (value, decimals) =>
     value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 
-  function text(row, column) {
-    const value = column.key === "query" ? names[row] : values[column.key][row];
+  function shownText(value, column) {
     if (value === null) return "\u2013";
     if (column.form === "text") return value;
     if (column.form === "truth") return value ? "yes" : "no";
@@ -27,95 +17,238 @@
     return column.form === "percent" ? fixed(100 * value, column.decimals) + "%" : fixed(value, column.decimals);
   }
 
-  function compared(key) {
-    if (key === "query") return (a, b) => collator.compare(names[a], names[b]);
-    return (a, b) => values[key][a] - values[key][b];
-  }
-
-  function find() {
-    const words = element("search").value.toLowerCase().split(/[\s\u00d7]+/).filter(Boolean);
-    const order = element("order").value;
-    found = everything.filter(
-      (row) => (order === "" || values.order[row] === Number(order)) && words.every((word) => folded[row].includes(word)),
-    );
-    if (state.key !== null) {
-      const ascending = compared(state.key);
-      const isNone = (row) => state.key !== "query" && values[state.key][row] === null;
-      // Rows without a value come last, either way; equal ones stay in the plan's order.
-      found.sort((a, b) => isNone(a) - isNone(b) || (isNone(a) ? 0 : state.down ? ascending(b, a) : ascending(a, b)) || a - b);
+  // One line of a table: `head` says which cell is its heading, `link` where that leads.
+  function line(rows, row) {
+    const found = document.createElement("tr");
+    for (const column of rows.columns) {
+      const cell = document.createElement(column.key === rows.head ? "th" : "td");
+      if (column.key === rows.head) cell.scope = "row";
+      else if (column.form !== "text") cell.className = "n";
+      const text = shownText(rows.value(column.key, row), column);
+      const link = column.key === rows.head ? rows.link(row) : "";
+      if (link) {
+        const anchor = document.createElement("a");
+        anchor.href = link;
+        anchor.textContent = text;
+        cell.append(anchor);
+      } else cell.textContent = text;
+      found.append(cell);
     }
-    state.start = 0;
-    show();
+    return found;
   }
 
-  function show() {
-    const most = state.printing ? options.print : options.page;
-    const first = state.printing ? 0 : state.start;
-    const shown = found.slice(first, first + most);
-    const fragment = document.createDocumentFragment();
-    for (const row of shown) {
-      const line = document.createElement("tr");
-      for (const column of columns) {
-        const cell = document.createElement(column.key === "query" ? "th" : "td");
-        if (column.key === "query") cell.scope = "row";
-        else cell.className = "n";
-        cell.textContent = text(row, column);
-        line.append(cell);
+  // What is shown of `rows`, in the table `name`, by controls whose names begin with `prefix`.
+  function paged(name, prefix, rows) {
+    const control = (id) => element(prefix + id);
+    const body = document.querySelector(`#${name} tbody`);
+    const heads = document.querySelector(`#${name} thead tr`);
+    const state = { key: null, down: false, start: 0, printing: false };
+    let everything = [];
+    let found = [];
+
+    function compared(column) {
+      if (rows.isName(column.key)) return (a, b) => collator.compare(rows.value(column.key, a), rows.value(column.key, b));
+      return (a, b) => rows.rank(column.key, a) - rows.rank(column.key, b);
+    }
+
+    function find() {
+      const words = control("search").value.toLowerCase().split(/[\s\u00d7]+/).filter(Boolean);
+      found = everything.filter((row) => rows.passes(row) && words.every((word) => rows.folded(row).includes(word)));
+      if (state.key !== null) {
+        const column = rows.columns.find((each) => each.key === state.key);
+        const ascending = compared(column);
+        const isNone = (row) => rows.value(column.key, row) === null;
+        // Rows without a value come last, either way; equal ones stay in their order.
+        found.sort((a, b) => isNone(a) - isNone(b) || (isNone(a) ? 0 : state.down ? ascending(b, a) : ascending(a, b)) || a - b);
       }
-      fragment.append(line);
+      state.start = 0;
+      show();
     }
-    body.replaceChildren(fragment);
-    const range = found.length ? `${fixed(first + 1, 0)} to ${fixed(first + shown.length, 0)} of ` : "";
-    const of = `${fixed(found.length, 0)} ${found.length === 1 ? "table" : "tables"}`;
-    const all = found.length < total ? `, found among ${fixed(total, 0)}` : "";
-    element("shown").textContent = found.length ? `Tables ${range}${of}${all}` : "No table has these words";
-    element("status").textContent = found.length ? `${range}${fixed(found.length, 0)}` : "none found";
-    element("pages").hidden = found.length <= options.page;
-    element("first").disabled = element("previous").disabled = first === 0;
-    element("last").disabled = element("next").disabled = first + most >= found.length;
-    for (const heading of headings) {
-      const mine = heading.dataset.key === state.key;
-      if (mine) heading.setAttribute("aria-sort", state.down ? "descending" : "ascending");
-      else heading.removeAttribute("aria-sort");
+
+    function show() {
+      const most = state.printing ? options.print : options.page;
+      const first = state.printing ? 0 : state.start;
+      const shown = found.slice(first, first + most);
+      body.replaceChildren(...shown.map((row) => line(rows, row)));
+      const range = found.length ? `${fixed(first + 1, 0)} to ${fixed(first + shown.length, 0)} of ` : "";
+      control("shown").textContent = rows.caption(range, found.length, everything.length);
+      control("status").textContent = found.length ? `${range}${fixed(found.length, 0)}` : "none found";
+      control("pages").hidden = found.length <= options.page;
+      control("first").disabled = control("previous").disabled = first === 0;
+      control("last").disabled = control("next").disabled = first + most >= found.length;
+      for (const heading of heads.children) {
+        const mine = heading.dataset.key === state.key;
+        if (mine) heading.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+        else heading.removeAttribute("aria-sort");
+      }
     }
+
+    function turn(start) {
+      state.start = Math.max(0, Math.min(start, Math.floor((found.length - 1) / options.page) * options.page));
+      show();
+    }
+
+    function sortBy(key) {
+      const column = rows.columns.find((each) => each.key === key);
+      state.down = state.key === key ? !state.down : column.form !== "text";
+      state.key = key;
+      find();
+    }
+
+    function reset() {
+      control("search").value = "";
+      Object.assign(state, { key: null, down: false });
+      find();
+    }
+
+    // Begin with other rows, whose headings stand in the table.
+    function load(others) {
+      rows = others;
+      everything = Array.from({ length: rows.count }, (_, row) => row);
+      for (const heading of heads.children) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.append(...heading.childNodes);
+        button.addEventListener("click", () => sortBy(heading.dataset.key));
+        heading.append(button);
+      }
+      reset();
+    }
+
+    control("search").addEventListener("input", find);
+    control("reset").addEventListener("click", reset);
+    control("first").addEventListener("click", () => turn(0));
+    control("previous").addEventListener("click", () => turn(state.start - options.page));
+    control("next").addEventListener("click", () => turn(state.start + options.page));
+    control("last").addEventListener("click", () => turn(found.length));
+    load(rows);
+    return {
+      find,
+      load,
+      print(printing) {
+        state.printing = printing;
+        show();
+      },
+    };
   }
 
-  function turn(start) {
-    state.start = Math.max(0, Math.min(start, Math.floor((found.length - 1) / options.page) * options.page));
-    show();
+  function errorRows() {
+    const { join, parts, columns, values, links } = read("data");
+    const total = values.query.length;
+    const names = values.query.map((row) => row.split(",").map((part) => parts[part]).join(join));
+    const folded = names.map((name) => name.toLowerCase());
+    const value = (key, row) => (key === "query" ? names[row] : values[key][row]);
+    return {
+      count: total,
+      columns,
+      head: "query",
+      value,
+      rank: value,
+      isName: (key) => key === "query",
+      folded: (row) => folded[row],
+      passes: (row) => element("order").value === "" || values.order[row] === Number(element("order").value),
+      link: (row) => (links ? links[row] : ""),
+      caption(range, found) {
+        const all = found < total ? `, found among ${fixed(total, 0)}` : "";
+        return found ? `Tables ${range}${fixed(found, 0)} ${found === 1 ? "table" : "tables"}${all}` : "No table has these words";
+      },
+    };
   }
 
-  function sortBy(key) {
-    state.down = state.key === key ? !state.down : key !== "query";
-    state.key = key;
-    find();
+  function cellRows(page, table) {
+    const axes = table.axes.map((axis) => page.labels[axis]);
+    const count = axes.reduce((product, labels) => product * labels.length, 1);
+    const steps = axes.map((_, axis) => axes.slice(axis + 1).reduce((product, labels) => product * labels.length, 1));
+    const code = (axis, row) => Math.floor(row / steps[axis]) % axes[axis].length;
+    const isLabel = (key) => typeof key === "string" && key.startsWith("axis");
+    const axisOf = (key) => Number(key.slice(4));
+    const labels = table.heads.map((label, axis) => ({ key: `axis${axis}`, label, form: "text" }));
+    const folded = axes.map((each) => each.map((label) => label.toLowerCase()));
+    function value(key, row) {
+      if (isLabel(key)) return axes[axisOf(key)][code(axisOf(key), row)];
+      const all = table.values[key];
+      return Array.isArray(all) ? all[row] : all;
+    }
+    return {
+      count,
+      columns: [...labels, ...page.columns],
+      head: null,
+      value,
+      rank: (key, row) => (isLabel(key) ? code(axisOf(key), row) : value(key, row)),
+      isName: (key) => key === "quality",
+      folded: (row) => folded.map((each, axis) => each[code(axis, row)]).join("\n"),
+      passes: () => true,
+      link: () => "",
+      caption(range, found) {
+        const all = found < count ? `, found among ${fixed(count, 0)}` : "";
+        return found ? `${table.name}: ${range}${fixed(found, 0)} ${found === 1 ? "cell" : "cells"}${all}` : "No cell has these words";
+      },
+    };
   }
 
-  function print(printing) {
-    state.printing = printing;
-    show();
+  function heading(column) {
+    const cell = document.createElement("th");
+    cell.scope = "col";
+    cell.dataset.key = column.key;
+    if (column.form !== "text") cell.className = "n";
+    cell.textContent = column.label;
+    return cell;
   }
 
-  for (const heading of headings) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...heading.childNodes);
-    button.addEventListener("click", () => sortBy(heading.dataset.key));
-    heading.append(button);
+  // In print: table after table, as long as there is room for whole ones; then how many are left out.
+  function printedTables(page) {
+    const printed = [];
+    let room = options.print;
+    let left = 0;
+    for (const table of page.tables) {
+      const rows = cellRows(page, table);
+      room -= rows.count;
+      if (room < 0) left += 1;
+      else printed.push(printedTable(rows, table.name));
+    }
+    if (left) {
+      const note = document.createElement("p");
+      note.textContent = `Not printed here: ${left === 1 ? "1 larger table" : `${fixed(left, 0)} other tables`}, of more rows than there is room for.`;
+      printed.push(note);
+    }
+    return printed;
   }
-  element("search").addEventListener("input", find);
-  element("order").addEventListener("change", find);
+
+  function printedTable(rows, name) {
+    const table = document.createElement("table");
+    table.className = "paged";
+    const top = document.createElement("th"); // the name is a heading, not a caption: these are not repeated
+    top.colSpan = rows.columns.length;
+    top.className = "name";
+    top.textContent = name;
+    table.createTHead().insertRow().append(top);
+    table.tHead.insertRow().append(...rows.columns.map(heading));
+    table.createTBody().append(...Array.from({ length: rows.count }, (_, row) => line(rows, row)));
+    return table;
+  }
+
+  const views = [];
+  const errors = paged("errors", "", errorRows());
+  views.push(errors.print);
+  element("order").addEventListener("change", errors.find);
   element("reset").addEventListener("click", () => {
-    element("search").value = element("order").value = "";
-    Object.assign(state, { key: null, down: false });
-    find();
+    element("order").value = "";
+    errors.find();
   });
-  element("first").addEventListener("click", () => turn(0));
-  element("previous").addEventListener("click", () => turn(state.start - options.page));
-  element("next").addEventListener("click", () => turn(state.start + options.page));
-  element("last").addEventListener("click", () => turn(found.length));
+  const page = read("cells-data");
+  if (page.tables.length) {
+    const chosen = () => cellRows(page, page.tables[Number(element("cells-table").value)]);
+    const heads = document.querySelector("#cells thead tr");
+    const headed = (rows) => {
+      heads.replaceChildren(...rows.columns.map(heading));
+      return rows;
+    };
+    const cells = paged("cells", "cells-", headed(chosen()));
+    element("cells-table").addEventListener("change", () => cells.load(headed(chosen())));
+    views.push((printing) => element("printed").replaceChildren(...(printing ? printedTables(page) : [])));
+  }
+  const print = (printing) => views.forEach((view) => view(printing));
   addEventListener("beforeprint", () => print(true));
   addEventListener("afterprint", () => print(false));
   matchMedia("print").addEventListener("change", (query) => print(query.matches));
-  find();
 })();

@@ -1,36 +1,32 @@
 """The page of a report: one HTML file that needs nothing else.
 
-Reads: Subject, figures.  Gives: HTML.  jinja2's home.
+Reads: Subject, figures.  Gives: HTML.
 """
 
-import base64
-import hashlib
 import json
-import re
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
 from residualplanner._version import __version__
 from residualplanner._words import count_text, number_text, optimality_text, rounded_up
 from residualplanner.domain import Attribute, label_text, omission_of
-from residualplanner.pictures import inline_svg
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Identity, labels_in_words
+from residualplanner.reporting.cells import PageTables, tables_json
 from residualplanner.reporting.figures import Figure, spread_rows
+from residualplanner.reporting.html import html_of, ready, script_hash, source
 from residualplanner.reporting.promises import Promise, promise_of
 from residualplanner.reporting.published import HEAD, published_rows
 from residualplanner.reporting.rows import ErrorRows, rows_json
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import level_text
+from residualplanner.reporting.words import level_text, publication_texts
 
 #: How many rows of the error table are shown at a time, and at most in print.
 PAGE_ROWS, PRINT_ROWS = 25, 1_000
+#: How many files are listed for readers without scripts, too.
+LISTED = 5_000
 _LABELS = 6
-#: What is to stand on one line: "0.5-zCDP", "rho = 0.5"; and the element that keeps it there.
-_STATEMENT = re.compile(r"\b[\w.+/]{1,20}-(?:zCDP|GDP|DP)\b|\b(?:rho|mu|epsilon|delta|pcost) = [\w.+/-]*\w")
-_SPAN = r'<span class="unbroken">\g<0></span>'
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,6 +36,7 @@ class Contents:
     Attributes:
         subject: what it is about.
         rows: the error table.
+        tables: of a release, those that the page holds.
         figures: in their order.
         estimates: tables of a release.
         total: the number of records and its margin, as strings.
@@ -47,6 +44,7 @@ class Contents:
 
     subject: Subject
     rows: ErrorRows
+    tables: PageTables
     figures: tuple[Figure, ...]
     estimates: tuple[Figure, ...]
     total: tuple[str, str] | None
@@ -59,24 +57,17 @@ def page_of(contents: Contents, folder: str) -> str:
         contents: what it shows.
         folder: the name of the folder beside it, which holds the figures and their data.
     """
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup, escape
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["number"] = number_text
-    environment.filters["picture"] = lambda figure: Markup(
-        inline_svg(figure.svg, figure.name, title=figure.title, description=figure.caption)
-    )
-    environment.filters["unbroken"] = lambda text: Markup(_STATEMENT.sub(_SPAN, str(escape(text))))
-    script = _source("page.js").strip()
-    return environment.from_string(_source("page.html.jinja")).render(
-        **_values(contents),
-        style=Markup(_source("page.css").strip()),
-        script=Markup(script),
-        script_hash=_script_hash(script),
-        data=Markup(rows_json(contents.rows)),
+    script = source("page.js").strip()
+    return html_of(
+        "page.html.jinja",
+        title=contents.subject.title,
+        script=ready(script),
+        script_hash=script_hash(script),
+        data=ready(rows_json(contents.rows)),
+        cells=ready(tables_json(contents.tables)),
         options=json.dumps({"page": PAGE_ROWS, "print": PRINT_ROWS}),
         link="./" + quote(folder, safe=""),
+        **_values(contents),
     )
 
 
@@ -88,6 +79,10 @@ def _values(contents: Contents) -> dict[str, Any]:
         "subject": subject,
         "rows": contents.rows,
         "first_rows": [contents.rows.texts(row) for row in range(min(PAGE_ROWS, contents.rows.count))],
+        "page": contents.tables,
+        "shown_table": _shown_table(contents.tables),
+        "files": _files(contents.rows),
+        "publication": publication_texts(subject.publication),
         "figures": figures,
         "estimates": contents.estimates,
         "published": _published(subject),
@@ -104,6 +99,27 @@ def _values(contents: Contents) -> dict[str, Any]:
         "version": __version__,
         "plan_sha256": plan_hash(subject.plan),
     }
+
+
+def _shown_table(page: PageTables) -> dict[str, Any]:
+    """What stands in the page of the table that is shown first: its number, headings and first rows."""
+    if not page.tables:
+        return {}
+    table = page.tables[page.first]
+    return {
+        "number": page.first,
+        "name": table.name,
+        "cells": table.cells,
+        "heads": page.heads(table),
+        "rows": page.texts(table, PAGE_ROWS),
+    }
+
+
+def _files(rows: ErrorRows) -> list[tuple[str, str]]:
+    """The names of tables with the links to their files, where there are some, and not too many for a list."""
+    if len(rows.links) > LISTED:
+        return []
+    return [(name, file) for name, file in zip(rows.values["query"], rows.links, strict=False) if file]
 
 
 def _published(subject: Subject) -> dict[str, Any] | None:
@@ -183,12 +199,3 @@ def _bases(plan: Plan) -> str:
         f"{family.replace('_', ' ')} for {count_text(number, 'attribute')}"
         for family, number in sorted(plan.basis_summary.items())
     )
-
-
-def _source(name: str) -> str:
-    return files("residualplanner.reporting").joinpath(name).read_text(encoding="utf-8")
-
-
-def _script_hash(script: str) -> str:
-    """The hash by which the page's security policy allows this script, and no other, to run."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")

@@ -5,8 +5,9 @@ Reads: Subject.  Gives: Promise: sentences and a small table.  Every number is r
 
 from dataclasses import dataclass
 
-from residualplanner._words import rounded_up
+from residualplanner._words import number_text, rounded_up
 from residualplanner.domain import omission_of
+from residualplanner.measurement import NoiseStatement
 from residualplanner.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.reporting.subject import Subject
 from residualplanner.reporting.words import column_rounded_up
@@ -29,6 +30,8 @@ class Promise:
         curve: where epsilon comes from.
         in_words: what the promise means.
         terms: the names of all notions that the page uses.
+        measured: for each of several measurements its number, its noise and where that came from, its tables, and
+            its cost in rho-zCDP; empty for one.
     """
 
     sentence: str
@@ -39,6 +42,7 @@ class Promise:
     curve: str
     in_words: str
     terms: str
+    measured: tuple[tuple[str, ...], ...] = ()
 
 
 def promise_of(subject: Subject) -> Promise:
@@ -54,7 +58,8 @@ def promise_of(subject: Subject) -> Promise:
         sentence = noise.sentence
     epsilons = claim.epsilons(DELTAS)
     texts = column_rounded_up([epsilon for _, epsilon in epsilons])
-    stated = "Budget as stated" if claim.statement == plan.budget.statement else "Budget"
+    measured = () if tables is None else _measured_rows(tables.noise)
+    stated = "Budget as stated" if claim.statement == plan.budget.statement and not measured else "Budget"
     held = [(holding.notion, f"{holding.parameter} = {rounded_up(holding.value)}", holding.remark)
             for holding in claim.holdings]  # fmt: skip
     return Promise(
@@ -66,4 +71,19 @@ def promise_of(subject: Subject) -> Promise:
         curve=claim.curve,
         in_words=f"{claim.promise[:1].upper()}{claim.promise[1:]}.",
         terms=", ".join([notion for notion, _, _ in held] + ["(epsilon, delta)-DP"]),
+        measured=measured,
+    )
+
+
+def _measured_rows(noise: NoiseStatement) -> tuple[tuple[str, ...], ...]:
+    """What each of several measurements was, in words."""
+    return tuple(
+        (
+            str(number),
+            f"{record.kind} Gaussian",
+            record.randomness,
+            number_text(len(plan.workload)),
+            f"rho = {rounded_up((plan.budget.pcost_exact if record.pcost is None else record.pcost) / 2)}",
+        )
+        for number, (plan, record) in enumerate(noise.measured, 1)
     )

@@ -50,11 +50,13 @@ class ErrorRows:
         columns: of the table.
         values: for each column its values, as JSON has them.
         total: how many queries there are in all.
+        links: for each row the URL of the file of its table; none where there are no files.
     """
 
     columns: tuple[Column, ...]
     values: dict[str, list[Any]]
     total: int
+    links: Sequence[str] = ()
 
     @property
     def count(self) -> int:
@@ -71,17 +73,24 @@ class ErrorRows:
         return [cell_text(self.values[column.key][row], column) for column in self.columns]
 
 
-def error_rows(subject: Subject, *, limit: int = LIMIT) -> ErrorRows:
-    """The error table of a report's subject; above ``limit`` rows the least accurate ones, in their order."""
+def error_rows(subject: Subject, links: Sequence[str] = (), *, limit: int = LIMIT) -> ErrorRows:
+    """The error table of a report's subject; above ``limit`` rows the least accurate ones, in their order.
+
+    Args:
+        subject: of the report.
+        links: for each query the URL of the file of its table; none where there are no files.
+        limit: the most rows.
+    """
     errors = subject.errors
     if len(errors) > limit:
-        worst = np.argsort(-errors["max_std_err"].to_numpy(), kind="stable")[:limit]
-        errors = errors.iloc[np.sort(worst)]
+        worst = np.sort(np.argsort(-errors["max_std_err"].to_numpy(), kind="stable")[:limit])
+        errors = errors.iloc[worst]
+        links = [links[row] for row in worst.tolist()] if links else ()
     columns, values = [], {}
     for column, series in _found(subject, errors):
         columns.append(column)
         values[column.key] = _plain(series, column.form)
-    return ErrorRows(tuple(columns), values, len(subject.errors))
+    return ErrorRows(tuple(columns), values, len(subject.errors), links)
 
 
 def rows_json(rows: ErrorRows) -> str:
@@ -99,8 +108,13 @@ def rows_json(rows: ErrorRows) -> str:
         "parts": list(parts),
         "columns": [{"key": column.key, "form": column.form, "decimals": column.decimals} for column in rows.columns],
         "values": rows.values | {"query": queries},
+        **({"links": list(rows.links)} if rows.links else {}),
     }
-    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return script_json(json.dumps(content, allow_nan=False, separators=(",", ":")))
+
+
+def script_json(text: str) -> str:
+    """JSON for a script element, which nothing in it ends."""
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
@@ -139,6 +153,10 @@ def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]
         ("expected_abs_error", "Expected error", "The mean distance from the truth, over its cells.", "number", True),
         ("expected_max_abs_error", "Expected largest error",
          "The mean of the largest distance from the truth among its cells, or what bounds it.", "number", True),
+        ("rmse", "Error of the published numbers", "The root mean square error of a cell of the published table, by "
+         "simulation; the standard error is that of the unbiased estimates that it was made from.", "number", True),
+        ("bias", "Their bias", "The root mean square, over its cells, of the bias of the published numbers.",
+         "number", True),
         ("target", "Target", "The largest margin of error that was allowed.", "number", True),
         ("meets_target", "Meets target", "Whether the worst cell's margin is within the target.", "truth", True),
     ]  # fmt: skip

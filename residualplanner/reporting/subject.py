@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from residualplanner._margins import margin_factor
 from residualplanner.pictures import ShownTable
 from residualplanner.plan import Plan
-from residualplanner.reconstruction import UNBIASED, Product, Table, Tables
+from residualplanner.reconstruction import (
+    UNBIASED,
+    Product,
+    Publication,
+    Quality,
+    SavedParts,
+    SavedTables,
+    Table,
+    Tables,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,19 +40,36 @@ class Subject:
         level: the confidence level of all margins.
         plan: what is measured, with how much noise.
         tables: of a release; None for a plan.
+        publication: what readers are told about all tables together.
         published: the errors of the published numbers, where these are not unbiased and their errors were simulated.
-        errors: the error table of the plan, a row for each query.
+        errors: the error table of the plan, a row for each query; where a folder has the errors of published numbers
+            that are not unbiased, also these, ``rmse`` and ``bias``.
     """
 
     name: str
     level: float
     plan: Plan
     tables: Tables | None = None
+    publication: Publication = field(default_factory=Publication)
     published: "pd.DataFrame | None" = None
     errors: "pd.DataFrame" = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "errors", self.plan.errors(self.level))
+        errors = self.plan.errors(self.level)
+        published = getattr(self.tables, "published_errors", None)
+        if published is not None:
+            errors = errors.assign(rmse=published["rmse"].to_numpy(), bias=published["bias"].to_numpy())
+        object.__setattr__(self, "errors", errors)
+
+    @property
+    def title(self) -> str:
+        """What the page is called."""
+        return self.publication.title or f"Accuracy and privacy of {self.name}"
+
+    @property
+    def quality(self) -> Quality | None:
+        """Which estimates are reliable, where the files of the tables say it."""
+        return self.tables.quality if isinstance(self.tables, SavedTables | SavedParts) else None
 
     @property
     def product(self) -> Product:
@@ -86,7 +112,11 @@ class Subject:
 
     def read_table(self, row: int) -> ShownTable:
         """The rows to show of the table that a row of the error table is about, in a release."""
+        return self.table(row).shown(self.level)
+
+    def table(self, row: int) -> Table:
+        """The table that a row of the error table is about, in a release."""
         tables: Any = self.tables
         (query,) = self.plan.workload.take([row])
-        table: Table = tables[query]
-        return table.shown(self.level)
+        found: Table = tables[query]
+        return found

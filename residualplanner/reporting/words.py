@@ -11,6 +11,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner._words import number_text, table_text
+from residualplanner.reconstruction import Publication
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,3 +80,8 @@ def level_text(level: float) -> str:
 def table_names(errors: "pd.DataFrame") -> list[str]:
     """The names of the queries of an error table."""
     return [table_text(query, str(kinds)) for query, kinds in zip(errors["query"], errors["kinds"], strict=True)]
+
+
+def publication_texts(publication: Publication) -> list[tuple[str, str]]:
+    """What readers are told about the publication, by headings; its title is above them."""
+    return [(name.capitalize(), text) for name, text in publication.to_json().items() if name != "title"]

@@ -160,7 +160,7 @@ def _nulls(array: Any) -> NDArray[np.bool_]:
 def entries_of_type(kind: Any) -> Entries | None:
     """What entries of an Arrow type are, other than strings; None for all that can be no value of an attribute.
 
-    Moments with a time zone are no dates: which date one has depends on where one is.
+    Moments with a time zone are not dates: which date one has depends on where one is.
     """
     import pyarrow as pa
 

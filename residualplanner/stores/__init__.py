@@ -1,4 +1,4 @@
-"""Places for objects that are written once, and that exist whole or not at all: folders and object stores.
+"""Stores of objects that are written once, and that exist whole or not at all: folders and object stores.
 
 Reads: names and bytes.  Gives: ObjectStore.
 `open_store` makes one from a path or from an address such as ``s3://bucket/prefix``.

@@ -34,10 +34,13 @@ class Folder:
 
     path: Path
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     def create_if_absent(self, name: str, content: bytes) -> bool:
         """As `ObjectStore.create_if_absent`."""
         target, unfinished = self._file(name), self.path / _UNFINISHED / secrets.token_hex(16)
-        with _told(target):
+        with _as_store_errors(target):
             for folder in (unfinished.parent, target.parent):
                 self._make(folder)
             try:
@@ -64,19 +67,19 @@ class Folder:
     def names(self, prefix: str) -> list[str]:
         """As `ObjectStore.names`."""
         within = self.path / prefix.rpartition("/")[0]
-        with _told(within):
+        with _as_store_errors(within):
             found = [path.relative_to(self.path).as_posix() for path in _files(within)]
         return sorted(name for name in found if name.startswith(prefix))
 
     def remove(self, name: str) -> None:
         """As `ObjectStore.remove`."""
         path = self._file(name)
-        with _told(path):
+        with _as_store_errors(path):
             path.unlink(missing_ok=True)
 
     def remove_unfinished(self) -> None:
         """As `ObjectStore.remove_unfinished`."""
-        with _told(self.path), suppress(FileNotFoundError):
+        with _as_store_errors(self.path), suppress(FileNotFoundError):
             shutil.rmtree(self.path / _UNFINISHED)
 
     def free_bytes(self) -> int | None:
@@ -118,7 +121,7 @@ def _unless_absent(error: OSError) -> None:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _as_store_errors(path: Path) -> Iterator[None]:
     """Raise StoreError for whatever the system raises."""
     try:
         yield

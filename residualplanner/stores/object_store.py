@@ -1,4 +1,4 @@
-"""What is expected of a place for objects, and the check that it keeps it.
+"""The protocol of stores, and the check that a store keeps its promise.
 
 Reads: names and bytes.  Gives: ObjectStore.
 
@@ -19,20 +19,20 @@ _PROBE = "probes/"
 
 @runtime_checkable
 class ObjectStore(Protocol):
-    """A flat place for objects, which processes on several machines use at once; it can be pickled.
+    """A flat collection of objects, which processes on several machines use at once; it can be pickled.
 
     Names are words of lower-case letters, digits, hyphens and underscores, joined by dots and slashes; ValueError for
     any other.
     """
 
     def create_if_absent(self, name: str, content: bytes) -> bool:
-        """Make an object that lasts, whole or not at all, and tell whether it was made here.
+        """Make an object that lasts, whole or not at all, and return whether it was made here.
 
-        False where an object of this name exists, whoever made it, and where that cannot be told, for example because
+        False where an object of this name exists, whoever made it, and where that is uncertain, for example because
         the answer of a server was lost and a second request found the object there.
 
         Raises:
-            StoreError: it could not be made, as far as can be told; it may exist all the same.
+            StoreError: it could not be made, as far as is known; it may exist all the same.
         """
         ...
 
@@ -85,7 +85,7 @@ def require_name(name: str) -> str:
 
 
 def require_create_if_absent(store: ObjectStore) -> None:
-    """Try whether a store can be written, and keeps what is promised of `ObjectStore.create_if_absent`.
+    """Check that a store can be written, and that it keeps the promise of `ObjectStore.create_if_absent`.
 
     Raises:
         ResourceError: it made one object twice, or lost it, or does not list it.
@@ -97,7 +97,7 @@ def require_create_if_absent(store: ObjectStore) -> None:
         made_again = store.create_if_absent(name, second)
         if not made or made_again or store.read(name) != first or store.names(name) != [name]:
             raise ResourceError(
-                f"{store!r} does not create an object only where none of its name is (If-None-Match: * on object "
+                f"{store} does not create an object only where none has its name (If-None-Match: * on object "
                 "stores), so that noise could be drawn twice; use a folder, or an object store that does.  Nothing was "
                 "charged or read"
             )

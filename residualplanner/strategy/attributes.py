@@ -34,7 +34,7 @@ def require_all_spanned(workload: Workload, bases: Sequence[Basis]) -> None:
     """Refuse bases (d,) of which one cannot answer a kind of query that the workload has for its attribute.
 
     Raises:
-        WorkloadError: the rows of a query are no combinations of what is measured.
+        WorkloadError: the rows of a query are not combinations of what is measured.
     """
     for attribute, number in np.argwhere(workload.uses).tolist():
         require_spanned(workload.domain.names[attribute], bases[attribute], workload.kinds[number])
@@ -44,7 +44,7 @@ def require_spanned(name: str, basis: Basis, kind: Kind) -> None:
     """Refuse a kind of query that an attribute's basis cannot answer.
 
     Raises:
-        WorkloadError: the rows of the query are no combinations of what is measured.
+        WorkloadError: the rows of the query are not combinations of what is measured.
     """
     if not basis.spans(kind):
         raise WorkloadError(

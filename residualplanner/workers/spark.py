@@ -5,7 +5,7 @@ Reads: a session.  Gives: SparkWorkers.
 
 import logging
 import re
-import uuid
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, final
@@ -79,7 +79,7 @@ class SparkWorkers:
 
     def collect(self, frame: Any) -> Any:
         """The rows of a frame as a ``pyarrow.Table``; nothing of them is logged, and failing ends the engine's work."""
-        tag = f"residualplanner-{uuid.uuid4()}"
+        tag = f"residualplanner-{secrets.token_hex(16)}"
         self._session.addTag(tag)
         try:
             with unlogged():

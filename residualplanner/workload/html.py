@@ -6,13 +6,10 @@ Reads: Workload.  Gives: HTML.
 from typing import Protocol
 
 from residualplanner._checks import FloatArray
-from residualplanner._html import html_table
+from residualplanner._html import ROWS, html_table, rest_note
 from residualplanner._words import JOIN, TOTAL, number_text
 from residualplanner.domain import Domain
 from residualplanner.workload.query import WrittenQuery
-
-#: How many queries are shown.
-ROWS = 20
 
 
 class _Shown(Protocol):
@@ -45,6 +42,5 @@ def workload_html(workload: _Shown, title: str, *, remedy: str) -> str:
         names = JOIN.join(workload.domain.names[position] for position in query.positions)
         kinds = JOIN.join(kind.name for kind in query.kinds)
         rows.append((names or TOTAL, kinds, number_text(cells), number_text(weight)))
-    left = len(workload) - count
-    note = f"and {left:,} more; {remedy}" if left else ""
+    note = rest_note(len(workload) - count, remedy)
     return html_table(title, ["query", "kinds", "cells", "weight"], rows, note=note)

@@ -78,7 +78,7 @@ def test_what_cannot_be_reported_is_refused_in_one_line(folder, spec, run):
     for arguments, words in (
         (["nothing"], "there is no file or folder nothing"),
         ([spec], "spec.toml is a spec"),
-        (["."], ". is a folder; report wants a plan, or the folder of a release"),
+        (["."], ". is a folder; report wants a plan, the folder of a release, or a ledger"),
         (["damaged"], "this is not a residualplanner file, or it is damaged"),
         (["damaged", "-o", "no/where.html"], "the folder no does not exist"),
     ):

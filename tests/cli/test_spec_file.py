@@ -233,7 +233,7 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         (BUDGET + DOMAIN + 1001 * WORKLOAD, "workload: the list is too long"),
         (
             GOOD + "[output]\nformat = 'xls'\n",
-            r"\[output\] format: expected 'parquet', 'csv', 'xlsx' or 'parts', got 'xls'",
+            r"\[output\] format: expected 'parquet', 'csv', 'xlsx', 'workbook' or 'parts', got 'xls'",
         ),
         (GOOD + "[output]\nlevel = 95\n", r"\[output\] level: expected a number between 0 and 1, got 95"),
         (GOOD + "[output]\nlevel = nan\n", r"\[output\] level: expected a number between 0 and 1, got nan"),

@@ -89,6 +89,7 @@ def test_every_link_between_pages_leads_to_a_file(page):
         "files.md",
         "tables.md",
         "many-tables.md",
+        "several-measurements.md",
     ],
 )
 def test_pages_that_show_numbers_have_examples(name):

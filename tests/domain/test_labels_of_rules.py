@@ -67,7 +67,7 @@ def test_a_label_of_a_rule_is_a_value_wherever_there_is_such_a_value():
 
 @pytest.mark.parametrize("label", ["Femal", "femalle", "FEMALE", " female", "fmale"])
 def test_a_misspelled_value_is_not_taken_for_a_label_of_its_own(label):
-    with pytest.raises(DomainError, match=r"'sex' has missing=.*hardly to be told from its value 'female'; write"):
+    with pytest.raises(DomainError, match=r"'sex' has missing=.*hard to tell from its value 'female'; write"):
         Attribute("sex", labels=["female", "male"], missing=label)
     assert Attribute("sex", labels=["female", "male"], missing="Not stated").size == 3
     assert Attribute("sex", labels=["female", "male"], missing=Into(label)).value_labels[2] == label
@@ -85,7 +85,7 @@ def test_what_is_no_rule_is_refused(rule):
 )
 def test_no_label_of_its_own_is_shown_like_a_value(values, label):
     for rule in (label, Into(label)):
-        with pytest.raises(DomainError, match=f"hardly to be told from its value '{label}'"):
+        with pytest.raises(DomainError, match=f"hard to tell from its value '{label}'"):
             Attribute("a", **values, missing=rule)
 
 

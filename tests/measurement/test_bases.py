@@ -28,8 +28,8 @@ from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.domain import Domain
 from residualplanner.measurement import discrete as mechanism
 from residualplanner.measurement import measure, require_measurable
-from residualplanner.measurement.gaussian import gaussian_mechanism
-from residualplanner.measurement.measure import measure_with_bits, residual_values
+from residualplanner.measurement.gaussian import gaussian_mechanism, residual_values
+from residualplanner.measurement.measure import measure_with_bits
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.noisy_answers import Width, fits_int64_path, noisy_answers
 from residualplanner.measurement.precision import gamma2_ratio, measured_cost, precision_of

@@ -119,6 +119,16 @@ def test_plans_that_do_not_fit_are_refused(other, error, words):
         combined_plan([ONE, other])
 
 
+@pytest.mark.parametrize(
+    ("noise", "words"),
+    [(1.7e308, "the noise of .* is too large"), (2.97e-308, "cost more together"), (1e-300, "at most 1.79e308")],
+)
+def test_noise_beyond_all_numbers_is_refused_without_a_warning(noise, words):
+    plan = plan_by_hand(ONE.workload, ONE.strategy, np.full(len(ONE.closure), noise), budget=rp.pcost("1.5e308"))
+    with pytest.raises(rp.BudgetError, match=words):
+        combined_plan([plan, plan])
+
+
 def test_a_second_plan_with_the_bases_of_the_first_fits():
     first = rp.select(rp.Workload(DOMAIN, [{"age": rp.Prefix()}]), budget=rp.pcost(1))
     second = rp.select(rp.marginals(DOMAIN, order=2), budget=rp.pcost(1), bases=first.bases)

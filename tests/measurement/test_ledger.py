@@ -222,6 +222,11 @@ def test_a_charge_names_its_plan(make, bad):
         make(pcost(1)).charge(1, bad, **ADD_REMOVE)
 
 
+def test_a_path_in_place_of_a_budget_is_refused_with_what_opens_files():
+    with pytest.raises(BudgetError, match=r"must be a Budget .*got 'survey.ledger'; .* opened by Ledger\.open"):
+        Ledger("survey.ledger")
+
+
 @pytest.mark.parametrize("bad", ["two\nlines", "tab\t", "x" * 201, "\ud800", None, 3])
 def test_words_are_one_line(make, bad, tmp_path):
     with pytest.raises(BudgetError, match="label must be one line"):

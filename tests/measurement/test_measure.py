@@ -16,8 +16,13 @@ from residualplanner.errors import BudgetError, DataError, WorkloadError
 from residualplanner.kron import ProductMap, tables_of_residuals
 from residualplanner.measurement import FloatResiduals, measure
 from residualplanner.measurement.counting import count_tables, parents
-from residualplanner.measurement.gaussian import gaussian_mechanism, generator_of_entropy, release_generator
-from residualplanner.measurement.measure import measure_with_bits, residual_values
+from residualplanner.measurement.gaussian import (
+    gaussian_mechanism,
+    generator_of_entropy,
+    release_generator,
+    residual_values,
+)
+from residualplanner.measurement.measure import measure_with_bits
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
@@ -98,7 +103,7 @@ def test_a_seeded_measurement_can_be_repeated_and_says_so():
 
 def test_batches_do_not_change_what_is_drawn(monkeypatch):
     one, exact = seeded(3), measure_with_bits(PLAN, CODES, InsecureTestBits(3))
-    monkeypatch.setattr(gate, "BATCH_CELLS", 1)
+    monkeypatch.setattr(sys.modules["residualplanner.measurement.gaussian"], "BATCH_CELLS", 1)
     monkeypatch.setattr(sys.modules["residualplanner.measurement.discrete"], "BATCH_CELLS", 1)
     assert (seeded(3).residuals.values == one.residuals.values).all()
     again = measure_with_bits(PLAN, CODES, InsecureTestBits(3))

@@ -17,7 +17,7 @@ from residualplanner.plan import resource_estimate, select
 from residualplanner.plan.questions.resource_estimate import ResourceEstimate
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Prefix, Range
-from residualplanner.reconstruction import reconstruct
+from residualplanner.reconstruction import MOST_FILES, reconstruct
 from residualplanner.workload import Workload, marginals
 from strategies import cases
 
@@ -76,6 +76,19 @@ def test_sizes_on_disk_are_within_a_factor_of_two(tmp_path, kinds):
     reconstruct(measurement).save(tmp_path / "tables")
     disk = sum(file.stat().st_size for file in (tmp_path / "tables").rglob("*") if file.is_file())
     assert 0.5 <= estimate.disk_bytes / disk <= 2
+
+
+def test_the_size_of_very_many_tables_is_that_of_parts(tmp_path):
+    workload = marginals(Domain({f"q{number}": 4 for number in range(33)}), up_to=3)
+    plan = select(workload, budget=zcdp(1))
+    fewer, estimate = resource_estimate(workload.take(np.arange(MOST_FILES))), plan.resource_estimate()
+    reconstruct(measure(plan, np.zeros((10, 33), dtype=np.int64))).save(tmp_path / "tables")
+    assert (tmp_path / "tables" / "parts").is_dir()
+    assert len(workload) > MOST_FILES
+    disk = sum(file.stat().st_size for file in (tmp_path / "tables").rglob("*") if file.is_file())
+    assert 0.5 <= estimate.disk_bytes / disk <= 2
+    assert estimate.disk_bytes < fewer.disk_bytes / 2
+    assert estimate.writing_seconds < fewer.writing_seconds / 2
 
 
 def test_a_plan_estimates_for_its_workload_and_loss():

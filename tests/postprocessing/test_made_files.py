@@ -18,6 +18,11 @@ MADE = {
     "rounded": rp.rounded,
     "non-negative rounded": lambda release: rp.rounded(rp.nonnegative(release)),
 }
+PRODUCTS = {
+    "non-negative": Product(is_nonnegative=True),
+    "rounded": Product(is_rounded=True),
+    "non-negative rounded": Product(is_nonnegative=True, is_rounded=True),
+}
 ENDINGS = {"non-negative": "_nonneg", "rounded": "_rounded", "non-negative rounded": "_nonneg_rounded"}
 
 
@@ -33,7 +38,7 @@ def test_folders_are_read_back_as_what_they_are(tmp_path, name, format, profile)
     made = MADE[name](release())
     made.save(tmp_path / "tables", format, profile=profile)
     saved = rp.load_tables(tmp_path / "tables")
-    assert saved.product == made.product == Product(name)
+    assert saved.product == made.product == PRODUCTS[name]
     for query in made:
         assert saved[query].estimate.tolist() == made[query].estimate.tolist()
         assert saved[query].std_err.tolist() == release()[query].std_err.tolist()

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import urllib.parse
 
 import numpy as np
 import pandas as pd
@@ -77,7 +78,7 @@ def test_the_index_names_every_file_once_with_its_hash(saved):
     assert [row["query"] for row in rows] == PLAN.errors()["query"].tolist()
     by_query = {row["query"]: row for row in rows}
     assert by_query["age × sex"]["file"].startswith("tables/age.sex.")
-    assert by_query["n/a"]["file"].startswith("tables/n%2Fa.")
+    assert by_query["n/a"]["file"].startswith("tables/n~2Fa.")
     assert by_query["(total)"]["file"].startswith("tables/_total.")
     assert by_query["age × sex"]["cells"] == "4"
 
@@ -160,16 +161,32 @@ def test_a_release_of_one_measurement_is_always_the_same_and_tells_no_number_of_
 names = st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=5, unique=True)
 
 
-@given(names=names | st.lists(st.text("aA_.%/~", min_size=1, max_size=4), min_size=1, max_size=5, unique=True))
+@given(
+    names=names
+    | st.lists(
+        st.sampled_from(["con", "Con", "aux"]) | st.text("aA_.%/~", min_size=1, max_size=4),
+        min_size=1,
+        max_size=5,
+        unique=True,
+    )
+)
 def test_different_queries_have_different_files_even_where_case_is_ignored(names):
     parts = encoded_names(names)
     queries = [chosen for order in (0, 1, 2) for chosen in itertools.combinations(parts, order)]
     stems = [file_stem(query) for query in queries]
     assert len({stem.lower() for stem in stems}) == len(stems)
-    assert all(
-        set(stem) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-%.~") for stem in stems
-    )
+    assert all(set(stem) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.~") for stem in stems)
     assert not any(stem.startswith(".") for stem in stems)
+    assert [urllib.parse.unquote(stem) for stem in stems] == stems
+    assert [urllib.parse.quote(stem) for stem in stems] == stems
+
+
+@pytest.mark.parametrize("name", ["con", "NUL", "com1", "Lpt9"])
+def test_no_file_has_a_name_that_windows_keeps_for_a_device(name):
+    (part,) = encoded_names([name])
+    assert part.lower() != name.lower()
+    assert part.endswith(name[1:])
+    assert encoded_names([name + "x"]) == (name + "x",)
 
 
 def test_very_long_names_are_cut_and_stay_different():
@@ -201,8 +218,16 @@ def test_memory_does_not_grow_with_the_release(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        ({"format": "xls"}, WorkloadError, r"format must be one of \['parquet', 'csv', 'xlsx', 'parts'\], got 'xls'"),
-        ({"format": 1}, WorkloadError, r"format must be one of \['parquet', 'csv', 'xlsx', 'parts'\], got 1"),
+        (
+            {"format": "xls"},
+            WorkloadError,
+            r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 'xls'",
+        ),
+        (
+            {"format": 1},
+            WorkloadError,
+            r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 1",
+        ),
         ({"profile": "census"}, WorkloadError, r"profile must be one of \['default', 'acs', 'gls'\], got 'census'"),
         ({"level": 1.0}, BudgetError, "level must be between 0 and 1"),
         ({"level": float("nan")}, BudgetError, "level must be between 0 and 1"),

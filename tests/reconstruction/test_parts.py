@@ -151,6 +151,13 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     done = sorted(os.listdir(tmp_path / hidden / "parts"))
     assert len(done) == 3
     (tmp_path / hidden / "parts" / ".part-000003.parquet.abcd.partial").write_bytes(b"half")
+    for name in (
+        ".manifest.json.abcd.partial",
+        ".tables.parquet.abcd.partial",
+        "answers.measurement",
+        "tables.parquet",
+    ):
+        (tmp_path / hidden / name).write_bytes(b"half")
     times = {name: os.stat(tmp_path / hidden / "parts" / name).st_mtime_ns for name in done}
     release.save(tmp_path / "out", "parts")
     assert {name: os.stat(tmp_path / "out" / "parts" / name).st_mtime_ns for name in done} == times

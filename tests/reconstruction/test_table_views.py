@@ -94,8 +94,19 @@ def test_a_console_shows_the_first_cells_and_says_how_many_there_are():
     assert lines[0] == "n: 30 cells"
     assert lines[1].split() == ["n", "estimate", "std_err"]
     assert [line.split()[0] for line in lines[2:22]] == [str(i) for i in range(20)]
-    assert lines[22:] == ["and 10 more cells; .to_frame() has all"]
+    assert lines[22:] == ["and 10 more; .to_frame() has all"]
     assert len(repr(TABLE).splitlines()) == 8
+
+
+def test_a_console_and_a_notebook_show_what_codes_mean():
+    domain = rp.Domain({"sex": rp.Attribute("sex", labels={1: "female", 2: "male"}, missing="Not stated")})
+    table = any_release(rp.select(rp.marginals(domain, up_to=1), budget=rp.zcdp("0.5")))["sex"]
+    assert [line.partition("  ")[0] for line in repr(table).splitlines()[2:]] == [
+        "1 (female)",
+        "2 (male)",
+        "Not stated",
+    ]
+    assert "1 (female)" in table._repr_html_()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,9 @@ import shutil
 
 import pytest
 
+import residualplanner as rp
+from residualplanner.reporting import write_report
+
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [
     "--headless",
@@ -234,6 +237,107 @@ def test_colors_follow_the_reader_and_texts_stand_out(browser, address, scheme):
     assert (sum(map(int, paper)) > 384) == (scheme == "light")
     assert abs(sum(map(int, paper)) - sum(map(int, ink))) > 500
     assert svg == ink
+
+
+@pytest.fixture(scope="session")
+def published(release, tmp_path_factory):
+    """The page on a saved release of 15 tables, of which it holds those of up to 90 cells."""
+    folder = tmp_path_factory.mktemp("published")
+    about = rp.Publication(title='Ages <in> "2026"', author="An office")
+    release.save(folder / "release", "csv", quality=rp.Quality(), publication=about)
+    write_report(folder / "release", folder / "report.html", cells=560)
+    return folder / "report.html"
+
+
+@pytest.fixture
+def tables(browser, published):
+    """The page with tables, opened; at the end nothing has been logged, asked of the network or raised."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    page, told, requests = context.new_page(), [], []
+    page.on("console", lambda message: told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(published.as_uri())
+    yield page
+    assert told == []
+    assert requests == [published.as_uri()]
+    context.close()
+
+
+def cells_of(page):
+    return [row.split("\t") for row in page.locator("#cells tbody tr").all_inner_texts()]
+
+
+def test_a_table_is_chosen_searched_sorted_and_turned(tables, release):
+    tables.locator("#cells-table").select_option(label="age × region")
+    assert tables.locator("#cells thead th").all_inner_texts()[:2] == ["age", "region"]
+    assert tables.locator("#cells-status").text_content() == "1 to 25 of 90"
+    shown = cells_of(tables)
+    expected = release["age", "region"].estimate.ravel()
+    assert [float(row[2].replace(",", "")) for row in shown] == pytest.approx(expected[:25], abs=0.051)
+    assert [row[1] for row in shown] == [str(code) for code in range(25)]
+    tables.locator("#cells-next").click()
+    assert cells_of(tables)[0][:2] == ["[0, 18)", "25"]
+    tables.locator("#cells-search").fill("65 29")
+    assert [row[:2] for row in cells_of(tables)] == [["[18, 65)", "29"], ["[65, 120]", "29"]]
+    tables.locator("#cells-reset").click()
+    tables.locator("#cells").get_by_role("button", name="Estimate").click()
+    highest = sorted(expected, reverse=True)[:25]
+    assert [float(row[2].replace(",", "")) for row in cells_of(tables)] == pytest.approx(highest, abs=0.051)
+    tables.locator("#cells-table").select_option(label="sex")
+    assert [row[0] for row in cells_of(tables)] == ["F", "M"]
+
+
+def test_every_table_is_reached_by_its_name_or_from_a_list(tables, published):
+    hrefs = tables.eval_on_selector_all("#errors tbody th a", "all => all.map(x => x.getAttribute('href'))")
+    listed = tables.eval_on_selector_all("#files a", "all => all.map(x => x.getAttribute('href'))")
+    assert hrefs == listed
+    assert len(hrefs) == 15
+    assert all((published.parent / href).is_file() for href in hrefs)
+    tables.locator("#search").fill("sex")
+    assert "./release/tables/age.sex.csv" in tables.eval_on_selector_all(
+        "#errors tbody th a", "all => all.map(x => x.getAttribute('href'))"
+    )
+
+
+def test_in_print_the_tables_follow_each_other_with_their_names_as_repeated_headings(tables):
+    from playwright.sync_api import expect
+
+    tables.emulate_media(media="print")
+    heads = tables.locator("#printed thead .name")
+    chosen = tables.locator("#cells-table option").all_text_contents()
+    expect(heads).to_have_count(len(chosen))
+    assert heads.all_text_contents() == chosen
+    style = "all => all.map(x => getComputedStyle(x).display)"
+    assert set(tables.eval_on_selector_all("#printed thead", style)) == {"table-header-group"}
+    assert tables.locator("#cells").is_hidden()
+    tables.emulate_media(media="screen")
+    expect(heads).to_have_count(0)
+    assert tables.locator("#cells").is_visible()
+
+
+def test_every_printed_page_has_the_title_and_its_number(tables, tmp_path):
+    import pypdf
+
+    tables.pdf(path=tmp_path / "page.pdf", format="A4")
+    texts = [page.extract_text() for page in pypdf.PdfReader(tmp_path / "page.pdf").pages]
+    assert len(texts) > 5
+    for number, text in enumerate(texts, start=1):
+        assert 'Ages <in> "2026"' in text
+        assert f"{number} / {len(texts)}" in text
+
+
+def test_the_page_of_a_ledger_fits_a_narrow_window_and_runs_no_script(browser, tmp_path):
+    ledger = rp.Ledger.create(tmp_path / "a.ledger", data_set="<script>alert(1)</script>", budget=rp.zcdp(1))
+    ledger.charge(1, plan_sha256="0" * 64, label="x" * 70 + "<b>", neighbors="add-remove")
+    write_report(ledger, tmp_path / "page.html")
+    context = browser.new_context(viewport={"width": 400, "height": 800})
+    page = context.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.locator("script").count() == 0
+    assert "x" * 70 + "<b>" in page.locator("#charges").text_content()
+    context.close()
 
 
 def test_a_narrow_window_has_no_sideways_scrolling_but_in_tables_and_pictures(browser, address):

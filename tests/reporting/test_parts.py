@@ -4,6 +4,7 @@ import json
 import re
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -148,7 +149,7 @@ def test_a_hundred_thousand_rows_take_little_and_above_that_the_worst_are_kept()
 
 
 def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path, monkeypatch):
-    monkeypatch.setattr("residualplanner.reporting.report.error_rows", lambda subject: error_rows(subject, limit=4))
+    monkeypatch.setattr("residualplanner.reporting.report.error_rows", partial(error_rows, limit=4))
     write_report(plan, tmp_path / "report.html")
     section = read_page(tmp_path / "report.html").one("section", id="error-table")
     assert f"holds the 4 least accurate of {len(plan.workload)} tables" in section.text

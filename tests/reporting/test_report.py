@@ -110,7 +110,7 @@ def test_names_and_labels_of_users_are_text_and_nothing_else(tmp_path):
     domain = rp.Domain({NASTY[0]: NASTY, NASTY[1]: 3, NASTY[2]: 2, NASTY[3]: 2, NASTY[4]: [NASTY[4], NASTY[0]]})
     plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1))
     page = written(any_release(plan), tmp_path)
-    assert [script.attributes.get("type") for script in page.all("script")] == ["application/json"] * 2 + [None]
+    assert [script.attributes.get("type") for script in page.all("script")] == ["application/json"] * 3 + [None]
     assert not [element for element in page.all("*") if "onerror" in element.attributes or element.tag == "img"]
     assert not [element for element in page.all("*") if "onmouseover" in element.attributes]
     assert names_of(data_of(page))[1:6] == NASTY
@@ -196,6 +196,11 @@ def test_a_folder_says_what_its_release_says(release, release_folder, tmp_path):
     write_report(tmp_path / "tables", tmp_path / "report.html", level=0.9)
     pages = [(folder / "report.html").read_text() for folder in (release_folder, tmp_path)]
     mine, theirs = (re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL) for page in pages)  # rounding moves them a bit
+    links = (
+        r', a name opens the file of the table|,"links":\[[^]]*\]|<details class="screen" id="files">.*?</details>\n'
+    )
+    links += r'| The <a href="#error-table">list of tables</a> links to the files of all\.'
+    theirs = re.sub(r'<a href="\./tables/[^"]*">([^<]*)</a>', r"\1", re.sub(links, "", theirs, flags=re.DOTALL))
     assert theirs.replace("of tables", "of this release").replace("from tables", "from this release") == mine
 
 
@@ -293,7 +298,7 @@ def test_levels_that_are_none_are_refused(plan, release, level, tmp_path):
 
 
 def test_sources_of_other_kinds_are_refused(plan, tmp_path):
-    with pytest.raises(rp.WorkloadError, match="a Plan, a Release or the path of one, got int"):
+    with pytest.raises(rp.WorkloadError, match="a Plan, a Release, a Ledger or the path of one, got int"):
         write_report(3, tmp_path / "report.html")
     with pytest.raises(rp.FileFormatError, match=r"holds no manifest\.json; name a plan file"):
         write_report(tmp_path, tmp_path / "report.html")

@@ -192,6 +192,18 @@ def test_an_object_store_that_ignores_conditions_is_refused():
         require_create_if_absent(bucket("a"))
 
 
+@pytest.mark.parametrize("variable", ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+def test_the_environment_alone_can_say_where_a_bucket_is_and_with_which_keys(server, monkeypatch, variable):
+    told = server("")
+    settings = dict(told.settings)
+    monkeypatch.setenv(variable, settings["endpoint"])
+    for name in ("region", "access_key_id", "secret_access_key"):
+        monkeypatch.setenv(f"AWS_{name.upper()}", settings[name])
+    store = open_store(f"s3://{told.bucket}/{variable}")
+    assert store.create_if_absent("answers/000001.000000", b"first")
+    assert server(variable).read("answers/000001.000000") == b"first"
+
+
 def test_a_server_that_cannot_be_reached_is_told_without_keys():
     settings = (("endpoint", "http://127.0.0.1:9"), ("access_key_id", "id"), ("secret_access_key", "secret"))
     store = Bucket("b", "p", (*settings, ("region", "r"), ("max_retries", "0")))
@@ -212,5 +224,9 @@ def test_addresses_and_paths_open_stores(tmp_path):
     assert open_store("s3://bucket/some/prefix/") == Bucket("bucket", "some/prefix")
     assert open_store(tmp_path) == open_store(str(tmp_path)) == Folder(tmp_path)
     assert open_store(Folder(tmp_path)) == Folder(tmp_path)
+    assert (str(open_store("s3://bucket/a/b")), str(open_store(str(tmp_path)))) == ("s3://bucket/a/b", str(tmp_path))
+    for other in ("gs://bucket/prefix", "s3a://bucket/prefix"):
+        with pytest.raises(ArgumentError, match=f"a store must be the path of a folder, .*got '{other}'"):
+            open_store(other)
     with pytest.raises(ArgumentError, match=r"a store must be the path of a folder, s3://bucket/prefix.*got 3"):
         open_store(3)

@@ -13,7 +13,7 @@ from residualplanner._words import count_text, is_plain, listed, number_text, op
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import say_sizes
 from residualplanner.domain import omission_of
-from residualplanner.measurement import Measurement
+from residualplanner.measurement import Measurement, NoiseStatement
 from residualplanner.plan import Plan
 from residualplanner.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.reconstruction import Release
@@ -70,6 +70,12 @@ def say_spending(measurement: Measurement, output: Output) -> None:
     claim = claim_of_budget(plan.budget, plan.neighbors)
     output.fact("Spent", f"{claim.summary}; measuring again spends it again", **_privacy_facts(plan, claim))
     output.fact("Guarantee", measurement.noise.guarantee)
+
+
+def say_measured(noise: NoiseStatement, output: Output) -> None:
+    """Say that several measurements are averaged, and what may be claimed for all of them; nothing of one."""
+    if noise.measured:
+        output.fact("Measurements", f"{len(noise.measured)}, averaged; {noise.guarantee}", count=len(noise.measured))
 
 
 def say_omission(plan: Plan, output: Output) -> None:

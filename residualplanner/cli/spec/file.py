@@ -4,6 +4,7 @@ Reads: a TOML file.  Gives: SpecFile, or FileFormatError with one line for each 
 pydantic's home.  Here values are checked one by one; `objects` has what they mean together.
 """
 
+import datetime as dt
 import re
 import tomllib
 from pathlib import Path
@@ -27,10 +28,11 @@ from residualplanner.cli.spec.values import (
     checked,
     refusal,
 )
-from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
 from residualplanner.losses import SumOfVariances
 from residualplanner.privacy import gdp, require_discrete
-from residualplanner.reconstruction import MOST_FILES, FormatName, level_of
+from residualplanner.reconstruction import MOST_FILES, FormatName, Publication, Quality, chosen_format, level_of
+from residualplanner.workload import Workload
 
 #: The longest spec, in bytes.
 SIZE_LIMIT = 2**20
@@ -155,13 +157,50 @@ class BudgetTable(SpecTable):
         return self
 
 
+class QualityTable(SpecTable):
+    """Which estimates are too noisy to use, by their coefficient of variation: standard error over estimate."""
+
+    reliable: Real = Field(default=0.15, description='Below this an estimate is "reliable".')
+    usable: Real = Field(default=0.30, description='Below this it is to "use with caution", else it is "unreliable".')
+    suppress: bool = Field(default=False, description="Whether files leave out unreliable estimates.")
+
+    @property
+    def quality(self) -> Quality:
+        """The same for tables."""
+        return Quality(reliable=self.reliable, usable=self.usable, suppress=self.suppress)
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> "QualityTable":
+        try:
+            _ = self.quality
+        except WorkloadError as error:
+            raise refusal(str(error)) from None
+        return self
+
+
+class PublicationTable(SpecTable):
+    """What readers of the tables are told about all of them together."""
+
+    title: str = Field(default="", description="The title of the publication.")
+    author: str = Field(default="", description="Who publishes it.")
+    date: str | dt.date = Field(default="", description="The date of publication.")
+    contact: str = Field(default="", description="Where questions are answered.")
+    source: str = Field(default="", description="Where the records are from.")
+    note: str = Field(default="", description="Anything else that readers should know.")
+
+    @property
+    def publication(self) -> Publication:
+        """The same for tables."""
+        return Publication(**{name: str(text) for name, text in self.model_dump().items()})
+
+
 class OutputTable(SpecTable):
     """What the published tables look like."""
 
     format: FormatName | None = Field(
         default=None,
-        description="The files' type; xlsx: workbooks; parts: Parquet files of many tables each, as if not given for "
-        f"more than {MOST_FILES:,} tables; else parquet.",
+        description="The files' type; xlsx: a workbook for each table; workbook: one for all; parts: Parquet files of "
+        f"many tables each, as if not given for more than {MOST_FILES:,} tables; else parquet.",
     )
     profile: Literal["default", "acs", "gls"] = Field(
         default="default",
@@ -171,6 +210,25 @@ class OutputTable(SpecTable):
     level: BetweenZeroAndOne | None = Field(
         default=None, description="Confidence level of margins of error; the profile's if not given."
     )
+
+    round_to: int | None = Field(
+        default=None, ge=1, description="Round to multiples of this that add up, table by table; 1: to integers."
+    )
+    quality: QualityTable | None = Field(default=None, description="Columns on how noisy each estimate is.")
+    publication: PublicationTable = Field(
+        default=PublicationTable(), description="Title, author and the like, for readers."
+    )
+
+    @property
+    def chosen_quality(self) -> Quality | None:
+        """Which estimates are reliable, if tables are to say it."""
+        return None if self.quality is None else self.quality.quality
+
+    def file_format(self, workload: Workload) -> FormatName:
+        """The format of the tables of a workload: given, or else chosen by what is wanted and how many there are."""
+        if self.format is None and self.round_to is not None:
+            return "parquet"
+        return chosen_format(workload, self.format, self.profile, quality=self.chosen_quality)
 
     @property
     def chosen_level(self) -> float:

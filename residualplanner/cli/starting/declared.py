@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from residualplanner.cli.spec.file import UNDECLARED
-from residualplanner.cli.starting.toml_text import attribute_text, key_text, number_text
+from residualplanner.cli.starting.toml_text import about_entries, attribute_text, key_text, number_text
 from residualplanner.domain import About, Attribute, Label, day_of
 from residualplanner.errors import DomainError
 
@@ -44,10 +44,10 @@ class Declared:
             >>> Declared("sex", Attribute("sex", labels={1: "female", 2: "male"})).lines()
             ['sex = [[1, "female"], [2, "male"]]']
             >>> Declared("income", None, "numbers from 0", About(title="Income")).lines()
-            ['# Income', '# numbers from 0', 'income = "?"']
+            ['# title = "Income"', '# numbers from 0', 'income = "?"']
         """
         if self.attribute is None:
-            notes = [*_comment(" ".join(self.about.to_json().values())), *_comment(self.note)]
+            notes = [*_comment(", ".join(about_entries(self.about))), *_comment(self.note)]
             return [*notes, f'{key_text(self.name)} = "{UNDECLARED}"']
         return [*_comment(self.note), f"{key_text(self.name)} = {attribute_text(self.attribute)}"]
 

@@ -10,7 +10,7 @@ import math
 import re
 from contextlib import suppress
 
-from residualplanner.domain import Attribute, Bins, Into, Label
+from residualplanner.domain import About, Attribute, Bins, Into, Label
 from residualplanner.errors import DomainError
 
 _MONTH, _YEAR = re.compile("[0-9]{4}-[0-9]{2}"), re.compile("[0-9]{4}")
@@ -45,10 +45,20 @@ def attribute_text(attribute: Attribute) -> str:
             fields[word] = f"{{ into = {_label(rule.label)} }}" if is_word else _label(rule.label)
         elif rule != "error":
             fields[word] = _text(rule)
-    fields |= {word: _text(text) for word, text in attribute.about.to_json().items()}
-    if set(fields) in ({"size"}, {"labels"}):
+    if set(fields) in ({"size"}, {"labels"}) and not attribute.about:
         return next(iter(fields.values()))
-    return "{ " + ", ".join(f"{word} = {value}" for word, value in fields.items()) + " }"
+    entries = [f"{word} = {value}" for word, value in fields.items()]
+    return "{ " + ", ".join([*entries, *about_entries(attribute.about)]) + " }"
+
+
+def about_entries(about: About) -> list[str]:
+    """The entries for the words about a column.
+
+    Example:
+        >>> about_entries(About(title="Income", unit="k€"))
+        ['title = "Income"', 'unit = "k€"']
+    """
+    return [f"{word} = {_text(text)}" for word, text in about.to_json().items()]
 
 
 def _value_fields(attribute: Attribute) -> dict[str, str]:

@@ -1,8 +1,19 @@
-"""Tables from residual answers by one CUDA kernel, and what can be said about its launches without a device."""
+"""Tables from residual answers by one CUDA kernel, which makes slabs of them in shared memory.
+
+Reads: residual answers on a device, and the maps of the tables' axes.  Gives: tables there, spec eq. (13).
+What a launch needs follows from the maps alone, and is worked out without a device: SlabLayout, Launch, AxisLaunch.
+"""
 
 from residualplanner.kron.cuda.fused import fit_on_device, fused_tables, tables_on_cuda
-from residualplanner.kron.cuda.launches import AXIS_THREADS, AxisLaunch, Launch, Source, axis_launches_of, launch_of
-from residualplanner.kron.cuda.layouts import SM_80, SM_90, Layout, Limits, fits, layout_of
+from residualplanner.kron.cuda.launches import (
+    AXIS_THREADS,
+    AxisLaunch,
+    Launch,
+    SubsetAnswers,
+    axis_launches_of,
+    launch_of,
+)
+from residualplanner.kron.cuda.layouts import SM_80, SM_90, Limits, SlabLayout, fits, layout_of
 from residualplanner.kron.cuda.source import AXIS_KERNEL, KERNEL, kernel_sha256, kernel_source
 
 __all__ = [
@@ -13,9 +24,9 @@ __all__ = [
     "SM_90",
     "AxisLaunch",
     "Launch",
-    "Layout",
     "Limits",
-    "Source",
+    "SlabLayout",
+    "SubsetAnswers",
     "axis_launches_of",
     "fit_on_device",
     "fits",

@@ -17,7 +17,7 @@ from residualplanner.kron.cuda.launches import (
     AXIS_THREADS,
     AxisLaunch,
     Launch,
-    Source,
+    SubsetAnswers,
     axis_launches_of,
     launch_of,
     require_answers,
@@ -66,7 +66,7 @@ def fused_tables(
     layout = layout_of(maps, _limits(device))
     require_answers(layout, [block.shape[1:] for block in blocks], rows.shape)
     by = [1] * len(blocks) if divisors is None else divisors
-    sources = [_source(block, divisor) for block, divisor in zip(blocks, by, strict=True)]
+    sources = [_answers(block, divisor) for block, divisor in zip(blocks, by, strict=True)]
     estimates = cupy.empty((len(rows), *layout.columns[: layout.cut], *layout.rows), dtype=cupy.float64)
     if estimates.size:
         _make_slabs(launch_of(layout, sources, len(rows)), cupy.asarray(rows, dtype=cupy.int64, order="C"), estimates)
@@ -157,11 +157,11 @@ def _on_device(words: bytes, device: int, stream: int) -> Array:
     return _cupy().asarray(np.frombuffer(words, dtype=np.int64))
 
 
-def _source(block: Array, divisor: int) -> Source:
+def _answers(block: Array, divisor: int) -> SubsetAnswers:
     is_integer = block.dtype == np.int64
     if not (is_integer or (block.dtype == np.float64 and divisor == 1)) or not block.flags.c_contiguous:
         raise TypeError(f"residuals must be int64, or float64 with the divisor 1, and in C order, got {block.dtype}")
-    return Source(block.data.ptr, divisor if is_integer else 0)
+    return SubsetAnswers(block.data.ptr, divisor if is_integer else 0)
 
 
 def _cupy() -> Any:

@@ -1,6 +1,6 @@
 """What the fused kernel is given: its launch, and the description that it reads.
 
-Reads: a Layout and where the answers are.  Gives: Launch, NumPy arrays.  Needs neither a device nor CuPy.
+Reads: a SlabLayout and where the answers are.  Gives: Launch, NumPy arrays.  Needs neither a device nor CuPy.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.kron.cuda.layouts import Layout, Pass
+from residualplanner.kron.cuda.layouts import Pass, SlabLayout
 
 #: How many blocks of threads a launch has at most, on every device.
 _MOST_BLOCKS = 2**31 - 1
@@ -19,7 +19,7 @@ _MOST_BLOCKS = 2**31 - 1
 _CLOSED_FORM = -1
 
 
-class Source(NamedTuple):
+class SubsetAnswers(NamedTuple):
     """The answers of one subset of the tables' attributes.
 
     Attributes:
@@ -88,7 +88,7 @@ class AxisLaunch:
         return _blocks(self.lines, AXIS_THREADS)
 
 
-def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
+def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int) -> Launch:
     """The launch that makes some tables.
 
     Args:
@@ -102,7 +102,7 @@ def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
     Example:
         >>> from residualplanner.kron import ProductMap, rebuilding
         >>> from residualplanner.kron.cuda.layouts import layout_of
-        >>> launch = launch_of(layout_of(ProductMap([rebuilding(10)])), [Source(0, 1)] * 2, 1000)
+        >>> launch = launch_of(layout_of(ProductMap([rebuilding(10)])), [SubsetAnswers(0, 1)] * 2, 1000)
         >>> launch.blocks, launch.threads, launch.shared_bytes
         (11, 128, 11160)
     """
@@ -119,7 +119,7 @@ def launch_of(layout: Layout, sources: Sequence[Source], tables: int) -> Launch:
     return Launch(_blocks(slabs, layout.slabs), layout.threads, layout.shared_bytes, slabs, description)
 
 
-def axis_launches_of(layout: Layout, tables: int) -> list[AxisLaunch]:
+def axis_launches_of(layout: SlabLayout, tables: int) -> list[AxisLaunch]:
     """The launches that follow that of `launch_of` where tables are cut: one for each axis that is."""
     return [
         AxisLaunch(
@@ -133,7 +133,7 @@ def axis_launches_of(layout: Layout, tables: int) -> list[AxisLaunch]:
     ]
 
 
-def require_answers(layout: Layout, blocks: Sequence[tuple[int, ...]], rows: tuple[int, ...]) -> None:
+def require_answers(layout: SlabLayout, blocks: Sequence[tuple[int, ...]], rows: tuple[int, ...]) -> None:
     """Check the shapes of answers, as the kernel cannot.
 
     Args:
@@ -168,7 +168,7 @@ def inverse(divisor: int) -> int:
     return -(-(2**31) // divisor)
 
 
-def _header(layout: Layout, subsets: int) -> list[int]:
+def _header(layout: SlabLayout, subsets: int) -> list[int]:
     return [
         len(layout.columns),
         layout.cut,
@@ -188,7 +188,7 @@ def _header(layout: Layout, subsets: int) -> list[int]:
     ]
 
 
-def _axes(layout: Layout) -> list[tuple[int, int, int]]:
+def _axes(layout: SlabLayout) -> list[tuple[int, int, int]]:
     """Of each axis its length and its bit among the attributes that have residual answers, 0 if it has none."""
     before = accumulate((columns > 1 for columns in layout.columns), initial=0)
     return [
@@ -197,7 +197,7 @@ def _axes(layout: Layout) -> list[tuple[int, int, int]]:
     ]
 
 
-def _subset(source: Source) -> tuple[int, int]:
+def _subset(source: SubsetAnswers) -> tuple[int, int]:
     return source.address, int(np.array(float(source.divisor)).view(np.int64))
 
 

@@ -1,6 +1,6 @@
 """How tables lie in the shared memory of a block of threads, and which tables fit into it.
 
-Reads: the maps of the tables' axes and the limits of a device.  Gives: Layout.  Needs neither a device nor CuPy.
+Reads: the maps of the tables' axes and the limits of a device.  Gives: SlabLayout.  Needs neither a device nor CuPy.
 """
 
 import math
@@ -82,7 +82,7 @@ class Pass:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Layout:
+class SlabLayout:
     """Tables of the same maps, cut into slabs along their first axes, in shared memory.
 
     Attributes:
@@ -151,7 +151,7 @@ class Layout:
         )
 
 
-def layout_of(maps: ProductMap, limits: Limits = SM_90) -> Layout:
+def layout_of(maps: ProductMap, limits: Limits = SM_90) -> SlabLayout:
     """How the tables of ``maps`` lie in shared memory.
 
     Small tables are taken together, until they have about a thousand cells; large ones are cut into slabs along as few
@@ -196,13 +196,13 @@ def fits(maps: ProductMap, limits: Limits = SM_90) -> bool:
     return any(cut_layout(maps, cut).fits(limits) for cut in range(max(1, len(maps.axes))))
 
 
-def cut_layout(maps: ProductMap, cut: int) -> Layout:
+def cut_layout(maps: ProductMap, cut: int) -> SlabLayout:
     """The layout in which the first ``cut`` axes are cut, whether or not it fits; the last axis never is."""
     columns, rows = maps.columns[cut:] or (1,), maps.rows[cut:] or (1,)
     pitch = max(columns[-1], rows[-1]) | 1
     sizes = [math.prod(rows[:done]) * math.prod(columns[done:-1]) * pitch for done in range(len(rows))]
     slabs = max(1, _CELLS_OF_BLOCK // max(sizes))
-    return Layout(
+    return SlabLayout(
         columns=maps.columns or (1,),
         cut=cut,
         rows=rows,

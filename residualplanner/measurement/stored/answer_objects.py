@@ -5,12 +5,12 @@ Reads: noisy answers, or bytes from a store.  Gives: bytes, checked answers, rec
 
 import hashlib
 import io
-import re
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from residualplanner._archive import Array, archive_pieces, parse_archive
+from residualplanner._checks import is_sha256
 from residualplanner._json import json_text, parse_json
 from residualplanner.errors import FileFormatError
 from residualplanner.measurement.answers import IntegerResiduals
@@ -20,7 +20,6 @@ from residualplanner.measurement.stored.release import StoredRelease
 _KIND, _VERSION = "answers", 1
 #: The content of a claim, or of answers, that only keeps others from being made.
 CLOSED = b"closed"
-_HEX = re.compile(r"[0-9a-f]{64}")
 
 
 class Outcome(StrEnum):
@@ -69,7 +68,7 @@ def receipt_of_bytes(content: bytes) -> Receipt:
     is_answered = receipt.outcome is Outcome.ANSWERED
     if any(type(number) is not int for number in numbers) or any(not isinstance(word, str) for word in words):
         raise FileFormatError("a worker sent a receipt with a field of another type")
-    if is_answered and not (receipt.generation >= 0 and all(map(_HEX.fullmatch, words))):
+    if is_answered and not (receipt.generation >= 0 and all(map(is_sha256, words))):
         raise FileFormatError("a worker sent a receipt without the hash of the answers")
     return receipt
 
@@ -95,7 +94,7 @@ def read_answers(
     """
     header, arrays = parse_archive(content, kind=_KIND, version=_VERSION)
     witness = header.pop("witness", None)
-    if header != _header(release, task, generation) or not isinstance(witness, str) or not _HEX.fullmatch(witness):
+    if header != _header(release, task, generation) or not is_sha256(witness):
         raise FileFormatError(f"the answers of task {task} in the store belong to another release or task")
     digest = hashlib.sha256(content).hexdigest()
     return Receipt(task, Outcome.ANSWERED, generation, digest, witness), arrays

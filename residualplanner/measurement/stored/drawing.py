@@ -32,7 +32,7 @@ class Drawing:
     def __call__(self, task: int, counted: list[IntArray]) -> bytes:
         """Draw a task, unless that was done or begun before, and return the bytes of its receipt.
 
-        Whatever goes wrong is told by a word of a few, as engines write the errors of their workers into logs.
+        Whatever goes wrong is reported as an `Outcome`, never raised: engines log the errors of their workers.
         """
         try:
             receipt = self._attempt(task, counted)

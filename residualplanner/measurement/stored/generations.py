@@ -74,7 +74,7 @@ class Driver:
                 self._draw(generation)
         if self._missing:
             raise StoreError(
-                f"some tasks could not be drawn in {ROUNDS} attempts; see that all workers can read and write {store!r}"
+                f"some tasks could not be drawn in {ROUNDS} attempts; see that all workers can read and write {store}"
             )
         return [self._receipts[task] for task in range(len(self.tasks))]
 
@@ -114,18 +114,18 @@ class Driver:
         if not store.create_if_absent(generation_name(latest + 1), self.release.terms.identifier.encode("ascii")):
             raise self._other_run()
         if has_ended(store):  # who gives a release up says so first, and then closes the generations that it finds
-            raise StoreError(f"the release in {store!r} was given up, or completed by another run")
+            raise StoreError(f"the release in {store} was given up, or completed by another run")
         self._issued = latest + 1
         return latest + 1
 
     def _other_run(self) -> StoreError:
         return StoreError(
-            f"another run draws the same release, in {self.release.store!r}; let it end, or end it, and resume then"
+            f"another run draws the same release, in {self.release.store}; let it end, or end it, and resume then"
         )
 
 
 def close(release: StoredRelease, tasks: Iterable[int], generations: Iterable[int]) -> None:
-    """See to it that nobody draws or publishes these tasks in these generations from now on.
+    """Make it impossible to draw or publish these tasks in these generations from now on.
 
     Raises:
         StoreError: the store failed; some may be closed.

@@ -26,7 +26,7 @@ from residualplanner.plan import Plan, bytes_text
 from residualplanner.sources import Cluster, open_cluster
 from residualplanner.stores import ObjectStore, open_store, require_create_if_absent
 
-_GO_ON = (
+_REST = (
     "The answers that were published are in the store: resume_measuring(store, records) has the others drawn, for the "
     "same charge, and abort_measuring(store) removes them."
 )
@@ -40,7 +40,7 @@ class Options:
         ledger: is charged.
         is_strict: charge tasks again that are drawn again; counts when a release is begun.
         scratch: the folder of the file in which answers are put together.
-        progress: is told of tasks that are done.
+        progress: called with the number of tasks done and their total.
         source: of random bytes.
         task_cells: how many cells the tables of a task may have together; counts when a release is begun.
     """
@@ -75,7 +75,7 @@ class _Job:
         """Charge, unless that was done before, and have everything drawn that is missing."""
         outcome = run_charged(self._charge, self._run, self.options.progress)
         if isinstance(outcome, BaseException):
-            outcome.add_note(_GO_ON)
+            outcome.add_note(_REST)
         return outcome
 
     def _charge(self) -> LedgerEntry | None:
@@ -116,19 +116,19 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     wrong = type_refusal("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
     if wrong is not None:
         return wrong
-    noise, place, ledger = exact_noise(plan), open_store(store), options.ledger
+    noise, objects, ledger = exact_noise(plan), open_store(store), options.ledger
     tasks = tasks_of_noise(noise, options.task_cells)
     if options.is_strict and ledger is None:
         raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
     if ledger is not None:
         require_room_for_plan(ledger, plan, noise.cost)
-    require_unused(place)
-    collector = _require_room(tasks, place, options.scratch)
+    require_unused(objects)
+    collector = _require_room(tasks, objects, options.scratch)
     cluster = _ready_cluster(data, tasks, options.progress)
     if isinstance(cluster, BaseException):
         return cluster
     release = open_release(
-        place,
+        objects,
         plan,
         task_cells=options.task_cells,
         source=options.source.mark,
@@ -140,17 +140,17 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
 
 def resumed(store: object, data: object, options: Options) -> Measurement | BaseException:
     """The result of `resume_measuring`, or the error for it to raise."""
-    place = open_store(store)
-    release = opened_release(place)
-    if has_ended(place):
-        return load_stored_measurement(place, scratch=options.scratch)
+    objects = open_store(store)
+    release = opened_release(objects)
+    if has_ended(objects):
+        return load_stored_measurement(objects, scratch=options.scratch)
     terms = release.terms
     if terms.has_ledger and options.ledger is None:
         raise BudgetError("this release is charged to a ledger; give the same one again")
     if terms.source != options.source.mark:
         raise BudgetError("this release was begun with random bytes of another source; begin another release")
     tasks = tasks_of_release(release)
-    collector = _require_room(tasks, place, options.scratch)
+    collector = _require_room(tasks, objects, options.scratch)
     cluster = _ready_cluster(data, tasks, options.progress)
     if isinstance(cluster, BaseException):
         return cluster
@@ -180,7 +180,7 @@ def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) ->
     free, needed = store.free_bytes(), tasks.answer_bytes
     if free is not None and free < needed:
         raise ResourceError(
-            f"too little room: the answers take {bytes_text(needed)}, and {store!r} has {bytes_text(free)} left; "
+            f"too little room: the answers take {bytes_text(needed)}, and {store} has {bytes_text(free)} left; "
             "nothing was charged or read.  Name another store"
         )
     return collector

@@ -3,10 +3,10 @@
 Reads: receipts, or a store.  Gives: Manifest.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
+from residualplanner._checks import is_sha256
 from residualplanner._json import json_text, parse_json
 from residualplanner.discrete_gaussian import NoiseError
 from residualplanner.errors import FileFormatError, StoreError
@@ -18,8 +18,7 @@ from residualplanner.plan import Plan
 from residualplanner.stores import ObjectStore
 
 _FORMAT = {"format": "residualplanner/stored-measurement", "version": 1}
-_HASH = re.compile(r"[0-9a-f]{64}")
-#: In the place of a manifest, where a release was given up.
+#: What stands in the store as the manifest of a release that was given up.
 _ABORTED = {**_FORMAT, "is_aborted": True}
 
 
@@ -78,7 +77,7 @@ def end_without_answers(release: StoredRelease) -> None:
     """
     store = release.store
     if not store.create_if_absent(MANIFEST, json_text(_ABORTED)) and _stated(store) != _ABORTED:
-        raise StoreError(f"{store!r} holds a complete release; read it, or remove the folder")
+        raise StoreError(f"{store} holds a complete release; read it, or remove the folder")
 
 
 def read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> Manifest:
@@ -96,7 +95,7 @@ def read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> Manifest:
     """
     stated, terms = _stated(release.store), release.terms
     if stated == _ABORTED:
-        raise StoreError(f"the release in {release.store!r} was given up; its charge stays, and it has no answers")
+        raise StoreError(f"the release in {release.store} was given up; its charge stays, and it has no answers")
     expected: dict[str, Any] = {**_FORMAT, "release": terms.identifier, "plan_sha256": terms.plan_sha256}
     if not isinstance(stated, dict) or set(stated) != {*expected, "noise", "answers"}:
         raise FileFormatError(f"{MANIFEST} has missing or unknown fields")
@@ -115,7 +114,7 @@ def _stated(store: ObjectStore) -> Any:
     try:
         return parse_json(store.read(MANIFEST).decode("utf-8", "replace"))
     except FileNotFoundError:
-        raise FileFormatError(f"the release in {store!r} is not complete; go on with resume_measuring") from None
+        raise FileFormatError(f"the release in {store} is not complete; complete it with resume_measuring") from None
 
 
 def _is_answer(stated: object) -> bool:
@@ -123,4 +122,4 @@ def _is_answer(stated: object) -> bool:
     if not isinstance(stated, list) or len(stated) != 2:
         return False
     generation, digest = stated
-    return type(generation) is int and generation >= 0 and isinstance(digest, str) and bool(_HASH.fullmatch(digest))
+    return type(generation) is int and generation >= 0 and is_sha256(digest)

@@ -1,4 +1,4 @@
-"""Measuring into a store: begun, gone on with, or given up.
+"""Measuring into a store: beginning, resuming and aborting it.
 
 Reads: a plan, confidential records, a store.  Gives: Measurement, of answers that are in the store.
 """
@@ -33,10 +33,10 @@ def measure_in_store(
 
     The cost and the distribution of the noise are those of `measure`.  Frames of PySpark and Dask are counted by their
     workers, which draw the noise and write the answers to the store; no count comes here.  All other records are
-    counted by this process, once for some tasks at a time.
+    counted by this process, several tasks in one pass.
 
-    A run that ended early, however it did, is gone on with by `resume_measuring`: for the same charge, and without
-    drawing anything again that was published.
+    `resume_measuring` completes a run that ended early, for whatever reason: for the same charge, and without drawing
+    again what was published.
 
     Args:
         plan: the sets of attributes to measure, and their noise.
@@ -53,7 +53,7 @@ def measure_in_store(
         The noisy answers, mapped from a file without a name, as of `load_stored_measurement`.
 
     Raises:
-        ArgumentError: ``plan`` is not a plan, or ``store`` no store.
+        ArgumentError: ``plan`` is not a plan, or ``store`` is not a store.
         BudgetError: as by `measure`; or it is strict without a ledger.
         ResourceError: memory or disk are too small, the store does not create objects only where none are, or the
             engine's settings or workers do not serve; all found before the charge.
@@ -82,7 +82,7 @@ def resume_measuring(
     scratch: PathLike | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
-    """Go on with a release that `measure_in_store` began: the tasks that have no answers are drawn.
+    """Complete a release that `measure_in_store` began: the tasks that have no answers are drawn.
 
     Only one run may draw a release at a time.
 
@@ -115,8 +115,8 @@ def resume_measuring(
 def abort_measuring(store: object) -> None:
     """Give up a release that is not complete: its answers are removed, and there will never be others.
 
-    What was charged stays charged.  What says that the release was given up stays in the store, since workers that are
-    still at work must find it; remove the folder when none can be.
+    What was charged stays charged.  The store keeps a note that the release was given up, which workers that are
+    still at work must find; remove the folder when none can be at work.
 
     Args:
         store: where it was begun.
@@ -127,9 +127,9 @@ def abort_measuring(store: object) -> None:
     """
     release = opened_release(open_store(store))
     end_without_answers(release)
-    place = release.store
-    close(release, range(len(tasks_of_release(release))), map(generation_of, place.names(GENERATIONS)))
-    for name in place.names(ANSWERS):
-        if place.read(name) != CLOSED:
-            place.remove(name)
-    place.remove_unfinished()
+    objects = release.store
+    close(release, range(len(tasks_of_release(release))), map(generation_of, objects.names(GENERATIONS)))
+    for name in objects.names(ANSWERS):
+        if objects.read(name) != CLOSED:
+            objects.remove(name)
+    objects.remove_unfinished()

@@ -3,23 +3,23 @@
 Reads: numbers of tasks and generations.  Gives: names.
 """
 
-#: What opens a release, and what ends it: its answers, or that there will be none.
+#: The object that opens a release, and the one that ends it: it lists the answers, or says that there are none.
 RELEASE, MANIFEST = "release.json", "manifest.json"
 ANSWERS, CLAIMS, GENERATIONS = "answers/", "claims/", "generations/"
 
 
 def plan_name(sha256: str) -> str:
-    """Of the plan with this hash."""
+    """The name of the plan with this hash."""
     return f"plans/{sha256}.plan"
 
 
 def claim_name(task: int, generation: int) -> str:
-    """Of what says that somebody draws a task in a generation, or that nobody will."""
+    """The name of the claim of a task in a generation: somebody draws it, or nobody will."""
     return f"{CLAIMS}{task:06d}.{generation:06d}"
 
 
 def answer_name(task: int, generation: int) -> str:
-    """Of the answers that were drawn for a task in a generation, or of what says that there will be none.
+    """The name of the answers to a task in a generation, or of the object that says that there will be none.
 
     Example:
         >>> answer_name(12, 0)
@@ -29,12 +29,12 @@ def answer_name(task: int, generation: int) -> str:
 
 
 def of_task(folder: str, task: int) -> str:
-    """What the names of all claims, or answers, of a task start with."""
+    """The start of the names of all claims of a task, or of all answers to it."""
     return f"{folder}{task:06d}."
 
 
 def generation_name(generation: int) -> str:
-    """Of what issues a generation."""
+    """The name of the object that issues a generation."""
     return f"{GENERATIONS}{generation:06d}"
 
 

@@ -1,4 +1,4 @@
-"""The measurement in a store: answers that its manifest lists, put together in a file.
+"""The measurement in a store: the answers that its manifest lists, collected in a file.
 
 Reads: a store, which others may have altered; all of it is data, and checked.  Gives: Measurement.
 """
@@ -33,7 +33,7 @@ def load_stored_measurement(store: object, *, scratch: PathLike | None = None) -
         scratch: the folder of that file; by default the one for temporary files.
 
     Raises:
-        ArgumentError: ``store`` is none.
+        ArgumentError: ``store`` is not a store.
         FileFormatError: it holds no complete release, or something in it was altered.
         BudgetError: the noise of its plan costs more than its budget, or another amount than the manifest states.
         ResourceError: there is too little room for the answers.
@@ -71,10 +71,10 @@ def _answers(manifest: Manifest, tasks: Tasks, task: int) -> IntegerResiduals:
     try:
         content = release.store.read(answer_name(task, generation))
     except FileNotFoundError:
-        raise FileFormatError(f"the answers of task {task} were removed from {release.store!r}") from None
+        raise FileFormatError(f"the answers of task {task} were removed from {release.store}") from None
     receipt, arrays = read_answers(release, task, generation, content)
     if receipt.sha256 != manifest.hashes[task] or set(arrays) != _ARRAYS:
-        raise FileFormatError(f"the answers of task {task} in {release.store!r} are not those of the manifest")
+        raise FileFormatError(f"the answers of task {task} in {release.store} are not those of the manifest")
     block = tasks.division.block(task)
     divisors = tuple(tasks.noise.divisors[number] for number in block.numbers)
     wide = wide_from_words(block.groups, arrays["wide_groups"], arrays["wide_integers"])

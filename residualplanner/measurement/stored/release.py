@@ -8,6 +8,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from residualplanner._checks import is_sha256
 from residualplanner._json import json_text, parse_json
 from residualplanner.errors import FileFormatError, StoreError
 from residualplanner.measurement.stored.object_names import RELEASE, plan_name
@@ -15,7 +16,7 @@ from residualplanner.plan import Plan, plan_bytes, plan_hash, plan_of_bytes
 from residualplanner.stores import ObjectStore
 
 _FORMAT = {"format": "residualplanner/release", "version": 1}
-_IDENTIFIER, _HASH = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{64}")
+_IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 _OPEN_LIMIT = 10_000
 
 
@@ -54,11 +55,11 @@ class StoredRelease:
 
     @property
     def purpose(self) -> str:
-        """What the ledger's entry for the release starts with."""
+        """The start of the label of the release's entry in the ledger."""
         return f"release {self.terms.identifier}: "
 
     def purpose_of_generation(self, generation: int) -> str:
-        """What the ledger's entry for tasks that are drawn again starts with."""
+        """The start of the label of the entry in the ledger for tasks that are drawn again."""
         return f"release {self.terms.identifier}, drawn again in generation {generation}: "
 
     def plan(self) -> Plan:
@@ -110,19 +111,19 @@ def opened_release(store: ObjectStore) -> StoredRelease:
     try:
         content = store.read(RELEASE)
     except FileNotFoundError:
-        raise FileFormatError(f"{store!r} holds no release; measure_in_store begins one") from None
+        raise FileFormatError(f"{store} holds no release; measure_in_store begins one") from None
     stated = parse_json(content[:_OPEN_LIMIT].decode("utf-8", "replace"))
     if not isinstance(stated, dict) or {name: stated.get(name) for name in _FORMAT} != _FORMAT:
-        raise FileFormatError(f"{store!r}: {RELEASE} is not of this version, or damaged")
+        raise FileFormatError(f"{store}: {RELEASE} is not of this version, or damaged")
     return StoredRelease(store, _terms({name: value for name, value in stated.items() if name not in _FORMAT}))
 
 
 def _terms(stated: dict[str, Any]) -> Terms:
-    types = {name: kind for name, kind in Terms.__annotations__.items()}
+    types = Terms.__annotations__
     if set(stated) != set(types) or any(type(stated[name]) is not kind for name, kind in types.items()):
         raise FileFormatError(f"{RELEASE} has missing or unknown fields, or one of another type")
     terms = Terms(**stated)
-    is_sound = _IDENTIFIER.fullmatch(terms.identifier) and _HASH.fullmatch(terms.plan_sha256)
+    is_sound = _IDENTIFIER.fullmatch(terms.identifier) and is_sha256(terms.plan_sha256)
     if not is_sound or not 1 <= terms.task_cells <= 2**31 or len(terms.source) > 200:
         raise FileFormatError(f"{RELEASE} has a field that this library never writes")
     return terms
@@ -130,5 +131,5 @@ def _terms(stated: dict[str, Any]) -> Terms:
 
 def _in_use(store: ObjectStore) -> StoreError:
     return StoreError(
-        f"{store!r} holds a release already; name another folder or prefix, or go on with it: resume_measuring"
+        f"{store} holds a release already; name another folder or prefix, or complete it with resume_measuring"
     )

@@ -264,7 +264,7 @@ def whole_basis(
     Args:
         forms: the Gram matrices.
         S (g-1, g): the basis in real numbers.
-        is_close: whether a matrix like ``S`` is as good; it may raise LinAlgError if it is no basis.
+        is_close: whether a matrix like ``S`` is as good; it may raise LinAlgError if it is not a basis.
         family: the word for it in plans.
         slack: how exact the lengths of columns are, see `rounded_matrix`.
         gap_of: the gap of a matrix like ``S``, if one is proved.

@@ -48,7 +48,7 @@ class GroupBasis:
         """The basis of a matrix (g-1, g), which may have rows of other directions.
 
         Raises:
-            LinAlgError: it is no basis.
+            LinAlgError: it is not a basis.
         """
         u, G = inverse_parts(matrix)
         G = axis.Z.T @ G

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from residualplanner._html import ROWS
 from residualplanner._margins import require_level
 from residualplanner._words import JOIN, TOTAL
 from residualplanner.errors import WorkloadError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: How many queries are printed; the columns of errors that are compared.
-_ROWS, _MEASURES = 20, ("std_err", "max_std_err", "moe")
+_MEASURES = ("std_err", "max_std_err", "moe")
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -42,14 +43,14 @@ class Comparison:
     def __str__(self) -> str:
         shown = ["pcost", "rho", "rmse", "max_std_err", "loss"]
         errors = self.queries["std_err"]
-        head = "standard error of a cell" + (f", {_ROWS} of {len(errors):,} queries" if len(errors) > _ROWS else "")
-        return f"{self.totals[shown].to_string()}\n\n{head}\n{errors.head(_ROWS).to_string()}"
+        head = "standard error of a cell" + (f", {ROWS} of {len(errors):,} queries" if len(errors) > ROWS else "")
+        return f"{self.totals[shown].to_string()}\n\n{head}\n{errors.head(ROWS).to_string()}"
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return f"{self.totals.to_html(escape=True)}{self.queries['std_err'].head(_ROWS).to_html(escape=True)}"
+        return f"{self.totals.to_html(escape=True)}{self.queries['std_err'].head(ROWS).to_html(escape=True)}"
 
     def plot(self) -> Picture:
         """The standard error of a cell of every table against the size of the table, a panel for each plan.

@@ -35,6 +35,11 @@ _CELL, _TABLE = 2.5e-7, 6e-4
 _ANSWER_BYTES, _CELL_BYTES, _SET_BYTES = 8.0, 150.0, 3300.0
 #: Bytes on disk for each cell, where cells have one standard error, or one each; and for each table; as Parquet.
 _DISK_EQUAL, _DISK_OTHER, _DISK_TABLE = 24.0, 38.0, 2200.0
+#: More tables than these are written in parts where no format is given; then the seconds for each cell and table, and
+#: the bytes on disk as above.
+_MOST_FILES = 5_000
+_PART_CELL, _PART_TABLE = 6e-8, 2e-5
+_PART_EQUAL, _PART_OTHER, _PART_DISK_TABLE = 8.5, 16.5, 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +58,10 @@ class ResourceEstimate:
         measuring_seconds: seconds to count the records, if their number is given, and to add noise.
         measuring_bytes: memory for that, besides the records' own.
         measurement_bytes: the size of the measurement's file.
-        writing_seconds: seconds to reconstruct all tables and write them as Parquet.
+        writing_seconds: seconds to reconstruct all tables and write them as Parquet: a file each, or in parts where
+            there are more than 5,000.
         writing_bytes: memory for that; tables are made one by one, so that the largest counts.
-        disk_bytes: the size of all tables as Parquet.
+        disk_bytes: the size of all tables, written so.
     """
 
     tables: int
@@ -105,10 +111,10 @@ def resource_estimate(
         loss: what the plan is to make small, as for `select`.
         by_set: whether bases are to be "optimal_by_set".
         records: about how many records there are, from public knowledge; by default the counting is left out.
-        memory: as `measure` will be told; by default all counts and answers are held at once.
+        memory: as for `measure`; by default all counts and answers are held at once.
 
     Raises:
-        WorkloadError: the closure is too large, or the search for bases by set; ``loss`` is none.
+        WorkloadError: the closure is too large, or the search for bases by set; ``loss`` is not a loss.
         DataError: ``records`` is not a number, or less than 0.
 
     Cost: that of the workload's closure.
@@ -149,7 +155,7 @@ def resource_estimate(
         measuring_seconds=counting + counts * _DRAWING + sets * _MEASURING,
         measuring_bytes=float(measuring_bytes(groups, memory)),
         measurement_bytes=answers * _ANSWER_BYTES,
-        writing_seconds=cells * _CELL + len(workload) * _TABLE,
+        writing_seconds=_writing_seconds(workload),
         writing_bytes=answers * _ANSWER_BYTES + largest * _CELL_BYTES + sets * _SET_BYTES,
         disk_bytes=_disk(workload),
     )
@@ -205,12 +211,23 @@ def bytes_text(size: float) -> str:
     return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{max(size / 2**10, 1):.0f} KiB"
 
 
+def _is_in_parts(workload: Workload) -> bool:
+    return len(workload) > _MOST_FILES
+
+
+def _writing_seconds(workload: Workload) -> float:
+    """The seconds for all tables, each in a file of its own or all in parts."""
+    per_cell, per_table = (_PART_CELL, _PART_TABLE) if _is_in_parts(workload) else (_CELL, _TABLE)
+    return float(workload.cells.sum()) * per_cell + len(workload) * per_table
+
+
 def _disk(workload: Workload) -> float:
     """The bytes of all tables: those with other kinds than identity have a standard error for each cell."""
+    files, parts = (_DISK_EQUAL, _DISK_OTHER, _DISK_TABLE), (_PART_EQUAL, _PART_OTHER, _PART_DISK_TABLE)
+    equal, other, table = parts if _is_in_parts(workload) else files
     is_other = _is_other(workload)
     others: FloatArray = np.concatenate([is_other[block.kinds].any(axis=1) for block in workload.blocks])
-    per_cell = np.where(others, _DISK_OTHER, _DISK_EQUAL)
-    return float(workload.cells @ per_cell) + len(workload) * _DISK_TABLE
+    return float(workload.cells @ np.where(others, other, equal)) + len(workload) * table
 
 
 def _maximal_sets(workload: Workload) -> int:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from residualplanner.domain import Attribute
 from residualplanner.queries import Kind
-from residualplanner.reconstruction.files.file_names import percent_encoded
+from residualplanner.reconstruction.files.file_names import escaped
 from residualplanner.reconstruction.files.sidecar import TEXT, Description, label_type
 from residualplanner.reconstruction.label_columns import label_columns
 
@@ -20,6 +20,14 @@ FILE = "csv-metadata.json"
 
 #: The terms for what is said about an attribute.
 _TERMS = {"title": "dc:title", "unit": "schema:unitText", "source": "dc:source", "note": "dc:description"}
+_PUBLICATION_TERMS = {
+    "title": "dc:title",
+    "author": "dc:creator",
+    "date": "dc:date",
+    "contact": "dcat:contactPoint",
+    "source": "dc:source",
+    "note": "schema:disambiguatingDescription",
+}
 _MEANINGS = "the meaning of the label in the column before it"
 _LETTERS = frozenset(string.ascii_letters + string.digits + "_")
 
@@ -53,6 +61,7 @@ def csvw_pieces(
     head = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
         "dc:title": "Differentially private tables",
+        **{_PUBLICATION_TERMS[word]: text for word, text in described.publication.to_json().items()},
         "dc:description": "  ".join(filter(None, (described.noise.guarantee, described.product.sentences))),
         "dc:identifier": f"plan {described.plan_sha256}",
     }
@@ -86,4 +95,4 @@ def _variable(name: str) -> str:
         >>> _variable("income>50K"), _variable("_age.1"), _variable("ci_low")
         ('income%3E50K', '%5Fage%2E1', 'ci_low')
     """
-    return percent_encoded(name, _LETTERS)
+    return escaped(name, _LETTERS, "%")

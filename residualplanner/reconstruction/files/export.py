@@ -14,48 +14,78 @@ import numpy as np
 from residualplanner._atomic import PathLike, write_folder_atomically
 from residualplanner._words import TOTAL
 from residualplanner.errors import WorkloadError
-from residualplanner.measurement import NoiseRecord
-from residualplanner.plan import Plan, plan_bytes
+from residualplanner.measurement import NoiseStatement
+from residualplanner.plan import Plan
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files import csvw
 from residualplanner.reconstruction.files.export_files import (
+    BOOK_FORMAT,
     PARTS_FORMAT,
     FormatName,
     TidyWriter,
     chosen_format,
     csv_bytes,
+    described_table,
     parquet_bytes,
     write_new,
 )
-from residualplanner.reconstruction.files.file_names import file_stem, table_name, written_queries
-from residualplanner.reconstruction.files.manifest import PLAN_FILE, manifest_bytes
+from residualplanner.reconstruction.files.file_names import (
+    BOOK_FILE,
+    file_stem,
+    sheet_names,
+    table_name,
+    written_queries,
+)
+from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_files
 from residualplanner.reconstruction.files.sidecar import Description
-from residualplanner.reconstruction.files.workbook import require_workbooks, workbook_bytes
+from residualplanner.reconstruction.files.workbook import (
+    ABOUT_SHEET,
+    Book,
+    require_one_workbook,
+    require_workbooks,
+    workbook_bytes,
+)
 from residualplanner.reconstruction.label_columns import label_column_names
 from residualplanner.reconstruction.profiles import Profile, level_of, profile_named, require_free_names
+from residualplanner.reconstruction.publication import Publication
+from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import Workload
 
 
-def require_exportable(workload: Workload, format: FormatName | None = None, profile: str = "default") -> None:
+def require_exportable(
+    workload: Workload,
+    format: FormatName | None = None,
+    profile: str = "default",
+    *,
+    quality: Quality | None = None,
+) -> None:
     """Raise unless the tables of a workload can be written in a format and profile; to call before they are measured.
 
     Args:
         workload: the tables to save.
-        format: "parquet", "csv", "xlsx" or "parts"; by default what ``Release.save`` chooses.
+        format: "parquet", "csv", "xlsx", "workbook" or "parts"; by default what `Release.save` chooses.
         profile: "default", "acs" or "gls".
+        quality: which estimates are reliable, if tables are to say it.
 
     Raises:
-        WorkloadError: there is no such format or profile, the profile is not for "parts", an attribute has the name of
-            a column of the profile, or Excel cannot hold a table.
-        MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
+        WorkloadError: there is no such format or profile, the profile or the quality is not for "parts", an attribute
+            has the name of a column of the profile, or Excel cannot hold a table, or all of them in one workbook.
+        MissingExtraError: the format is "xlsx" or "workbook", and XlsxWriter is not installed.
     """
-    format = chosen_format(workload, format, profile_named(profile).name)
+    format = chosen_format(workload, format, profile_named(profile).name, quality=quality)
+    if format == PARTS_FORMAT and quality is not None:
+        raise WorkloadError(
+            '"parts" has estimates and standard errors only, whose quotient is the coefficient of variation: quality= '
+            "is for other formats"
+        )
     if format == PARTS_FORMAT and profile_named(profile).name != "default":
         raise WorkloadError(f'"parts" has estimates and standard errors only: profile={profile!r} is for other formats')
-    _require_free_names(workload, profile_named(profile))
+    _require_free_names(workload, profile_named(profile).graded(quality))
     if format == "xlsx":
         require_workbooks(workload)
+    if format == BOOK_FORMAT:
+        require_one_workbook(workload)
 
 
 def _require_free_names(workload: Workload, profile: Profile) -> None:
@@ -63,15 +93,16 @@ def _require_free_names(workload: Workload, profile: Profile) -> None:
     require_free_names(label_column_names(workload.domain.attributes[position] for position in used), profile)
 
 
-def save_tables(
+def save_tables(  # noqa: PLR0913
     tables: Iterable[Table],
     plan: Plan,
-    noise: NoiseRecord,
+    noise: NoiseStatement,
     folder: PathLike,
     *,
     file_format: FormatName,
     profile: Profile,
     level: float | None,
+    publication: Publication | None = None,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Write all tables of a plan's workload, in its order, as `Release.save` describes.
@@ -82,13 +113,16 @@ def save_tables(
         noise: how it was drawn.
         folder: as of `Release.save`.
         file_format: its ``format``.
-        profile: which columns there are; it says what the numbers are.
+        profile: which columns there are; it says what the numbers are, and how reliable.
         level: as of `Release.save`.
+        publication: title, author and the like.
         more: data frames by the names of further CSV files.
     """
-    require_exportable(plan.workload, file_format, profile.name)
+    require_exportable(plan.workload, file_format, profile.name, quality=profile.quality)
     _require_free_names(plan.workload, profile)
-    described = Description(plan, noise, file_format, profile, level_of(profile.name, level))
+    described = Description(
+        plan, noise, file_format, profile, level_of(profile.name, level), publication or Publication()
+    )
     with write_folder_atomically(folder) as partial:
         hashes = _write_files(tables, partial, described) | _write_more(more, partial)
         write_new(partial / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])
@@ -109,12 +143,13 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
     plan = described.plan
     errors = pa.Table.from_pandas(plan.errors(described.level), preserve_index=False)
     index = errors.select(["query", "kinds", "cells"])
-    for name, values in _write_tables(tables, folder, described, index).items():
+    write = _write_book if described.file_format == BOOK_FORMAT else _write_tables
+    for name, values in write(tables, folder, described, index).items():
         index = index.append_column(name, [values])
     files: dict[str, Any] = {
         "errors.csv": [csv_bytes(errors)],
         "index.csv": [csv_bytes(index)],
-        PLAN_FILE: [plan_bytes(plan)],
+        **{name: [content] for name, content in plan_files(described).items()},
         "metadata.json": [json.dumps(described.metadata(), indent=1).encode("ascii"), b"\n"],
     }
     if described.file_format == "csv":
@@ -140,18 +175,43 @@ def _write_tables(tables: Iterable[Table], folder: Path, described: Description,
     return found
 
 
+def _write_book(tables: Iterable[Table], folder: Path, described: Description, index: Any) -> dict[str, list[str]]:
+    """Write one workbook for all tables; return what `_write_tables` returns, and the names of their sheets."""
+    plan, queries = described.plan, list(written_queries(described.plan.workload))
+    writer, book = TidyWriter(plan, described.profile, described.level), Book(described.number_formats)
+    names = [table_name(described.parts_of(*query)) for query in queries]
+    sheets = sheet_names(names)
+    rows = zip(sheets, *(index[name].to_pylist() for name in ("query", "kinds", "cells")), strict=True)
+    book.add_index(("sheet", "query", "kinds", "cells"), rows)
+    about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
+    positions = sorted({position for query in queries for position in query.positions})
+    book.add_texts(ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *described.about_columns(positions)])
+    for sheet, table, variance in zip(sheets, tables, plan.average_variances.tolist(), strict=True):
+        book.add_table(sheet, writer.tidy(table, variance))
+    digest = write_new(folder / BOOK_FILE, [book.close()])
+    return {"name": names, "file": [BOOK_FILE] * len(names), "sha256": [digest] * len(names), "sheet": sheets}
+
+
 def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
     """The function that turns a table, given its number in the workload, into the bytes of a file."""
+    workload = described.plan.workload
+    queries, kinds = index["query"], index["kinds"]
     if described.file_format == "xlsx":
-        workload = described.plan.workload
+        formats = described.number_formats
         return lambda number, table: workbook_bytes(
             table,
-            described.about_table(
-                index["query"][number].as_py(), index["kinds"][number].as_py(), workload.query_at(number).positions
-            ),
+            described.about_table(queries[number].as_py(), kinds[number].as_py(), workload.query_at(number).positions),
+            formats,
         )
-    plain = parquet_bytes if described.file_format == "parquet" else csv_bytes
-    return lambda _, table: plain(table)
+    if described.file_format == "csv":
+        return lambda _, table: csv_bytes(table)
+    return lambda number, table: parquet_bytes(
+        described_table(
+            table,
+            described.about_query(queries[number].as_py(), kinds[number].as_py()),
+            described.about_columns(workload.query_at(number).positions),
+        )
+    )
 
 
 def _tables_of(index: Any, plan: Plan) -> Iterator[tuple[str, str, tuple[tuple[int, Kind], ...]]]:

@@ -4,7 +4,7 @@ Reads: tables.  Gives: PyArrow tables with one row per cell and strings dictiona
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -21,20 +21,22 @@ from residualplanner.queries import Kind
 from residualplanner.reconstruction.label_columns import label_columns
 from residualplanner.reconstruction.origin import unlimited
 from residualplanner.reconstruction.profiles import QUERY, Profile
+from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table import Table, cell_words
 from residualplanner.workload import Workload
 
 #: The formats of the tables' files.
-FormatName = Literal["parquet", "csv", "xlsx", "parts"]
+FormatName = Literal["parquet", "csv", "xlsx", "workbook", "parts"]
 
-#: The formats that have a file for each table, and that of very many tables, which has Parquet files of many each.
-FORMATS = ("parquet", "csv", "xlsx")
-PARTS_FORMAT = "parts"
+#: The formats that have a file for each table; that of one workbook for all, and that of very many tables, which has
+#: Parquet files of many each.
+FILES_FORMATS, BOOK_FORMAT, PARTS_FORMAT = ("parquet", "csv", "xlsx"), "workbook", "parts"
+FORMATS = (*FILES_FORMATS, BOOK_FORMAT)
 #: Up to this many tables are written to a file each where no format is given.
 MOST_FILES = 5_000
 #: Columns whose values hardly repeat, for which a dictionary would only cost time.
 _ESTIMATES = ("estimate", "estimate_nonneg", "estimate_unbiased", "E", "E_nonneg", "E_unbiased")
-_DISTINCT = frozenset((*_ESTIMATES, "ci_low", "ci_high", "query"))
+_DISTINCT = frozenset((*_ESTIMATES, "ci_low", "ci_high", "query", "cv"))
 
 
 def require_format(name: object) -> None:
@@ -44,13 +46,16 @@ def require_format(name: object) -> None:
         raise WorkloadError(f"format must be one of {list(every)}, got {value_text(name)}{suggestion(name, every)}")
 
 
-def chosen_format(workload: Workload, format: FormatName | None, profile: str = "default") -> FormatName:
+def chosen_format(
+    workload: Workload, format: FormatName | None, profile: str = "default", *, quality: Quality | None = None
+) -> FormatName:
     """The format of the tables of a workload: the given one, or else "parquet", or "parts" where there are very many.
 
     Args:
         workload: the tables; more than 5,000 are very many.
         format: None where none is given.
         profile: of the columns; tables in any but "default" are "parquet", since parts have no other.
+        quality: of estimates; where it is to be said, tables are "parquet", too.
 
     Raises:
         WorkloadError: there is no such format.
@@ -65,7 +70,7 @@ def chosen_format(workload: Workload, format: FormatName | None, profile: str = 
     if format is not None:
         require_format(format)
         return format
-    return "parts" if len(workload) > MOST_FILES and profile == "default" else "parquet"
+    return "parts" if len(workload) > MOST_FILES and profile == "default" and quality is None else "parquet"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,8 +106,12 @@ class TidyWriter:
         if self.profile.is_described:
             columns[QUERY] = pa.array(cell_words(table.names, table.labels_in_words), type=pa.string())
         origin = (table.origin or unlimited(table.estimate)).raveled()
-        numbers = map(pa.array, self.profile.numbers(estimate, std_err, self.level, origin=origin))
-        return pa.table(columns | dict(zip((name for name, _ in self.profile.columns), numbers, strict=True)))
+        names, optional = [name for name, _ in self.profile.columns], self.profile.optional_names
+        numbers = self.profile.numbers(estimate, std_err, self.level, origin=origin)
+        for name, values in zip(names, numbers, strict=True):
+            array = pa.array(values, from_pandas=name in optional)  # where nan is nothing
+            columns[name] = array.dictionary_encode() if name in self.profile.text_names else array
+        return pa.table(columns)
 
     def _columns(self, table: Table, axis: int) -> Iterator[tuple[str, Any]]:
         """The columns of labels of an axis, by name."""
@@ -125,13 +134,33 @@ def cell_indices(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
     return frozen(np.broadcast_to(indices, shape).ravel())
 
 
+def described_table(table: Any, about: Iterable[tuple[str, str]], columns: Iterable[Sequence[str]]) -> Any:
+    """A PyArrow table that says what it is: in the metadata of its schema, and of the fields of its schema.
+
+    Args:
+        table: the table.
+        about: pairs of strings on the table: what is said, and its value.
+        columns: for columns of the table, not all of them: name, unit and meaning.
+    """
+    words = {name: {"unit": unit, "description": meaning} for name, unit, meaning in columns}
+    schema = table.schema.with_metadata(dict(about))
+    for index, each in enumerate(table.schema):
+        if each.name in words:
+            found = {word: text for word, text in words[each.name].items() if text}
+            schema = schema.set(index, each.with_metadata(found))
+    return table.cast(schema)
+
+
 def parquet_bytes(table: Any) -> Any:
     """A table as Parquet, with dictionaries where values repeat."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     stream = pa.BufferOutputStream()
-    repeated = [name for name in table.column_names if name not in _DISTINCT]
+    # Where estimates are left out, standard errors are written in full: readers expect some bytes of each row.
+    has_gaps = any(column.null_count for column in table.columns)
+    is_short = {name: pa.types.is_dictionary(table[name].type) or not has_gaps for name in table.column_names}
+    repeated = [name for name in table.column_names if is_short[name] and name not in _DISTINCT]
     pq.write_table(table, stream, use_dictionary=repeated, write_statistics=False)
     return stream.getvalue()
 

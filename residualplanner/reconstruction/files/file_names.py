@@ -1,9 +1,10 @@
-"""The names of the files of tables: readable, different for every query, and allowed on every system.
+"""The names of the files of tables: readable, different for every query, allowed on every system and in every URL.
 
 Reads: names of attributes, kinds of query.  Gives: names of files.
 """
 
 import hashlib
+import re
 import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,25 +19,34 @@ NameParts = dict[tuple[int, Kind], str]
 
 #: The name of the table of no attributes, which is the number of records.
 TOTAL = "_total"
+#: The file of all tables together, where they are the sheets of one workbook.
+BOOK_FILE = "tables.xlsx"
 
-_LONGEST = 150
+_LONGEST, _LONGEST_SHEET = 150, 31
 _PLAIN = frozenset(string.ascii_letters + string.digits + "_-")
 _LOWER = _PLAIN - frozenset(string.ascii_uppercase)
+#: Names that Windows keeps for devices, whatever their ending.
+_DEVICES = re.compile("(con|prn|aux|nul|com[0-9]|lpt[0-9])", re.IGNORECASE)
+#: The sign before the bytes of a letter that is not kept.  A ``%`` would be decoded by web servers, which would then
+#: look for a file of another name.
+_SIGN = "~"
 
 
 def encoded_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Attribute names as parts of file names, (d,): letters, digits, ``_`` and ``-`` stay, all else is percent-encoded.
+    """Attribute names as parts of file names, (d,): ASCII letters, digits, ``_`` and ``-`` stay.
 
-    Capital letters are encoded too where two names differ in nothing but their case, which some file systems ignore.
+    Of any other letter there are the bytes in UTF-8, each as ``~`` and two hexadecimal digits, so that a file has the
+    same name on a disk and in a URL.  Capital letters are encoded too where two names differ in nothing but their case,
+    which some file systems ignore, and so is the first letter of a name that Windows keeps for a device.
 
     Example:
         >>> encoded_names(["age", "pay/hour", "Größe"])
-        ('age', 'pay%2Fhour', 'Gr%C3%B6%C3%9Fe')
-        >>> encoded_names(["sex", "SEX"])
-        ('sex', '%53%45%58')
+        ('age', 'pay~2Fhour', 'Gr~C3~B6~C3~9Fe')
+        >>> encoded_names(["sex", "SEX", "aux"])
+        ('sex', '~53~45~58', '~61ux')
     """
     differ = len({name.lower() for name in names}) == len(names)
-    return tuple(percent_encoded(name, _PLAIN if differ else _LOWER) for name in names)
+    return tuple(_encoded(name, _PLAIN if differ else _LOWER) for name in names)
 
 
 def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
@@ -54,7 +64,7 @@ def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
     for kind in kinds:
         seen[kind.name] += 1
         number = str(seen[kind.name]) if total[kind.name] > 1 else ""
-        parts.append(name if kind == Identity() else f"{name}@{percent_encoded(kind.name, _LOWER)}{number}")
+        parts.append(name if kind == Identity() else f"{name}@{_encoded(kind.name, _LOWER)}{number}")
     return parts
 
 
@@ -69,6 +79,16 @@ def file_stem(parts: Sequence[str]) -> str:
     if len(stem) <= _LONGEST:
         return stem
     return f"{stem[: _LONGEST - 33]}~{hashlib.sha256(stem.encode()).hexdigest()[:32]}"
+
+
+def sheet_names(names: Sequence[str]) -> list[str]:
+    """The names of the sheets of tables in one workbook: at most 31 letters, each different from all others.
+
+    Example:
+        >>> sheet_names(["age.sex", "the_first_of_two_very_long_names.age"])
+        ['1 age.sex', '2 the_first_of_two_very_long_nam']
+    """
+    return [f"{number} {name}"[:_LONGEST_SHEET] for number, name in enumerate(names, start=1)]
 
 
 def parts_of_workload(workload: Workload) -> NameParts:
@@ -111,9 +131,20 @@ def written_queries(workload: Workload) -> Iterator[WrittenQuery]:
             yield WrittenQuery(tuple(positions), tuple(workload.kinds[code] for code in codes))
 
 
-def percent_encoded(name: str, kept: frozenset[str]) -> str:
-    """A name whose letters are ``kept`` or percent-encoded, and so is a ``_`` at its beginning."""
-    letters = [letter if letter in kept else "".join(f"%{byte:02X}" for byte in letter.encode()) for letter in name]
+def escaped(name: str, kept: frozenset[str], sign: str) -> str:
+    """A name whose letters are ``kept`` or written as their bytes after a sign, and so is a ``_`` at its beginning."""
+    letters = [letter if letter in kept else _bytes_of(letter, sign) for letter in name]
     if letters[0] == "_":
-        letters[0] = "%5F"
+        letters[0] = _bytes_of("_", sign)
     return "".join(letters)
+
+
+def _encoded(name: str, kept: frozenset[str]) -> str:
+    if _DEVICES.fullmatch(name):
+        return _bytes_of(name[0], _SIGN) + name[1:]
+    return escaped(name, kept, _SIGN)
+
+
+def _bytes_of(letter: str, sign: str) -> str:
+    """The bytes of a letter in UTF-8, each as a sign and two hexadecimal digits."""
+    return "".join(f"{sign}{byte:02X}" for byte in letter.encode())

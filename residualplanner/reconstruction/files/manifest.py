@@ -1,7 +1,7 @@
 """The manifest of a release: how its tables were made and what that cost, as it is written and as it is checked.
 
 Reads: a release as it is written; or a manifest and metadata from a folder, and a plan that has been checked.
-Gives: the bytes of a manifest; or NoiseRecord.
+Gives: the bytes of a manifest; or NoiseStatement.
 Hashes find accidents; whoever edits a manifest can edit the hashes in it.  So no sentence about privacy is read from a
 file: what follows from the plan is computed again, and a file that says anything else is refused.
 """
@@ -9,7 +9,7 @@ file: what follows from the plan is computed again, and a file that says anythin
 import json
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,14 @@ from residualplanner._json import json_text
 from residualplanner._version import __version__
 from residualplanner.bases import basis_codes
 from residualplanner.errors import FileFormatError, ResidualPlannerError
-from residualplanner.measurement import NoiseRecord, noise_from_json, noise_to_json
-from residualplanner.plan import Plan, plan_hash
+from residualplanner.measurement import NoiseStatement, noise_of_release
+from residualplanner.plan import Plan, plan_bytes, plan_hash
 from residualplanner.queries import kind_to_json
 from residualplanner.reconstruction.files.sidecar import Description
 
 FORMAT, FORMAT_VERSION = "residualplanner/release", 6
 #: The plan, beside the manifest.
 PLAN_FILE = "release.plan"
-_SEEDED = NoiseRecord(seed=0).randomness
 
 
 def manifest_bytes(described: Description, hashes: Mapping[str, str], count: int) -> bytes:
@@ -52,7 +51,7 @@ def manifest_bytes(described: Description, hashes: Mapping[str, str], count: int
             "pyarrow": pa.__version__,
         },
         "plan": about_plan(plan),
-        "noise": {name: value for name, value in noise_to_json(noise, plan).items() if name != "seed"},
+        "noise": noise.published(plan),
         "tables": {
             "count": count,
             "format": described.file_format,
@@ -63,6 +62,26 @@ def manifest_bytes(described: Description, hashes: Mapping[str, str], count: int
         "files": dict(hashes),
     }
     return json.dumps(manifest, allow_nan=False, indent=2).encode("ascii") + b"\n"
+
+
+def plan_files(described: Description) -> dict[str, bytes]:
+    """The plan of a release as a file, and where there were several measurements those of each."""
+    measured = (plan_bytes(plan) for plan, _ in described.noise.measured)
+    return {PLAN_FILE: plan_bytes(described.plan)} | {
+        _measured_file(number): content for number, content in enumerate(measured, 1)
+    }
+
+
+def measured_files(manifest: Mapping[str, Any]) -> list[str]:
+    """The names of the plans of several measurements; none where there was one.
+
+    Raises:
+        FileFormatError: the manifest does not say what the noise was.
+    """
+    noise = manifest["noise"]
+    if not isinstance(noise, Mapping) or not isinstance(noise.get("measurements", []), list):
+        raise FileFormatError("it does not say what the noise was")
+    return [_measured_file(number) for number, _ in enumerate(noise.get("measurements", []), 1)]
 
 
 def about_plan(plan: Plan) -> dict[str, Any]:
@@ -80,13 +99,18 @@ def about_plan(plan: Plan) -> dict[str, Any]:
         "gap": plan.gap if math.isfinite(plan.gap) else None,
         "status": plan.status,
         "kinds": [kind_to_json(kind) for kind in plan.workload.kinds],
-        "bases": {name: _measured(plan, attribute) for attribute, name in enumerate(plan.domain.names)},
+        "bases": {name: _basis(plan, attribute) for attribute, name in enumerate(plan.domain.names)},
     }
     return about if plan.targets is None else about | {"target_level": plan.targets.level}
 
 
-def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan) -> NoiseRecord:
+def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[Plan]) -> NoiseStatement:
     """How the noise was drawn, if what the manifest says of plan and noise is true of the plan.
+
+    Args:
+        manifest: from a folder.
+        plan: of the release.
+        plans: of its measurements, where there are several; in the files of `measured_files`.
 
     Raises:
         FileFormatError: a field says something else, or is missing or superfluous.
@@ -97,13 +121,8 @@ def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan) -> NoiseRecord:
     wrong = [name for name in (*true, *stated) if not _are_equal(stated, true, name)]
     if wrong:
         raise FileFormatError(f"it says of the plan's {wrong[0]!r} something else than {PLAN_FILE} beside it")
-    noise = manifest["noise"]
-    if not isinstance(noise, Mapping) or "seed" in noise:
-        raise FileFormatError("it does not say what the noise was")
-    # No release holds its seed, and nothing depends on which it was: any number will do.
-    seed = 0 if noise.get("randomness") == _SEEDED else None
     try:
-        return noise_from_json({**noise, "seed": seed}, plan)
+        return noise_of_release(manifest["noise"], plan, plans)
     except ResidualPlannerError as error:
         raise FileFormatError(f"what it says of the noise is not true of {PLAN_FILE} beside it: {error}") from None
 
@@ -124,7 +143,12 @@ def require_true_metadata(metadata: Mapping[str, Any], described: Description) -
         raise FileFormatError(f"its {wrong[0]!r} is not what follows from {PLAN_FILE} beside it")
 
 
-def _measured(plan: Plan, attribute: int) -> dict[str, Any]:
+def _measured_file(number: int) -> str:
+    """The name of the plan of one of several measurements, counted from 1."""
+    return f"measured-{number}.plan"
+
+
+def _basis(plan: Plan, attribute: int) -> dict[str, Any]:
     """The basis of an attribute: its family, answers and cost; or how many bases it has, if it varies."""
     strategy = plan.strategy
     basis = strategy.of_attributes[attribute]

@@ -15,14 +15,21 @@ from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen, require_path
 from residualplanner._margins import require_level
 from residualplanner.errors import FileFormatError, WorkloadError
-from residualplanner.plan import load_plan
+from residualplanner.plan import Plan, plan_of_bytes
 from residualplanner.reconstruction.files.checked_files import AGAIN, checked, content_of, json_of, limited_bytes
-from residualplanner.reconstruction.files.export_files import FORMATS, PARTS_FORMAT
-from residualplanner.reconstruction.files.file_names import file_stem, table_name, written_queries
+from residualplanner.reconstruction.files.export_files import BOOK_FORMAT, FORMATS, PARTS_FORMAT
+from residualplanner.reconstruction.files.file_names import (
+    BOOK_FILE,
+    file_stem,
+    sheet_names,
+    table_name,
+    written_queries,
+)
 from residualplanner.reconstruction.files.manifest import (
     FORMAT,
     FORMAT_VERSION,
     PLAN_FILE,
+    measured_files,
     noise_of_manifest,
     require_true_metadata,
 )
@@ -36,10 +43,13 @@ from residualplanner.reconstruction.files.sidecar import (
     Description,
     label_type,
 )
+from residualplanner.reconstruction.files.workbook import TABLE_SHEET
 from residualplanner.reconstruction.label_columns import label_columns
 from residualplanner.reconstruction.parts.reading import SavedParts, open_parts
 from residualplanner.reconstruction.product import product_of_json
 from residualplanner.reconstruction.profiles import PROFILES
+from residualplanner.reconstruction.publication import Publication
+from residualplanner.reconstruction.quality import quality_of_json
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import QueryLike, WrittenQuery
 
@@ -152,7 +162,16 @@ class SavedTables(SavedFolder):
         types = {name: label_type(labels) for columns in axes for name, labels in columns.items()}
         types |= {name: self._described.datatype(name) for name in self._described.profile.value_names}
         content = content_of(self.folder, saved.file, saved.sha256)
-        return read_columns(content, self.folder / saved.file, types, saved.cells, axes)
+        optional, sheet = self._described.profile.optional_names, self._sheets.get(name, TABLE_SHEET)
+        path = self.folder / saved.file
+        return read_columns(content, path, types, saved.cells, axes, optional=optional, sheet=sheet)
+
+    @cached_property
+    def _sheets(self) -> dict[str, str]:
+        """By the name of a table its sheet, where all are in one workbook."""
+        if self._described.file_format != BOOK_FORMAT:
+            return {}
+        return dict(zip(self.files, sheet_names(list(self.files)), strict=True))
 
 
 def load_tables(folder: PathLike) -> SavedTables | SavedParts:
@@ -187,9 +206,9 @@ def load_tables(folder: PathLike) -> SavedTables | SavedParts:
 
 def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts:
     hashes, about = manifest["files"], manifest["tables"]
-    content_of(home, PLAN_FILE, hashes[PLAN_FILE])
-    plan = checked(home / PLAN_FILE, partial(load_plan, home / PLAN_FILE))
-    noise = checked(home / "manifest.json", partial(noise_of_manifest, manifest, plan))
+    names = (PLAN_FILE, *checked(home / "manifest.json", partial(measured_files, manifest)))
+    plan, *plans = (_plan_of(home, name, hashes[name]) for name in names)
+    noise = checked(home / "manifest.json", partial(noise_of_manifest, manifest, plan, plans))
     file_format, level = about["format"], about["conf_level"]
     if file_format not in (*FORMATS, PARTS_FORMAT) or about["profile"] not in PROFILES or not isinstance(level, float):
         raise LookupError
@@ -198,9 +217,11 @@ def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts
     with_unbiased = about.get("with_unbiased", False)
     if not isinstance(with_unbiased, bool):
         raise LookupError
-    profile = PROFILES[about["profile"]].of(product, with_unbiased=with_unbiased)
-    described = Description(plan, noise, file_format, profile, level)
+    quality = checked(home / "manifest.json", partial(quality_of_json, about.get("quality")))
     metadata = json_of(home / "metadata.json", content_of(home, "metadata.json", hashes["metadata.json"]))
+    publication = checked(home / "metadata.json", partial(_publication_of, metadata))
+    profile = PROFILES[about["profile"]].of(product, with_unbiased=with_unbiased).graded(quality)
+    described = Description(plan, noise, file_format, profile, level, publication)
     checked(home / "metadata.json", partial(require_true_metadata, metadata, described))
     if file_format == PARTS_FORMAT:
         return open_parts(home, manifest, metadata, described)
@@ -212,6 +233,12 @@ def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts
     return SavedTables(home, manifest, metadata, described, files)
 
 
+def _plan_of(home: Path, name: str, digest: object) -> Plan:
+    """One of the plans in a folder, after its hash has been compared."""
+    content = content_of(home, name, digest)
+    return checked(home / name, partial(plan_of_bytes, content))
+
+
 def _are_of_workload(files: Mapping[str, SavedTable], described: Description) -> bool:
     """Whether these are the tables of the plan's workload, in its order, each of its cells in the file of its name."""
     workload, ending = described.plan.workload, described.file_format
@@ -220,9 +247,19 @@ def _are_of_workload(files: Mapping[str, SavedTable], described: Description) ->
     rows = zip(files.items(), written_queries(workload), workload.cells.tolist(), strict=True)
     every = (((name, saved), described.parts_of(*query), cells) for (name, saved), query, cells in rows)
     return all(
-        name == table_name(parts) and saved.file == f"tables/{file_stem(parts)}.{ending}" and saved.cells == cells
+        name == table_name(parts)
+        and saved.file == (BOOK_FILE if ending == BOOK_FORMAT else f"tables/{file_stem(parts)}.{ending}")
+        and saved.cells == cells
         for (name, saved), parts, cells in every
     )
+
+
+def _publication_of(metadata: Mapping[str, Any]) -> Publication:
+    """What readers are told about all tables together."""
+    try:
+        return Publication(**metadata.get("publication", {}))
+    except TypeError:
+        raise FileFormatError("it does not say what the publication is") from None
 
 
 def _require_version(manifest: Any, path: Path) -> None:

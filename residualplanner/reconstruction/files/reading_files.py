@@ -6,7 +6,7 @@ Reads: bytes whose hash has been compared.  Gives: columns, or FileFormatError, 
 import io
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,9 @@ def read_columns(
     types: Mapping[str, str],
     cells: int,
     axes: Sequence[Mapping[str, Sequence[object]]] = (),
+    *,
+    optional: Collection[str] = (),
+    sheet: str = TABLE_SHEET,
 ) -> dict[str, Any]:
     """The columns of a table of a release, by name, as PyArrow arrays.
 
@@ -44,13 +47,15 @@ def read_columns(
         types: the type of each column, in their order.
         cells: the number of rows that there must be.
         axes: for each axis the labels that there must be in its columns, in C order: the last axis changes fastest.
+        optional: the names of columns that may have nothing in a row.
+        sheet: of a workbook.
 
     Raises:
         FileFormatError: it is another table, or not a table.
         MissingExtraError: it is a workbook, and openpyxl is not installed.
     """
     if path.suffix == ".xlsx":
-        columns = _workbook_columns(content, path, types, cells)
+        columns = _workbook_columns(content, path, types, cells, sheet)
     else:
         table = (
             csv_table(content, path, types) if path.suffix == ".csv" else _parquet_table(content, path, types, cells)
@@ -59,6 +64,8 @@ def read_columns(
             raise _not_the_table(path)
         columns = {name: table[name] for name in types}
     arrays = {name: _typed(columns[name], _arrow_type(word), path) for name, word in types.items()}
+    if any(array.null_count for name, array in arrays.items() if name not in optional):
+        raise _not_the_table(path)
     shape = tuple(len(next(iter(columns.values()))) for columns in axes)
     for axis, columns_of_axis in enumerate(axes):
         for name, expected in columns_of_axis.items():
@@ -126,8 +133,10 @@ def _text_size(column: Any) -> int:
     return sum(sizes)
 
 
-def _workbook_columns(content: bytes, path: Path, types: Mapping[str, str], cells: int) -> dict[str, list[Any]]:
-    """The columns of a workbook's first sheet; integers that are too large for Excel are strings in it."""
+def _workbook_columns(
+    content: bytes, path: Path, types: Mapping[str, str], cells: int, name: str
+) -> dict[str, list[Any]]:
+    """The columns of a sheet of a workbook; integers that are too large for Excel are strings in it."""
     try:
         import openpyxl  # type: ignore[import-untyped]
     except ImportError:
@@ -139,7 +148,7 @@ def _workbook_columns(content: bytes, path: Path, types: Mapping[str, str], cell
         if unpacked > _TEXT_ROOM + _EXPANSION * len(content):
             raise _not_the_table(path)
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, keep_links=False)
-        sheet = book[TABLE_SHEET]
+        sheet = book[name]
         rows = list(islice(sheet.iter_rows(max_col=len(types) + 1, values_only=True), cells + 2))
         book.close()
     except Exception:  # noqa: BLE001 - openpyxl raises whatever its parsers stumble over; all of it means one thing
@@ -159,7 +168,7 @@ def _converted(values: tuple[Any, ...], word: str, path: Path) -> list[Any]:
             return [_text(value) for value in values]
         if word == TRUTH:
             return [{True: True, False: False}[value] for value in values]
-        return [(int if word == WHOLE else float)(value) for value in values]
+        return [None if value is None else (int if word == WHOLE else float)(value) for value in values]
     except (TypeError, ValueError, KeyError):
         raise _not_the_table(path) from None
 
@@ -174,7 +183,7 @@ def _text(value: Any) -> str:
 
 
 def _typed(column: Any, arrow_type: Any, path: Path) -> Any:
-    """A column of one type without nulls, as a PyArrow chunked array."""
+    """A column of one type, as a PyArrow chunked array."""
     import pyarrow as pa
 
     try:
@@ -183,8 +192,6 @@ def _typed(column: Any, arrow_type: Any, path: Path) -> Any:
         column = column.cast(arrow_type)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         raise _not_the_table(path) from None
-    if column.null_count:
-        raise _not_the_table(path)
     return column
 
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from residualplanner.measurement import NoiseRecord
+from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.product import Product
+from residualplanner.reconstruction.publication import Publication
+from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.tables import Tables
 
 
@@ -36,7 +38,7 @@ class SavedFolder(Tables):
         return self._described.plan
 
     @property
-    def noise(self) -> NoiseRecord:
+    def noise(self) -> NoiseStatement:
         """How the noise was drawn, as far as the plan can tell: the exact cost and the sentence follow from it."""
         return self._described.noise
 
@@ -44,6 +46,16 @@ class SavedFolder(Tables):
     def product(self) -> Product:
         """What the numbers are."""
         return self._described.product
+
+    @property
+    def publication(self) -> Publication:
+        """What readers are told about all tables together."""
+        return self._described.publication
+
+    @property
+    def quality(self) -> Quality | None:
+        """Which estimates are reliable, where the files say it; those that these leave out are nan in tables."""
+        return self._described.profile.quality
 
     @property
     def profile(self) -> str:

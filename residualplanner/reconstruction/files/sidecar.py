@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from residualplanner.measurement import NoiseRecord
+from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.file_names import NameParts, parts_of_workload
 from residualplanner.reconstruction.product import Product
-from residualplanner.reconstruction.profiles import QUERY, Profile
+from residualplanner.reconstruction.profiles import Profile
+from residualplanner.reconstruction.publication import Publication
 
 #: The words of the vocabulary of CSV on the Web for what a column holds.
 TEXT, WHOLE, TRUTH, NUMBER = "string", "integer", "boolean", "double"
@@ -43,6 +44,9 @@ COVARIANCE = (
     "not C of 1/n_i, and over i in B but not C of 1/n_i.  release.plan has the bases, too, for load_plan"
 )
 
+#: How spreadsheets show numbers that are not counts.
+_NUMBER_FORMATS = {"cv": "0.0%", "conf_level": "0.0##", "quality": "@"}
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Description:
@@ -54,15 +58,17 @@ class Description:
         file_format: of the tables' files.
         profile: the columns beside the labels.
         level: the confidence level.
+        publication: what readers are told about all tables together.
         parts: what attributes contribute to the names of tables.
         plan_sha256: the hash of the plan.
     """
 
     plan: Plan
-    noise: NoiseRecord
+    noise: NoiseStatement
     file_format: str
     profile: Profile
     level: float
+    publication: Publication = field(default_factory=Publication)
     parts: NameParts = field(init=False)
     plan_sha256: str = field(init=False)
 
@@ -81,10 +87,10 @@ class Description:
 
     @property
     def about_product(self) -> dict[str, Any]:
-        """The entry on the product in metadata and manifest; none where estimates are unbiased."""
-        if self.product.is_unbiased:
-            return {}
-        return {"product": self.product.to_json(), "with_unbiased": self.profile.with_unbiased}
+        """The entries on product and quality in metadata and manifest: none of estimates without bias and grades."""
+        made = {"product": self.product.to_json(), "with_unbiased": self.profile.with_unbiased}
+        product = {} if self.product.is_unbiased else made
+        return product | ({} if self.profile.quality is None else {"quality": self.profile.quality.to_json()})
 
     @property
     def columns(self) -> list[dict[str, str]]:
@@ -96,9 +102,9 @@ class Description:
 
     def datatype(self, name: str) -> str:
         """The type of a column beside the attributes'."""
-        if name == QUERY:
+        if name in self.profile.text_names:
             return TEXT
-        return WHOLE if self.product.is_rounded and name == self.profile.estimate_name else NUMBER
+        return WHOLE if self.profile.has_integers and name == self.profile.estimate_name else NUMBER
 
     def metadata(self) -> dict[str, Any]:
         """What the tables hold, as JSON values."""
@@ -113,7 +119,16 @@ class Description:
             **self.about_product,
         }
         privacy = {"guarantee": self.noise.guarantee, "protected_change": self.plan.neighbors.words}
-        return {"tables": about, "profile": self.profile.name, "plan_sha256": self.plan_sha256, "privacy": privacy}
+        stated = {"tables": about, "profile": self.profile.name, "plan_sha256": self.plan_sha256, "privacy": privacy}
+        return ({"publication": self.publication.to_json()} if self.publication else {}) | stated
+
+    @property
+    def number_formats(self) -> dict[str, str]:
+        """By the name of a column of numbers how spreadsheets show these; the cells hold every digit."""
+        return {
+            name: _NUMBER_FORMATS.get(quantity, "#,##0" if self.datatype(name) == WHOLE else "#,##0.0")
+            for name, quantity in self.profile.columns
+        }
 
     def about_table(self, query: str, kinds: str, positions: Sequence[int]) -> list[tuple[str, ...]]:
         """What one table is, as rows of strings for people.
@@ -123,20 +138,34 @@ class Description:
             kinds: the kinds of query on them in words; empty where all are the identity.
             positions: of its attributes.
         """
+        columns = [("column", "unit", "meaning"), *self.about_columns(positions)]
+        return [*self.about_query(query, kinds), ("", ""), *columns]
+
+    def about_query(self, query: str, kinds: str) -> list[tuple[str, str]]:
+        """What one table is, but not its columns, in pairs of strings; arguments as in `about_table`."""
         return [
+            *self.publication.to_json().items(),
             ("table", query),
             *([("kinds of query", kinds)] if kinds else []),
+            *self.about_every,
+        ]
+
+    @property
+    def about_every(self) -> list[tuple[str, str]]:
+        """What is true of every table, in pairs of strings."""
+        return [
             ("rows", ROWS),
             ("confidence level", str(self.level)),
             ("variances", VARIANCE),
             *([("numbers", self.product.sentences)] if self.product.sentences else []),
             ("privacy", self.noise.guarantee),
             ("plan", f"SHA-256 {self.plan_sha256}"),
-            ("", ""),
-            ("column", "unit", "meaning"),
-            *self._about_attributes(positions),
-            *((column["name"], column["unit"], column["meaning"]) for column in self.columns),
         ]
+
+    def about_columns(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
+        """Name, unit and meaning of the columns of a table of some attributes, where there is something to say."""
+        values = [(column["name"], column["unit"], column["meaning"]) for column in self.columns]
+        return [*self._about_attributes(positions), *values]
 
     def _about_attributes(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
         """The columns of labels that something is said about: name, unit, meaning."""

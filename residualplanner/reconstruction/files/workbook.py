@@ -6,7 +6,8 @@ Reads: PyArrow tables.  Gives: bytes of .xlsx files, the same for the same table
 import datetime as dt
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,15 @@ from residualplanner.workload import Workload
 ROW_LIMIT, LETTER_LIMIT = 1_048_576, 32_767
 #: Excel holds integers as floating-point numbers: above this they are written as strings.
 WHOLE_LIMIT = 2**53
-#: The sheet of the table, and the one that describes it.
-TABLE_SHEET, ABOUT_SHEET = "table", "about"
+#: The sheet of the table, and the one that describes it; in a workbook of many tables, the list of these.
+TABLE_SHEET, ABOUT_SHEET, INDEX_SHEET = "table", "about", "index"
+#: The most tables of one workbook: each is a file until the workbook is complete, and systems limit open files.
+MOST_SHEETS = 200
 
 #: Characters that XML cannot hold, and the beginning of strings that XlsxWriter reads as tags.
 _FORBIDDEN = re.compile("[\ufffe\uffff]|^<r>")
 _DATE = dt.datetime(1980, 1, 1)  # a time would make each file differ from the last
-_WIDTHS = (10, 40)
+_WIDTHS, _TEXT_WIDTH, _INDEX_WIDTHS = (10, 40), 20, (32, 40, 30, 12)
 _BATCH = 2**14
 
 
@@ -58,40 +61,99 @@ def require_workbooks(workload: Workload) -> None:
             _require_texts(name, labels, limit)
 
 
-def workbook_bytes(table: Any, about: Iterable[Sequence[str]]) -> bytes:
+def require_one_workbook(workload: Workload) -> None:
+    """Raise WorkloadError if there are too many tables for one workbook; errors else as in `require_workbooks`."""
+    if len(workload) > MOST_SHEETS:
+        raise WorkloadError(
+            f"{len(workload):,} tables are too many for one workbook, which holds up to {MOST_SHEETS}; write "
+            'format="xlsx", a workbook for each table, or parquet or csv'
+        )
+    require_workbooks(workload)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Book:
+    """A workbook as it is written, sheet after sheet.
+
+    Attributes:
+        formats: by the name of a column of numbers how they are shown.
+        stream: the bytes of the workbook, once it is closed.
+    """
+
+    formats: Mapping[str, str]
+    stream: io.BytesIO = field(init=False, default_factory=io.BytesIO)
+    _book: Any = field(init=False)
+    _styles: dict[str, Any] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        book = _xlsxwriter().Workbook(self.stream, {"constant_memory": True})
+        book.set_properties({"created": _DATE})
+        object.__setattr__(self, "_book", book)
+        self._styles["bold"] = book.add_format({"bold": True})
+        self._styles["link"] = book.get_default_url_format()
+        for style in set(self.formats.values()):
+            self._styles[style] = book.add_format({"num_format": style})
+
+    def add_table(self, name: str, table: Any) -> None:
+        """Add a sheet with a table, as PyArrow's: row after row, since rows that are done leave memory."""
+        sheet = self._book.add_worksheet(name)
+        writers = [_writer(sheet, column) for column in table.columns]
+        for index, (title, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+            style = self._styles.get(self.formats.get(title, ""))
+            sheet.set_column(index, index, _width(title, column), style)
+            sheet.write_string(0, index, title, self._styles["bold"])
+        row = 0
+        for batch in table.to_batches(_BATCH):
+            for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                row += 1
+                for index, value in enumerate(values):
+                    if value is not None:
+                        writers[index](row, index, value)
+        sheet.freeze_panes(1, 0)
+        sheet.autofilter(0, 0, row, len(writers) - 1)
+        sheet.ignore_errors({"number_stored_as_text": f"A2:XFD{ROW_LIMIT}"})
+
+    def add_texts(self, name: str, rows: Iterable[Sequence[str]]) -> None:
+        """Add a sheet with rows of strings, the first of each in bold."""
+        sheet = self._book.add_worksheet(name)
+        sheet.set_column(0, 0, _TEXT_WIDTH)
+        for row, texts in enumerate(rows):
+            for column, text in enumerate(texts):
+                sheet.write_string(row, column, text[:LETTER_LIMIT], None if column else self._styles["bold"])
+
+    def add_index(self, heads: Sequence[str], rows: Iterable[tuple[str, str, str, int]]) -> None:
+        """Add the sheet with the list of the tables: of each its sheet, which is linked, its query, kinds and cells."""
+        sheet = self._book.add_worksheet(INDEX_SHEET)
+        for column, (head, width) in enumerate(zip(heads, _INDEX_WIDTHS, strict=True)):
+            sheet.set_column(column, column, width)
+            sheet.write_string(0, column, head, self._styles["bold"])
+        row = 0
+        for row, (name, query, kinds, cells) in enumerate(rows, start=1):
+            sheet.write_url(row, 0, f"internal:'{name}'!A1", self._styles["link"], name)
+            sheet.write_string(row, 1, query[:LETTER_LIMIT])
+            sheet.write_string(row, 2, kinds[:LETTER_LIMIT])
+            sheet.write_number(row, 3, cells)
+        sheet.freeze_panes(1, 0)
+        sheet.autofilter(0, 0, row, len(heads) - 1)
+
+    def close(self) -> bytes:
+        """The bytes of the workbook, to which nothing more is added."""
+        self._book.close()
+        return self.stream.getvalue()
+
+
+def workbook_bytes(table: Any, about: Iterable[Sequence[str]], formats: Mapping[str, str] | None = None) -> bytes:
     """A workbook whose first sheet is a table, and whose second describes it.
 
     Args:
         table: the table, as PyArrow's.
         about: rows of strings for the second sheet.
+        formats: by the name of a column of numbers how they are shown.
     """
-    stream = io.BytesIO()
-    book = _xlsxwriter().Workbook(stream, {"constant_memory": True})
-    book.set_properties({"created": _DATE})
-    bold = book.add_format({"bold": True})
-    _write_table(book.add_worksheet(TABLE_SHEET), table, bold)
-    notes = book.add_worksheet(ABOUT_SHEET)
-    for row, texts in enumerate(about):
-        for column, text in enumerate(texts):
-            notes.write_string(row, column, text[:LETTER_LIMIT], None if column else bold)
-    book.close()
-    return stream.getvalue()
-
-
-def _write_table(sheet: Any, table: Any, bold: Any) -> None:
-    """Write the names of the columns and then row after row, since rows that are done leave memory."""
-    writers = [_writer(sheet, column) for column in table.columns]
-    for index, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
-        sheet.set_column(index, index, _width(name, column))
-        sheet.write_string(0, index, name, bold)
-    row = 0
-    for batch in table.to_batches(_BATCH):
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            row += 1
-            for index, value in enumerate(values):
-                writers[index](row, index, value)
-    sheet.freeze_panes(1, 0)
-    sheet.ignore_errors({"number_stored_as_text": f"A2:XFD{ROW_LIMIT}"})
+    book = Book(formats or {})
+    book.add_table(TABLE_SHEET, table)
+    book.add_texts(ABOUT_SHEET, about)
+    return book.close()
 
 
 def _writer(sheet: Any, column: Any) -> Callable[[int, int, Any], object]:

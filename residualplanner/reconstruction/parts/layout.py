@@ -53,7 +53,7 @@ class Layout:
         """The numbers of some parts, ascending, each once; of all parts where none are given.
 
         Raises:
-            WorkloadError: they are no numbers of parts, or none.
+            WorkloadError: they are not numbers of parts, or there are none.
         """
         if only is None:
             return tuple(range(len(self)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner._words import count_text
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
@@ -71,7 +72,7 @@ class SavedParts(SavedFolder):
             raise _another(self.folder / TABLES) from None
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} saved tables in {len(self.hashes):,} parts, {self.folder}>"
+        return f"<{len(self):,} saved tables in {count_text(len(self.hashes), 'part')}, {self.folder}>"
 
     def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
         return iter(self.plan.workload if self.is_whole else self.plan.workload.take(self.numbers))

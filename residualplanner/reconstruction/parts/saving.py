@@ -19,10 +19,10 @@ from typing import Any
 from residualplanner._atomic import PathLike, force_name, require_free_folder
 from residualplanner._checks import value_text
 from residualplanner.errors import ResourceError, WorkloadError
-from residualplanner.measurement import Measurement, Progress, answers_hash
-from residualplanner.plan import bytes_text, plan_bytes, plan_hash
+from residualplanner.measurement import NoisyAnswers, Progress, answers_hash
+from residualplanner.plan import bytes_text, plan_hash
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, csv_bytes, parquet_bytes
-from residualplanner.reconstruction.files.manifest import PLAN_FILE, manifest_bytes
+from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_files
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.parts.dictionary import labels_table, tables_tables
 from residualplanner.reconstruction.parts.layout import (
@@ -37,6 +37,7 @@ from residualplanner.reconstruction.parts.layout import (
 from residualplanner.reconstruction.parts.worker_parts import WritePart, written_by
 from residualplanner.reconstruction.parts.writing import PartWriter, write_tables, write_whole
 from residualplanner.reconstruction.profiles import level_of, profile_named
+from residualplanner.reconstruction.publication import Publication
 from residualplanner.workers import Workers
 
 _MEASUREMENT = "answers.measurement"
@@ -45,10 +46,11 @@ _CELL_BYTES = 8
 
 
 def save_parts(
-    measurement: Measurement,
+    measurement: NoisyAnswers,
     folder: PathLike,
     *,
     level: float | None,
+    publication: Publication | None = None,
     workers: int | Workers,
     only: Iterable[int] | None,
     progress: Progress | None,
@@ -62,8 +64,11 @@ def save_parts(
     target = Path(folder)
     require_free_folder(target)
     plan, noise = measurement.plan, measurement.noise
-    described = Description(plan, noise, PARTS_FORMAT, profile_named("default"), level_of("default", level))
-    about = {"plan_sha256": plan_hash(plan), "answers_sha256": answers_hash(measurement), "guarantee": noise.guarantee}
+    described = Description(
+        plan, noise, PARTS_FORMAT, profile_named("default"), level_of("default", level), publication or Publication()
+    )
+    answers = answers_hash(measurement.residuals)
+    about = {"plan_sha256": plan_hash(plan), "answers_sha256": answers, "guarantee": noise.guarantee}
     layout = layout_of(plan.workload)
     parts = layout.chosen(only)
     count = sum(layout.count_of(part) for part in parts)
@@ -88,6 +93,9 @@ def _unfinished(target: Path, about: Mapping[str, Any], only: Sequence[int]) -> 
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
     (hidden / PARTS).mkdir(parents=True, exist_ok=True)
+    for path in hidden.iterdir():  # what a run writes last, and a run that was killed may have left half written
+        if path.name != PARTS:
+            path.unlink()
     try:
         yield hidden
     except BaseException as error:
@@ -119,7 +127,7 @@ def require_room(folder: Path, layout: Layout, parts: Sequence[int]) -> None:
 
 @contextmanager
 def _written(
-    measurement: Measurement,
+    measurement: NoisyAnswers,
     layout: Layout,
     about: Mapping[str, Any],
     folder: Path,
@@ -130,13 +138,11 @@ def _written(
     if workers == 1:
         yield map(partial(PartWriter(measurement, layout, about).write, folder), parts)
         return
-    path = measurement.mapped_from or folder / _MEASUREMENT
-    if measurement.mapped_from is None:
-        measurement.save(path)
-    write = WritePart(path.absolute(), folder.absolute(), json.dumps(about), layout)
+    files = tuple(file.absolute() for file in measurement.files(folder / _MEASUREMENT))
+    write = WritePart(files, folder.absolute(), json.dumps(about), layout)
     with written_by(workers, write, parts) as hashes:
         yield hashes
-    (folder / _MEASUREMENT).unlink(missing_ok=True)
+    _remove_answers(folder)
 
 
 def _reported(hashes: Iterator[str], layout: Layout, parts: Sequence[int], progress: Progress | None) -> Iterator[str]:
@@ -166,14 +172,21 @@ def _write_rest(
     files = {
         LABELS: parquet_bytes(labels_table(plan)),
         PART_LIST: csv_bytes(pa.table(listed)),
-        PLAN_FILE: plan_bytes(plan),
+        **plan_files(described),
         "metadata.json": json.dumps(described.metadata(), indent=1).encode("ascii") + b"\n",
     }
     return {TABLES: tables} | {name: write_whole(folder / name, content) for name, content in files.items()}
 
 
+def _remove_answers(folder: Path) -> None:
+    """Remove the files of the answers that workers have read."""
+    for path in folder.glob(f"*{Path(_MEASUREMENT).suffix}"):
+        path.unlink()
+
+
 def _remove_leftovers(folder: Path, parts: Sequence[int]) -> None:
-    """Remove what runs that were killed left incomplete."""
+    """Remove what runs that were killed left: parts that are not complete, and answers for workers."""
+    _remove_answers(folder)
     names = {Path(part_name(part)).name for part in parts}
     for path in (folder / PARTS).iterdir():
         if path.name not in names:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 
-from residualplanner.measurement import load_measurement
+from residualplanner._words import listed
+from residualplanner.measurement import load_measurements
 from residualplanner.reconstruction.parts.layout import Layout
 from residualplanner.reconstruction.parts.writing import PartWriter
 from residualplanner.workers import Workers
@@ -26,16 +27,16 @@ _PROBLEM = b"!"
 
 @dataclass(frozen=True, slots=True)
 class WritePart:
-    """Writes parts; it is sent to workers, which map the measurement's file.
+    """Writes parts; it is sent to workers, which map the files of the measurements.
 
     Attributes:
-        measurement: the absolute path of its file.
+        measurements: the absolute paths of its files: of one measurement, or of several.
         folder: the absolute path of that of the release.
         about: the description of the release in each part, as JSON.
         layout: which tables stand in which part.
     """
 
-    measurement: Path
+    measurements: tuple[Path, ...]
     folder: Path
     about: str
     layout: Layout = field(compare=False)
@@ -72,8 +73,9 @@ def written_by(workers: int | Workers, write: WritePart, parts: Sequence[int]) -
 
 def _hash_of_answer(write: WritePart, answer: bytes) -> str:
     if answer.startswith(_PROBLEM):
+        files = listed(map(str, write.measurements), 3)
         raise OSError(
-            f"a worker could not write a part ({answer[1:].decode()}); all workers must see {write.measurement} and "
+            f"a worker could not write a part ({answer[1:].decode()}); all workers must see {files} and "
             f"{write.folder} under these names"
         )
     return answer.decode("ascii")
@@ -82,7 +84,7 @@ def _hash_of_answer(write: WritePart, answer: bytes) -> str:
 @lru_cache(maxsize=1)
 def _writer(write: WritePart) -> PartWriter:
     """What a process writes parts with, from the first one on."""
-    return PartWriter(load_measurement(write.measurement, mapped=True), write.layout, json.loads(write.about))
+    return PartWriter(load_measurements(write.measurements, mapped=True), write.layout, json.loads(write.about))
 
 
 #: What a process of the pool was sent when it started.

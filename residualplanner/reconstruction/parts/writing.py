@@ -17,7 +17,7 @@ from residualplanner._atomic import write_atomically
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner._json import parse_json
 from residualplanner.errors import FileFormatError
-from residualplanner.measurement import Measurement
+from residualplanner.measurement import NoisyAnswers
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import TableBatch, chunks
 from residualplanner.reconstruction.parts.layout import CELL, ESTIMATE, STD_ERR, TABLE_ID, Layout, part_name
@@ -38,7 +38,7 @@ class PartWriter:
         about: the description of the release in each part, as JSON values.
     """
 
-    measurement: Measurement
+    measurement: NoisyAnswers
     layout: Layout
     about: Mapping[str, Any]
     _reconstructor: Reconstructor = field(init=False, repr=False)

@@ -35,8 +35,8 @@ class Cluster(Protocol):
     def require_ready(self, tasks: Sequence[CountingTask]) -> None:
         """Raise what counting and drawing would certainly fail with, or could not be trusted with.
 
-        It is asked before the ledger is charged, and reads public facts alone: the engine's settings (it must not start
-        a task again that has not failed), the versions of Python and of this library at the workers, memory, the sizes
+        Called before the ledger is charged, it reads public facts alone: the engine's settings (it must not start a
+        task again that has not failed), the versions of Python and of this library at the workers, memory, the sizes
         of what comes back.
 
         Raises:

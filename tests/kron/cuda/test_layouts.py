@@ -13,7 +13,7 @@ from residualplanner.kron.cuda import (
     AXIS_THREADS,
     SM_80,
     SM_90,
-    Source,
+    SubsetAnswers,
     axis_launches_of,
     fits,
     kernel_source,
@@ -53,7 +53,7 @@ def test_every_launch_is_within_the_limits_of_its_device(maps, limits, tables):
             layout_of(maps, limits)
         return
     layout = layout_of(maps, limits)
-    launch = launch_of(layout, [Source(0, 1)] * 2 ** sum(n > 1 for n in maps.columns), tables)
+    launch = launch_of(layout, [SubsetAnswers(0, 1)] * 2 ** sum(n > 1 for n in maps.columns), tables)
     assert 32 <= launch.threads <= limits.threads
     assert launch.threads % 32 == 0
     has_matrix = any(axis.direct is None for axis in maps.axes[layout.cut :])
@@ -66,7 +66,7 @@ def test_every_launch_is_within_the_limits_of_its_device(maps, limits, tables):
 
 def test_more_blocks_than_a_launch_can_have_are_refused():
     layout = layout_of(ProductMap([rebuilding(10)] * 3))
-    sources = [Source(0, 1)] * 8
+    sources = [SubsetAnswers(0, 1)] * 8
     assert launch_of(layout, sources, 2**31 - 1).blocks == 2**31 - 1
     with pytest.raises(ValueError, match="2,147,483,647 blocks of threads, got 2,147,483,648; take fewer tables"):
         launch_of(layout, sources, 2**31)
@@ -157,7 +157,7 @@ def test_answers_of_other_shapes_are_refused():
 def test_bits_are_those_of_axes_with_residual_answers(columns):
     """Axes of one entry, which no set has, take no bit."""
     layout = layout_of(ProductMap([of_ones(2, n) for n in columns]))
-    words = launch_of(layout, [Source(0, 1)] * 2 ** sum(n > 1 for n in columns), 1).description.tolist()
+    words = launch_of(layout, [SubsetAnswers(0, 1)] * 2 ** sum(n > 1 for n in columns), 1).description.tolist()
     bits = words[15 : 15 + 9][2::3]
     assert [bit for bit, n in zip(bits, columns, strict=True) if n == 1] == [0] * columns.count(1)
     assert [bit for bit in bits if bit] == [2**number for number in range(columns.count(3))]

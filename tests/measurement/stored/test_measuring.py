@@ -1,4 +1,4 @@
-"""What is measured into a store is what `measure` gives, is charged once, and is gone on with after any end."""
+"""What is measured into a store is what `measure` gives, is charged once, and can be completed after any end."""
 
 import os
 import pickle

@@ -1,0 +1,158 @@
+"""The tables of a release as a page holds them, up to a number of cells: labels once, numbers in few digits.
+
+Reads: Subject.  Gives: PageTables, and their JSON.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from residualplanner._checks import FloatArray
+from residualplanner._margins import margin_factor
+from residualplanner.reconstruction import Quality, Table
+from residualplanner.reporting.rows import Column, cell_text, script_json
+from residualplanner.reporting.subject import Subject
+from residualplanner.reporting.words import level_text, table_names
+
+#: The most cells that a page holds, of all tables together, unless another number is given.
+CELLS = 20_000
+_DIGITS = 6
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PageTable:
+    """One table in a page.
+
+    Attributes:
+        name: of its query.
+        heads: the names of its attributes.
+        axes: the numbers of the lists of labels along its axes.
+        sizes: how many labels each of these has.
+        values: for each column of numbers, by its key, its values in C order, or one value for all cells.
+    """
+
+    name: str
+    heads: tuple[str, ...]
+    axes: tuple[int, ...]
+    sizes: tuple[int, ...]
+    values: Mapping[str, Any]
+
+    @property
+    def cells(self) -> int:
+        """How many cells it has."""
+        return int(np.prod(self.sizes, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PageTables:
+    """The tables that a page holds.
+
+    Attributes:
+        columns: of numbers, the same for all tables.
+        total: how many tables the release has.
+        tables: those that fit, in the order of the workload.
+        labels: the lists of labels that they share.
+    """
+
+    columns: tuple[Column, ...]
+    total: int
+    tables: list[PageTable] = field(default_factory=list)
+    labels: list[tuple[str, ...]] = field(default_factory=list)
+
+    @property
+    def first(self) -> int:
+        """Which table is shown first: the first of several cells."""
+        return next((number for number, table in enumerate(self.tables) if table.cells > 1), 0)
+
+    def texts(self, table: PageTable, rows: int) -> list[list[str]]:
+        """What the first rows of a table show, as the page's script writes it."""
+        found = []
+        for row in range(min(rows, table.cells)):
+            codes = np.unravel_index(row, table.sizes or (1,))
+            names = [self.labels[axis][int(code)] for axis, code in zip(table.axes, codes, strict=False)]
+            values = (_value(table.values[column.key], row) for column in self.columns)
+            shown = (cell_text(value, column) for value, column in zip(values, self.columns, strict=True))
+            found.append([*names, *shown])
+        return found
+
+    def heads(self, table: PageTable) -> list[tuple[str, bool]]:
+        """The headings of a table, and whether numbers stand below."""
+        return [(name, False) for name in table.heads] + [
+            (column.label, column.form != "text") for column in self.columns
+        ]
+
+
+def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
+    """The smallest tables of a release whose cells are at most ``limit`` together; none of a plan."""
+    columns, found = _columns(subject), np.flatnonzero(subject.has_table)
+    page = PageTables(columns, len(found))
+    if subject.tables is None:
+        return page
+    cells = subject.errors["cells"].to_numpy()[found]
+    smallest = found[np.argsort(cells, kind="stable")]
+    fitting = np.cumsum(np.sort(cells, kind="stable"), dtype=np.float64) <= limit
+    chosen = np.sort(smallest[fitting])
+    numbers: dict[tuple[str, ...], int] = {}
+    for row, name in zip(chosen.tolist(), table_names(subject.errors.iloc[chosen]), strict=True):
+        table = subject.table(row)
+        axes = tuple(numbers.setdefault(labels, len(numbers)) for labels in table.labels_in_words)
+        page.tables.append(PageTable(name, table.names, axes, table.estimate.shape, _values(subject, table)))
+    page.labels.extend(numbers)
+    return page
+
+
+def tables_json(page: PageTables) -> str:
+    """The tables as JSON for a script element, which nothing in it ends."""
+    content = {
+        "columns": [
+            {"key": column.key, "label": column.label, "form": column.form, "decimals": column.decimals}
+            for column in page.columns
+        ],
+        "labels": page.labels,
+        "tables": [
+            {"name": each.name, "heads": each.heads, "axes": each.axes, "values": dict(each.values)}
+            for each in page.tables
+        ],
+    }
+    return script_json(json.dumps(content, allow_nan=False, separators=(",", ":")))
+
+
+def _columns(subject: Subject) -> tuple[Column, ...]:
+    product = subject.product
+    level = level_text(subject.level)
+    error = (
+        Column("moe", f"± {level}", f"Margin of error of the cell by itself, at {level}.", "number", 1)
+        if product.is_unbiased
+        else Column("std_err", "Standard error of the unbiased estimate", "Not that of the number shown.", "number", 1)
+    )
+    grade = Column("quality", "Quality", subject.quality.meaning if subject.quality else "", "text")
+    return (
+        Column("estimate", "Estimate", "The published number of records.", "number", 0 if product.is_rounded else 1),
+        error,
+        Column("cv", "Coefficient of variation", "Standard error over the size of the estimate.", "percent", 1),
+        *([grade] if subject.quality else []),
+    )
+
+
+def _values(subject: Subject, table: Table) -> dict[str, Any]:
+    """The values of each column of a table, as JSON has them."""
+    estimate, std_err = table.estimate.ravel(), table.std_err.ravel()
+    quality = subject.quality or Quality()
+    variation = quality.variation(estimate, std_err)
+    error = std_err if not subject.product.is_unbiased else margin_factor(subject.level) * std_err
+    numbers = {"estimate": estimate, "cv": variation, "std_err" if not subject.product.is_unbiased else "moe": error}
+    found: dict[str, Any] = {key: _plain(array) for key, array in numbers.items()}
+    return found | ({"quality": quality.grades(variation).tolist()} if subject.quality else {})
+
+
+def _plain(numbers: FloatArray) -> Any:
+    """Numbers with few digits as a list, None for nan; or one number where all are the same."""
+    texts = [None if np.isnan(number) else float(f"{number:.{_DIGITS}g}") for number in numbers.tolist()]
+    return texts[0] if len(texts) > 1 and len(set(texts)) == 1 and texts[0] is not None else texts
+
+
+def _value(values: Any, row: int) -> Any:
+    return values[row] if isinstance(values, Sequence) else values

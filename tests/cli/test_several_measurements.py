@@ -1,0 +1,68 @@
+"""The command reconstruct averages several measurements, and says what may be claimed for all of them."""
+
+import json
+
+import pytest
+
+import residualplanner as rp
+
+
+@pytest.fixture
+def measured(run, spec, records, folder):
+    """Two measurements of the same records by one plan."""
+    assert run("plan", spec, "-o", "p").exit_code == 0
+    for name in ("pilot", "survey"):
+        assert run("measure", "p", records, "-o", f"{name}.measurement").exit_code == 0
+    return [f"{name}.measurement" for name in ("pilot", "survey")]
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parts"])
+def test_the_tables_are_those_of_reconstruct(run, measured, folder, file_format):
+    assert run("reconstruct", *measured, "-o", "tables", "--format", file_format).exit_code == 0
+    expected = rp.reconstruct([rp.load_measurement(path) for path in measured])
+    saved = rp.load_tables(folder / "tables")
+    for query, table in expected.items():
+        assert saved[query].estimate.tolist() == table.estimate.tolist()
+    assert saved.noise.pcost == expected.noise.pcost
+
+
+def test_it_says_what_may_be_claimed_for_all(run, measured):
+    result = run("reconstruct", *measured, "-o", "tables")
+    words = " ".join(result.output.split())
+    assert "2, averaged; This release satisfies rho-zCDP with rho = " in words
+    assert "(<= 1) under adding or removing one record" in words
+    assert "This covers 2 measurements of the records, whose costs add up." in words
+
+
+def test_of_one_measurement_nothing_more_is_said(run, measured):
+    assert "averaged" not in run("reconstruct", measured[0], "-o", "tables").output
+
+
+def test_a_rehearsal_names_every_file_and_writes_nothing(run, measured, folder):
+    result = run("reconstruct", *measured, "-o", "tables", "--dry-run", "--json")
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [event["path"] for event in told if event["event"] == "would-read"] == measured
+    assert not (folder / "tables").exists()
+
+
+def test_one_measurement_twice_is_refused_and_nothing_is_written(run, measured, folder):
+    result = run("reconstruct", measured[0], measured[0], "-o", "tables")
+    assert result.exit_code == 2
+    assert "a measurement is there twice" in " ".join(result.output.split())
+    assert not (folder / "tables").exists()
+
+
+def test_a_plan_among_measurements_is_named(run, measured):
+    result = run("reconstruct", measured[0], "p", "-o", "tables")
+    assert result.exit_code == 2
+    assert "p is a plan, which is for measure" in " ".join(result.output.split())
+
+
+def test_the_report_of_the_folder_lists_the_measurements(run, measured, folder):
+    assert run("reconstruct", *measured, "-o", "tables").exit_code == 0
+    assert run("report", "tables", "-o", "page.html").exit_code == 0
+    page = (folder / "page.html").read_text()
+    assert "The measurements, whose costs add up to this promise" in page
+    assert page.count("rho = 0.5<") == 2
+    assert "averages of 2 measurements" in page
+    assert "minimize the loss" not in page
