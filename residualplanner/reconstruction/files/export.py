@@ -64,7 +64,7 @@ def require_exportable(
 
     Args:
         workload: the tables to save.
-        format: "parquet", "csv", "xlsx", "workbook" or "parts"; by default what `Release.save` chooses.
+        format: "parquet", "csv", "xlsx", "workbook" or "parts"; by default what ``Release.save`` chooses.
         profile: "default", "acs" or "gls".
         quality: which estimates are reliable, if tables are to say it.
 
