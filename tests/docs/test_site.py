@@ -16,7 +16,9 @@ import residualplanner
 
 ROOT = Path(__file__).resolve().parents[2]
 MANUAL = ROOT / "docs"
-AUTODOC = re.compile(r"^\.\. auto(?:class|function|exception|data):: (?:residualplanner\.)?(\w+)$", flags=re.MULTILINE)
+AUTODOC = re.compile(
+    r"^\.\. auto(?:class|function|exception|data):: (?:residualplanner\.)?(\w+)(?:\(\))?$", flags=re.MULTILINE
+)
 READ_ON_GITHUB = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 LINK = re.compile(r"\]\(docs/([^)#\s]+)\.md(?:#([^)\s]*))?\)")
 
