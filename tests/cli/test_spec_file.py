@@ -260,7 +260,11 @@ def test_everything_that_is_wrong_is_told_a_line_each(read):
         (BUDGET + "[domain]\na = [[1, 'x'], [1, 'y']]\n" + WORKLOAD, DomainError, "'a' has a label twice"),
         (BUDGET + "[domain]\na = { months = ['x', 'y'] }\n" + WORKLOAD, DomainError, r"\[domain\] a: a month is"),
         (BUDGET + "[domain]\na = { bins = [1, 2020-01-01] }\n" + WORKLOAD, DomainError, "must be numbers, or else all"),
-        (BUDGET + "[domain]\na = { labels = ['Other'], unknown = 'Othr' }\n" + WORKLOAD, DomainError, "hardly to be"),
+        (
+            BUDGET + "[domain]\na = { labels = ['Other'], unknown = 'Othr' }\n" + WORKLOAD,
+            DomainError,
+            "hard to tell from",
+        ),
         (BUDGET + "[domain]\na = { size = 2, unknown = 7 }\n" + WORKLOAD, DomainError, "'a' has unknown=7; write"),
         (BUDGET + DOMAIN + "[[workload]]\nqueries = [['z']]\n", DomainError, r"unknown attributes \['z'\]"),
         (BUDGET + DOMAIN + "[[workload]]\norder = 3\n", WorkloadError, "only 2 attributes"),

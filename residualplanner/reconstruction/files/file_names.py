@@ -86,7 +86,7 @@ def sheet_names(names: Sequence[str]) -> list[str]:
 
     Example:
         >>> sheet_names(["age.sex", "the_first_of_two_very_long_names.age"])
-        ['1 age.sex', '2 the_first_of_two_very_long_nam']
+        ['1 age.sex', '2 the_first_of_two_very_long_na']
     """
     return [f"{number} {name}"[:_LONGEST_SHEET] for number, name in enumerate(names, start=1)]
 
