@@ -96,9 +96,8 @@ class Release(Tables):
         runs = self._runs(only)
         done, total = 0, sum(last - first for first, last in runs)
         for batches in self._chunks(runs):
-            tables = list(_in_order(self.plan, [batch.to_host(self.device) for batch in batches]))
-            yield from tables
-            done += len(tables)
+            yield from _in_order(self.plan, [batch.to_host(self.device) for batch in batches])
+            done += sum(len(batch.queries) for batch in batches)
             if progress is not None:
                 progress(done, total)
 
