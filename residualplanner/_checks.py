@@ -7,19 +7,24 @@ import math
 import os
 import re
 import reprlib
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from residualplanner._words import suggestion
 from residualplanner.errors import ArgumentError, BudgetError, WorkloadError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Number = int | float | str | Fraction | Decimal
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+Entry = TypeVar("Entry")
 
 
 def value_text(value: object) -> str:
@@ -46,6 +51,28 @@ def is_sha256(value: object) -> TypeGuard[str]:
         (True, False)
     """
     return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+
+
+def entry_named(what: str, name: object, known: Mapping[str, Entry]) -> Entry:
+    """The entry of this name among the ``known``.
+
+    Args:
+        what: the argument that names it, as messages call it.
+        name: as a user wrote it.
+        known: all entries by name.
+
+    Raises:
+        WorkloadError: there is none; the closest name is suggested.
+
+    Example:
+        >>> entry_named("profile", "acs", {"acs": 0.9})
+        0.9
+    """
+    if not isinstance(name, str) or name not in known:
+        raise WorkloadError(
+            f"{what} must be one of {list(known)}, got {value_text(name)}{suggestion(name, list(known))}"
+        )
+    return known[name]
 
 
 def type_refusal(

@@ -4,6 +4,7 @@ Reads: labels as a user declares them.  Gives: Values, or DomainError.
 """
 
 import datetime as dt
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from residualplanner.domain.labels import Label, attribute_error, checked_label
 
 
 @dataclass(frozen=True)
-class Listed:
+class Listed(ABC):
     """Values that are listed: entries are looked up by what they mean."""
 
     labels: tuple[Label, ...]
@@ -31,9 +32,9 @@ class Listed:
     def _code(self) -> dict[Any, int]:
         return {label: code for code, label in enumerate(self.labels)}
 
+    @abstractmethod
     def _meant(self, entry: object) -> object:
         """What an entry means in this family, or None."""
-        raise NotImplementedError
 
     def code_of(self, entry: object) -> int:
         """The code of an entry that is not missing, or UNKNOWN."""

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from residualplanner._checks import FloatArray
-from residualplanner.errors import SolverError
+from residualplanner.errors import ArgumentError, SolverError
 from residualplanner.postprocessing.ascent import Ascent
 from residualplanner.postprocessing.components import ComponentLayout, answers_of, measured_components, noise_like
 from residualplanner.postprocessing.newton import ROUNDING, Candidate, candidate
@@ -52,8 +52,10 @@ class Simulation:
 
 @singledispatch
 def simulation_of(tables: Tables) -> Simulation:
-    """The simulation of tables of any sort."""
-    raise NotImplementedError(f"no simulation is known for {type(tables).__name__}")
+    """The simulation of a release of any sort; ArgumentError for other tables, such as saved ones."""
+    raise ArgumentError(
+        f"no simulation is known for {type(tables).__name__}; give a release, or what was made from one"
+    )
 
 
 @simulation_of.register

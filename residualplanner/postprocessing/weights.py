@@ -10,9 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, value_text
-from residualplanner._words import suggestion
-from residualplanner.errors import WorkloadError
+from residualplanner._checks import FloatArray, entry_named
 
 #: The names of weights.
 WeightsName = Literal["protect-margins", "variance", "order"]
@@ -60,8 +58,4 @@ def weights_named(name: object) -> Weights:
     Raises:
         WorkloadError: there are none.
     """
-    if not isinstance(name, str) or name not in WEIGHTS:
-        raise WorkloadError(
-            f"weights must be one of {list(WEIGHTS)}, got {value_text(name)}{suggestion(name, list(WEIGHTS))}"
-        )
-    return WEIGHTS[name]
+    return entry_named("weights", name, WEIGHTS)

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, value_text
+from residualplanner._checks import FloatArray, entry_named
 from residualplanner._margins import margin_factor, require_level
-from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
 from residualplanner.reconstruction.origin import Origin
 from residualplanner.reconstruction.product import UNBIASED, Product
@@ -211,11 +210,7 @@ def profile_named(name: object) -> Profile:
     Raises:
         WorkloadError: there is none.
     """
-    if not isinstance(name, str) or name not in PROFILES:
-        raise WorkloadError(
-            f"profile must be one of {list(PROFILES)}, got {value_text(name)}{suggestion(name, list(PROFILES))}"
-        )
-    return PROFILES[name]
+    return entry_named("profile", name, PROFILES)
 
 
 def level_of(profile: str, level: float | None) -> float:
