@@ -1,0 +1,116 @@
+"""The answers of relaxed records to listed cells, and their gradients.
+
+Reads: values of relaxed records, cells of tables.  Gives: CellBlock.
+Source: rap-and-microdata (A3), (A6).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.kron import threshold_probability
+from residualplanner.rap.relaxation import Relaxed
+from residualplanner.rap.threshold import Threshold
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellBlock:
+    """Cells of tables with equally many attributes and the same r.
+
+    Attributes:
+        rows (q, k): the rows of the relaxed records that each cell is made of.
+        at_least: r.
+        order (q,): where each cell stands among all that are fitted.
+    """
+
+    rows: IntArray
+    at_least: int
+    order: IntArray
+
+    def answers(self, values: Relaxed) -> FloatArray:
+        """The fraction of records in each cell (q,): the mean over relaxed records of (A3).
+
+        Args:
+            values (rows, records): of the relaxed records.
+        """
+        found = threshold_probability([values[rows] for rows in self.rows.T], self.at_least)
+        return np.asarray(found.mean(axis=1, dtype=np.float64))
+
+    def add_slopes(self, values: Relaxed, weights: FloatArray, slopes: Relaxed) -> None:
+        """Add the gradient of a weighted sum of the answers by the values.
+
+        Args:
+            values (rows, records): of the relaxed records.
+            weights (q,): of the cells.
+            slopes (rows, records): to which the gradient is added.
+        """
+        columns = [values[rows] for rows in self.rows.T]
+        count = len(self.rows)
+        scaled = (weights / values.shape[1]).astype(np.float32)
+        for axis, slope in enumerate(_slopes(columns, self.at_least)):
+            scatter = csr_array((scaled, (self.rows[:, axis], np.arange(count))), shape=(len(slopes), count))
+            slopes += scatter @ np.broadcast_to(slope, (count, values.shape[1]))
+
+
+def cell_blocks(thresholds: Sequence[Threshold], cells: Sequence[ArrayLike], starts: IntArray) -> list[CellBlock]:
+    """Listed cells of some tables, those with equally many attributes and the same r together.
+
+    Args:
+        thresholds: the tables.
+        cells: of each table the numbers (c,) of its cells, in the order of a flattened table.
+        starts (d,): the first row of each attribute's block.
+
+    Returns:
+        Blocks whose ``order`` counts cells table by table.
+
+    Example:
+        >>> [block] = cell_blocks([Threshold((0, 2), (2, 3), 2)], [[0, 5]], np.array([0, 2, 4]))
+        >>> block.rows.tolist()
+        [[0, 4], [1, 6]]
+    """
+    ends = np.cumsum([len(np.asarray(numbers)) for numbers in cells])
+    by_kind: dict[tuple[int, int], list[tuple[IntArray, IntArray]]] = {}
+    for threshold, numbers, end in zip(thresholds, cells, ends.tolist(), strict=True):
+        flat = np.asarray(numbers)
+        digits = np.stack(np.unravel_index(flat, threshold.shape), axis=1)
+        kind = len(threshold.positions), threshold.at_least
+        order = np.arange(end - len(flat), end)
+        by_kind.setdefault(kind, []).append((digits + starts[list(threshold.positions)], order))
+    return [
+        CellBlock(np.concatenate([rows for rows, _ in found]), r, np.concatenate([order for _, order in found]))
+        for (_, r), found in by_kind.items()
+    ]
+
+
+#: By how many attributes match, the probability of exactly that; only what is needed.
+_States = dict[int, Relaxed]
+
+
+def _slopes(columns: Sequence[Relaxed], at_least: int) -> Iterator[Relaxed]:
+    """For each attribute the probability that exactly r - 1 of the others match: the derivative of (A3)."""
+    others = at_least - 1
+    before = _exactly(columns[:-1], others)
+    after = _exactly(columns[:0:-1], others)[::-1]
+    for one, other in zip(before, after, strict=True):
+        terms = [one[s] * other[others - s] for s in one if others - s in other]
+        yield sum(terms[1:], start=terms[0])
+
+
+def _exactly(columns: Sequence[Relaxed], matches: int) -> list[_States]:
+    """The probabilities of exactly s matches among the first 0, 1, .. columns, from which the rest can still do it."""
+    states: list[_States] = [{0: np.ones((1, 1), dtype=np.float32)}]
+    for number, column in enumerate(columns, start=1):
+        last = states[-1]
+        needed = range(max(0, matches - len(columns) + number), min(matches, number) + 1)
+        found: _States = {}
+        for s in needed:
+            terms = [last[s] * (1 - column)] if s in last else []
+            terms += [last[s - 1] * column] if s - 1 in last else []
+            found[s] = sum(terms[1:], start=terms[0])
+        states.append(found)
+    return states

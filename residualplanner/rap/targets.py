@@ -1,0 +1,136 @@
+"""Noisy answers that relaxed records are to meet, as listed cells or as whole tables.
+
+Reads: noisy answers, which are public.  Gives: Targets with one protocol.
+Source: rap-and-microdata (A17).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.rap.cells import CellBlock, cell_blocks
+from residualplanner.rap.relaxation import Relaxed
+from residualplanner.rap.threshold import Threshold
+from residualplanner.rap.whole_tables import Fractions, mixture_table, table_slopes
+
+
+class Targets(Protocol):
+    """Noisy answers to be met: a weighted sum of squared errors."""
+
+    @property
+    def cells(self) -> int:
+        """How many answers there are: the loss that the noise alone would cause, in the mean."""
+
+    @property
+    def rows(self) -> IntArray:
+        """The rows of the relaxed records that the answers depend on."""
+
+    def moved(self, where: IntArray) -> Self:
+        """The same answers of relaxed records whose row i (d',) has become row ``where[i]``."""
+
+    def add_slopes(self, values: Relaxed, slopes: Relaxed) -> float:
+        """The loss; its gradient by the values (rows, records) is added to ``slopes`` (rows, records)."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedCells:
+    """Answers to some cells with equally many attributes and the same r.
+
+    Attributes:
+        block: the cells.
+        targets (q,): their noisy answers as fractions of all records.
+        weights (q,): of the squared errors: the inverse variances of the noise.
+    """
+
+    block: CellBlock
+    targets: FloatArray
+    weights: FloatArray
+
+    @property
+    def cells(self) -> int:
+        """How many cells."""
+        return len(self.targets)
+
+    @property
+    def rows(self) -> IntArray:
+        """Those of the cells' values."""
+        return np.unique(self.block.rows)
+
+    def moved(self, where: IntArray) -> "ListedCells":
+        """The same cells of moved rows, ``where`` (d',)."""
+        return replace(self, block=replace(self.block, rows=where[self.block.rows]))
+
+    def add_slopes(self, values: Relaxed, slopes: Relaxed) -> float:
+        """The loss; its gradient by the values (rows, records) is added to ``slopes`` (rows, records)."""
+        errors = self.block.answers(values) - self.targets
+        weighted = self.weights * errors
+        self.block.add_slopes(values, 2 * weighted, slopes)
+        return float(weighted @ errors)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeTable:
+    """Answers to all cells of one table.
+
+    Attributes:
+        threshold: the table.
+        blocks: of each of its attributes the rows (t_i,).
+        targets (t_1, .., t_k): its noisy answers as fractions of all records.
+        weight: of the squared errors: the inverse variance of the noise.
+    """
+
+    threshold: Threshold
+    blocks: tuple[IntArray, ...]
+    targets: Fractions
+    weight: float
+
+    @classmethod
+    def of(cls, threshold: Threshold, starts: IntArray, targets: NDArray[np.float64], weight: float) -> Self:
+        """The targets (t_1, .., t_k) of relaxed records whose blocks begin at ``starts`` (d,)."""
+        blocks = tuple(starts[i] + np.arange(t) for i, t in zip(threshold.positions, threshold.shape, strict=True))
+        return cls(threshold, blocks, targets.astype(np.float32), weight)
+
+    @property
+    def cells(self) -> int:
+        """How many cells the table has."""
+        return self.threshold.cells
+
+    @property
+    def rows(self) -> IntArray:
+        """Those of its attributes."""
+        return np.concatenate([*self.blocks, np.empty(0, dtype=np.int64)])
+
+    def moved(self, where: IntArray) -> "WholeTable":
+        """The same table of moved rows, ``where`` (d',)."""
+        return replace(self, blocks=tuple(where[rows] for rows in self.blocks))
+
+    def add_slopes(self, values: Relaxed, slopes: Relaxed) -> float:
+        """The loss; its gradient by the values (rows, records) is added to ``slopes`` (rows, records)."""
+        columns = [values[rows] for rows in self.blocks]
+        errors = self.threshold.answers(mixture_table(columns)) - self.targets
+        loss = self.weight * float(np.vdot(errors, errors))
+        errors = self.threshold.answers(errors * np.float32(2 * self.weight))
+        for rows, slope in zip(self.blocks, table_slopes(columns, errors), strict=True):
+            slopes[rows] += slope
+        return loss
+
+
+def listed_cells(
+    thresholds: Sequence[Threshold], cells: Sequence[IntArray], starts: IntArray, targets: FloatArray, weights: FloatArray
+) -> list[ListedCells]:
+    """Noisy answers to listed cells of some tables.
+
+    Args:
+        thresholds: the tables.
+        cells: of each table the numbers (c,) of its cells.
+        starts (d,): the first row of each attribute's block.
+        targets, weights (q,): of the cells, table by table.
+    """
+    blocks = cell_blocks(thresholds, cells, starts)
+    return [ListedCells(block, targets[block.order], weights[block.order]) for block in blocks]
