@@ -7,12 +7,14 @@ Equations: spec (34) to (36) and (44) for discrete noise, (7) and (26) for conti
 """
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
+from residualplanner.measurement.charging import run_charged
 from residualplanner.measurement.combined import CombinedMeasurement, NoisyAnswers, as_one, load_measurements
 from residualplanner.measurement.gaussian import BATCH_CELLS
 from residualplanner.measurement.measure import measure, require_measurable
 from residualplanner.measurement.measurement import Measurement, answers_hash, load_measurement
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement, noise_of_release
+from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.measurement.stored import (
     abort_measuring,
     load_stored_measurement,
@@ -33,6 +35,7 @@ __all__ = [
     "NoiseStatement",
     "NoisyAnswers",
     "Progress",
+    "WatchedProgress",
     "abort_measuring",
     "answers_hash",
     "as_one",
@@ -44,4 +47,7 @@ __all__ = [
     "noise_of_release",
     "require_measurable",
     "resume_measuring",
+    "run_charged",
+    "shielded",
+    "without_history",
 ]

@@ -6,3 +6,11 @@ a run every selection and every answer is charged to an exact `Account` before i
 Besides `measurement`, this is the only room that sees records.
 Source: rap-and-microdata (A1) to (A19).
 """
+
+from residualplanner.rap.gate import rap
+from residualplanner.rap.plan import RapPlan
+from residualplanner.rap.projection import ProjectionSettings
+from residualplanner.rap.relaxed_records import RelaxedRecords
+from residualplanner.rap.result import RapResult, RapRound
+
+__all__ = ["ProjectionSettings", "RapPlan", "RapResult", "RapRound", "RelaxedRecords", "rap"]

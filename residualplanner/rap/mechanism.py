@@ -1,0 +1,155 @@
+"""RAP as a mechanism: the loop that chooses, answers and fits, between the charge and the result.
+
+Reads: a plan, exact counts, random bytes.  Gives: RapResult.
+Source: rap-and-microdata section A5.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from residualplanner._checks import IntArray
+from residualplanner.discrete_gaussian import ByteSource, Scales, draw_arrays
+from residualplanner.errors import DataError
+from residualplanner.measurement import NoiseRecord
+from residualplanner.rap.account import Account, root_down, rounded_down
+from residualplanner.rap.counts import Counts
+from residualplanner.rap.plan import RapPlan
+from residualplanner.rap.projection import relaxed_projection
+from residualplanner.rap.relaxation import Relaxed, block_starts
+from residualplanner.rap.relaxed_records import RelaxedRecords
+from residualplanner.rap.result import RapResult, RapRound
+from residualplanner.rap.selection import Candidate, Selection
+from residualplanner.rap.targets import Targets, WholeTable, listed_cells
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One run of a plan: what has been drawn so far.
+
+    Attributes:
+        plan: what to do.
+        counts: the exact answers of the plan's tables, which never leave.
+        source: of random bytes.
+        generator: of the first relaxed records, which need no secrecy.
+        account: what the draws have cost.
+    """
+
+    plan: RapPlan
+    counts: Counts
+    source: ByteSource
+    generator: np.random.Generator
+    account: Account = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.account = Account(self.plan.cost)
+
+    def result(self, records: int) -> RapResult:
+        """Make all draws.
+
+        Args:
+            records: their exact number, which is confidential unless the plan's neighbors make it public.
+
+        Raises:
+            NoiseError: the random bytes or the machine's arithmetic failed a check.
+        """
+        plan, kind = self.plan, self.plan.projection.kind
+        sizes = np.array(plan.workload.domain.sizes, dtype=np.int64)
+        starts = block_starts(sizes)
+        parameters = kind.start(starts, int(sizes.sum()), plan.projection.relaxed_records, self.generator)
+        total = self._total(records)
+        selection = Selection(plan.thresholds, self.counts, plan.chosen, [set() for _ in plan.thresholds])
+        rounds: list[RapRound] = []
+        targets: list[Targets] = []
+        for number in range(plan.rounds):
+            chosen = self._choose(selection, RelaxedRecords(sizes, kind.values(parameters, starts)), total, number)
+            cells = self._cells(chosen)
+            answers, variance = self._answers(cells, number)
+            targets += self._targets(cells, answers, variance, total, starts)
+            fit = relaxed_projection(parameters, starts, targets, plan.projection)
+            parameters = fit.parameters
+            rounds.append(RapRound(tuple(chosen), cells, answers, variance, fit.losses))
+        fitted = RelaxedRecords(sizes, kind.values(parameters, starts))
+        noise = NoiseRecord("discrete", None, self.source.mark, plan.cost, plan.protected.words)
+        return RapResult(plan, fitted, total, tuple(rounds), tuple(self.account.entries), noise)
+
+    def _total(self, records: int) -> int:
+        """The number of records to scale fractions by: public, or noisy and at least 1."""
+        plan = self.plan
+        if plan.total is not None:
+            return plan.total
+        if plan.protected.has_public_total:
+            return require_records(records)
+        precision = rounded_down(plan.total_cost / plan.protected.cost_factor)
+        self.account.charge("the number of records", precision * plan.protected.cost_factor)
+        return max(1, records + int(self._noise(1 / precision, [1])[0][0]))
+
+    def _choose(self, selection: Selection, fitted: RelaxedRecords, total: int, number: int) -> list[Candidate]:
+        """What to measure in a round; nothing is chosen where everything is measured."""
+        plan = self.plan
+        if plan.choices is None:
+            return []
+        factor = plan.protected.cost_factor
+        rate = root_down(plan.choice_cost / (plan.choices * factor))
+        self.account.charge(f"choices of round {number + 1}", plan.choices * factor * rate**2)
+
+        def model(table: int) -> IntArray:
+            return fitted.rounded_counts(plan.thresholds[table], total)
+
+        return selection.choose(model, rate, plan.choices, self.source)
+
+    def _cells(self, chosen: Sequence[Candidate]) -> dict[int, IntArray]:
+        """The cells to measure of each table."""
+        plan = self.plan
+        if plan.choices is None:
+            return {number: np.arange(each.cells) for number, each in enumerate(plan.thresholds)}
+        cells: dict[int, list[IntArray]] = {}
+        for table, number in chosen:
+            cells.setdefault(table, []).append(plan.chosen.cells(number, plan.thresholds[table]))
+        return {table: np.concatenate(found) for table, found in cells.items()}
+
+    def _answers(self, cells: dict[int, IntArray], number: int) -> tuple[dict[int, IntArray], Fraction]:
+        """Noisy counts of some cells, and the variance of their noise; charged before it is drawn."""
+        plan = self.plan
+        measured = {plan.thresholds[table]: len(found) for table, found in cells.items()}
+        sensitivity = max(1, plan.bound.squared(measured, plan.protected)) * plan.protected.cost_factor
+        precision = rounded_down(plan.answer_cost / sensitivity)
+        self.account.charge(f"answers of round {number + 1}", sensitivity * precision)
+        tables = sorted(cells)
+        noise = self._noise(1 / precision, [len(cells[table]) for table in tables])
+        exact = {table: answers.ravel()[cells[table]] for table, answers in self.counts.tables(tables)}
+        return {table: exact[table] + drawn for table, drawn in zip(tables, noise, strict=True)}, 1 / precision
+
+    def _noise(self, variance: Fraction, sizes: Sequence[int]) -> list[IntArray]:
+        """Discrete Gaussian noise of this variance parameter, one array (size,) for each size."""
+        ratio = variance.numerator, variance.denominator
+        return draw_arrays(Scales.of_ratios([ratio[0]] * len(sizes), [ratio[1]] * len(sizes)), sizes, self.source)
+
+    def _targets(
+        self, cells: dict[int, IntArray], answers: dict[int, IntArray], variance: Fraction, total: int, starts: IntArray
+    ) -> list[Targets]:
+        """What relaxed records are to meet: fractions between 0 and 1, weighted by the precision of their noise."""
+        plan, weight = self.plan, float(total**2 / variance)
+        targets: list[Targets] = []
+        listed = []
+        for table, found in cells.items():
+            threshold = plan.thresholds[table]
+            fractions = np.clip(answers[table].astype(np.float64) / total, 0, 1)
+            if len(found) == threshold.cells:
+                targets.append(WholeTable.of(threshold, starts, fractions.reshape(threshold.shape), weight))
+            else:
+                listed.append((threshold, found, fractions))
+        if listed:
+            fractions = np.concatenate([each for _, _, each in listed])
+            thresholds, numbers = [each for each, _, _ in listed], [each for _, each, _ in listed]
+            targets += listed_cells(thresholds, numbers, starts, fractions, np.full(len(fractions), weight))
+        return targets
+
+
+def require_records(records: int) -> int:
+    """Raise DataError where no record is left, which is public where neighbors have equally many."""
+    if records < 1:
+        raise DataError("there are no records")
+    return records
