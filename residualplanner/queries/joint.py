@@ -8,7 +8,7 @@ attribute's values.  On the residual of a set of attributes such a map is a numb
 Source: spec eqs. (58) and (59).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,6 @@ from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray, threshold_map
 from residualplanner.queries.kind import Kind
 
-#: The least factor, relative to a query's largest.
-_LEAST = 2.0**-50
 #: The least factor, relative to a query's largest.
 _LEAST = 2.0**-50
 
@@ -66,9 +64,8 @@ def joint_factors(kinds: Sequence[Kind], codes: NDArray[np.int16], sizes: NDArra
         array([[ 7.,  4.,  5.,  2.,  3.,  0.,  1., -2.]])
     """
     factors: FloatArray = np.ones((len(codes), 1))
-    for code in np.unique(codes).tolist():
-        if kinds[code].at_least:
-            factors = factors * _threshold_factors(codes == code, sizes, kinds[code].at_least)
+    for at_least, is_joint in _groups(kinds, codes):
+        factors = factors * _threshold_factors(is_joint, sizes, at_least)
     return factors
 
 
@@ -79,13 +76,19 @@ def require_joint(kinds: Sequence[Kind], codes: NDArray[np.int16]) -> None:
         kinds: the kinds of query.
         codes (m, k): the number of each attribute's kind among them.
     """
-    for code, kind in enumerate(kinds):
-        counts = (codes == code).sum(axis=1)
-        if kind.at_least and ((counts > 0) & (counts <= kind.at_least)).any():
+    for at_least, is_joint in _groups(kinds, codes):
+        counts = is_joint.sum(axis=1)
+        if ((counts > 0) & (counts <= at_least)).any():
             raise WorkloadError(
-                f"Matching({kind.at_least}) is for more than {kind.at_least} attributes of a query, of which at least "
-                f"{kind.at_least} must match; where all must, write Identity()"
+                f"Matching({at_least}) is for more than {at_least} attributes of a query, of which at least {at_least} "
+                "must match; where all must, write Identity()"
             )
+
+
+def _groups(kinds: Sequence[Kind], codes: NDArray[np.int16]) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """For each joint kind in how many attributes a record must match, and which attributes have it, (m, k)."""
+    for joint in dict.fromkeys(kind for kind in kinds if kind.at_least):
+        yield joint.at_least, np.isin(codes, [code for code, kind in enumerate(kinds) if kind == joint])
 
 
 def _threshold_factors(is_joint: NDArray[np.bool_], sizes: NDArray[np.int64], at_least: int) -> FloatArray:

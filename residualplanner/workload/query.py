@@ -117,8 +117,7 @@ def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = Non
         if pair not in tied:
             tied[pair] = tied_kind(pair[1], domain.attributes[pair[0]])
     found = tuple(tied[pair] for pair in zip(positions, kinds, strict=True))
-    if any(kind.at_least for kind in found):
-        require_joint(found, np.array([[found.index(kind) for kind in found]], dtype=np.int16))
+    require_joint(found, np.arange(len(found), dtype=np.int16)[None])
     return WrittenQuery(positions, found)
 
 
