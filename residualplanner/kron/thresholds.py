@@ -165,8 +165,10 @@ def threshold_distance(sizes: Sequence[int], at_least: int, *, agreeing: Sequenc
 
 def require_threshold(at_least: int, order: int) -> None:
     """Raise WorkloadError unless a record of ``order`` attributes can match in ``at_least`` of them, and in fewer."""
-    if not 1 <= at_least <= order:
-        raise WorkloadError(f"a threshold of {order} attributes asks for 1 to {order} of them to match, got {at_least}")
+    if isinstance(at_least, bool) or not isinstance(at_least, int) or not 1 <= at_least <= order:
+        raise WorkloadError(
+            f"at_least must be an integer from 1 to {order}, the number of the threshold's attributes, got {at_least!r}"
+        )
 
 
 def _at_least(r: int, k: int, start: State, matched: Step[State], either: Step[State]) -> State:

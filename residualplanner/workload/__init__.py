@@ -10,9 +10,10 @@ from residualplanner.workload.attribute_sets import AttributeSets, numbers_of_bl
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
 from residualplanner.workload.html import workload_html
-from residualplanner.workload.query import QueryLike, WrittenQuery, query_of, written_query
+from residualplanner.workload.query import QueryKey, QueryLike, WrittenQuery, query_of, written_query
 from residualplanner.workload.query_numbers import query_numbers
 from residualplanner.workload.symmetry import Orbits, workload_orbits
+from residualplanner.workload.threshold import Threshold
 from residualplanner.workload.workload import QueryBlock, Workload, require_workload
 
 __all__ = [
@@ -20,7 +21,9 @@ __all__ = [
     "Closure",
     "Orbits",
     "QueryBlock",
+    "QueryKey",
     "QueryLike",
+    "Threshold",
     "Workload",
     "WrittenQuery",
     "downward_closure",

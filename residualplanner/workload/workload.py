@@ -14,11 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner._checks import frozen, is_data, require_type
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Identity, Kind, joint_factors, require_joint
 from residualplanner.workload.attribute_sets import SET_LIMIT, AttributeSets, PositionArray, unique_rows
 from residualplanner.workload.closure import Closure, downward_closure
 from residualplanner.workload.html import workload_html
-from residualplanner.workload.query import QueryLike, TiedKinds, WrittenQuery, query_of, require_distinct, written_query
+from residualplanner.workload.query import (
+    QueryKey,
+    QueryLike,
+    TiedKinds,
+    WrittenQuery,
+    query_of,
+    require_distinct,
+    written_query,
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -72,9 +80,9 @@ class QueryBlock:
 class Workload:
     """The tables to publish, and the importance of each.
 
-    A query is a tuple of attribute names in any order (a marginal: one count for each combination of their values), or
-    a mapping from attribute name to kind of query.  The empty tuple is the number of records.  A repeated query counts
-    once; if its weights differ, the larger holds.
+    A query is a tuple of attribute names in any order (a marginal: one count for each combination of their values), a
+    `Threshold`, or a mapping from attribute name to kind of query.  The empty tuple is the number of records.  A
+    repeated query counts once; if its weights differ, the larger holds.
 
     A query keeps the order in which it was written, and so do the axes, names and columns of its table.  It is the same
     query in every order.  If it was written in several, the one that sorts last by the attributes' positions in the
@@ -155,11 +163,13 @@ class Workload:
         if kinds != (Identity(),):
             for attribute, code in np.argwhere(self.uses).tolist():
                 kinds[code].require_fit(domain.attributes[attribute])
+        for block in blocks:
+            require_joint(kinds, block.kinds)
 
     def __len__(self) -> int:
         return sum(map(len, self.blocks))
 
-    def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
+    def __iter__(self) -> Iterator[QueryKey]:
         for block in self.blocks:
             written = zip(block.written_attributes.tolist(), block.written_kinds.tolist(), strict=True)
             for attributes, codes in written:
@@ -302,6 +312,25 @@ class Workload:
     def cells(self) -> NDArray[np.float64]:
         """How many answers every query has, (m,); floating point, since a query may have more than 2**63."""
         return frozen(np.concatenate([self.answers[each.attributes, each.kinds].prod(axis=1) for each in self.blocks]))
+
+    def joint_factors(self, block: QueryBlock) -> NDArray[np.float64]:
+        """What some of the queries multiply the residual of each subset of their attributes by, (m, 2**k) or (m, 1).
+
+        It is 1 unless attributes are answered together.  The columns are those of `Closure.subset_positions`.
+
+        Source: spec eq. (59).
+
+        Example:
+            >>> from residualplanner.workload.threshold import Threshold
+            >>> workload = Workload(Domain({"age": 85, "sex": 2}), [Threshold(("age", "sex"), 1)])
+            >>> workload.joint_factors(workload.blocks[2]).tolist()
+            [[86.0, 1.0, 84.0, -1.0]]
+        """
+        return joint_factors(self.kinds, block.kinds, self._sizes[block.attributes])
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.array(self.domain.sizes, dtype=np.int64)
 
     @cached_property
     def closure(self) -> Closure:

@@ -105,7 +105,7 @@ def test_factors_are_those_of_the_specification():
     assert {part: threshold_factor((3, 2, 4), part, 2) for part in expected} == expected
 
 
-@pytest.mark.parametrize("at_least", [0, 3, -1])
+@pytest.mark.parametrize("at_least", [0, 3, -1, True, 1.5])
 def test_a_threshold_that_no_record_or_every_record_meets_is_refused(at_least):
     calls = (
         lambda: threshold_map(np.ones((2, 2)), at_least),
@@ -114,5 +114,7 @@ def test_a_threshold_that_no_record_or_every_record_meets_is_refused(at_least):
         lambda: threshold_distance((2, 2), at_least),
     )
     for call in calls:
-        with pytest.raises(WorkloadError, match=f"1 to 2 of them to match, got {at_least}"):
+        with pytest.raises(
+            WorkloadError, match=f"from 1 to 2, the number of the threshold's attributes, got {at_least}"
+        ):
             call()
