@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.kron import threshold_probability
 from residualplanner.rap.relaxation import Relaxed
-from residualplanner.rap.threshold import Threshold
+from residualplanner.rap.threshold_table import ThresholdTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +57,7 @@ class CellBlock:
             slopes += scatter @ np.broadcast_to(slope, (count, values.shape[1]))
 
 
-def cell_blocks(thresholds: Sequence[Threshold], cells: Sequence[ArrayLike], starts: IntArray) -> list[CellBlock]:
+def cell_blocks(thresholds: Sequence[ThresholdTable], cells: Sequence[ArrayLike], starts: IntArray) -> list[CellBlock]:
     """Listed cells of some tables, those with equally many attributes and the same r together.
 
     Args:
@@ -69,7 +69,7 @@ def cell_blocks(thresholds: Sequence[Threshold], cells: Sequence[ArrayLike], sta
         Blocks whose ``order`` counts cells table by table.
 
     Example:
-        >>> [block] = cell_blocks([Threshold((0, 2), (2, 3), 2)], [[0, 5]], np.array([0, 2, 4]))
+        >>> [block] = cell_blocks([ThresholdTable((0, 2), (2, 3), 2)], [[0, 5]], np.array([0, 2, 4]))
         >>> block.rows.tolist()
         [[0, 4], [1, 6]]
     """

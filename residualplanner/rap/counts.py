@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.rap.threshold import Threshold
+from residualplanner.rap.threshold_table import ThresholdTable
 from residualplanner.sources import Source
 
 Answers = NDArray[np.int64]
@@ -26,7 +26,7 @@ class Counts(Protocol):
 class KeptCounts:
     """All tables at once."""
 
-    def __init__(self, source: Source, thresholds: Sequence[Threshold]) -> None:
+    def __init__(self, source: Source, thresholds: Sequence[ThresholdTable]) -> None:
         self._tables = list(_counted(source, thresholds))
 
     def tables(self, numbers: Sequence[int]) -> Iterator[tuple[int, Answers]]:
@@ -37,7 +37,7 @@ class KeptCounts:
 class RecountedCounts:
     """Some tables at a time; the records are read again whenever they are asked for."""
 
-    def __init__(self, source: Source, thresholds: Sequence[Threshold], cells: int) -> None:
+    def __init__(self, source: Source, thresholds: Sequence[ThresholdTable], cells: int) -> None:
         self._source, self._thresholds, self._cells = source, thresholds, cells
 
     def tables(self, numbers: Sequence[int]) -> Iterator[tuple[int, Answers]]:
@@ -72,7 +72,7 @@ def count_records(source: Source) -> int:
     return int(total[0])
 
 
-def _counted(source: Source, thresholds: Sequence[Threshold]) -> Iterator[Answers]:
+def _counted(source: Source, thresholds: Sequence[ThresholdTable]) -> Iterator[Answers]:
     """The answers of some tables, counted in one pass over the records."""
     groups = [np.array([each.positions], dtype=np.int64).reshape(1, -1) for each in thresholds]
     counted = source.count(groups)

@@ -17,7 +17,7 @@ from residualplanner.privacy import Budget, Neighbors, Notion, require_discrete
 from residualplanner.rap.account import rounded_down
 from residualplanner.rap.projection import ProjectionSettings
 from residualplanner.rap.sensitivity import SENSITIVITIES, Sensitivity
-from residualplanner.rap.threshold import Threshold, thresholds_of
+from residualplanner.rap.threshold_table import ThresholdTable, thresholds_of
 from residualplanner.rap.units import UNITS, Unit
 from residualplanner.strategy import require_public_total
 from residualplanner.workload import Workload
@@ -120,7 +120,7 @@ class RapPlan:
         return Neighbors(self.neighbors, self.records_per_person)
 
     @cached_property
-    def thresholds(self) -> tuple[Threshold, ...]:
+    def thresholds(self) -> tuple[ThresholdTable, ...]:
         """The tables, in the order of the workload."""
         return thresholds_of(self.workload)
 

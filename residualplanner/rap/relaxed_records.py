@@ -9,7 +9,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.rap.relaxation import Relaxed, block_starts
-from residualplanner.rap.threshold import Threshold
+from residualplanner.rap.threshold_table import ThresholdTable
 from residualplanner.rap.whole_tables import mixture_table
 
 
@@ -30,19 +30,19 @@ class RelaxedRecords:
         """The first row of each attribute's block, (d,)."""
         return block_starts(self.sizes)
 
-    def fractions(self, threshold: Threshold) -> FloatArray:
+    def fractions(self, threshold: ThresholdTable) -> FloatArray:
         """The table of a threshold, as fractions of all records.
 
         Example:
             >>> records = RelaxedRecords(np.array([2, 2]), np.full((4, 10), 0.5, dtype=np.float32))
-            >>> records.fractions(Threshold((0, 1), (2, 2), 1)).tolist()
+            >>> records.fractions(ThresholdTable((0, 1), (2, 2), 1)).tolist()
             [[0.75, 0.75], [0.75, 0.75]]
         """
         blocks = zip(threshold.positions, threshold.shape, strict=True)
         table = mixture_table([self.values[self.starts[i] : self.starts[i] + size] for i, size in blocks])
         return np.asarray(threshold.answers(table), dtype=np.float64)
 
-    def rounded_counts(self, threshold: Threshold, total: int) -> IntArray:
+    def rounded_counts(self, threshold: ThresholdTable, total: int) -> IntArray:
         """The same as integer counts of so many records, flat: the public grid on which scores are exact."""
         counts = np.rint(np.clip(self.fractions(threshold), 0, 1) * total)
         return counts.astype(np.int64).ravel()

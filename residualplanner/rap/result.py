@@ -12,7 +12,7 @@ from residualplanner.measurement import NoiseRecord
 from residualplanner.rap.plan import RapPlan
 from residualplanner.rap.relaxed_records import RelaxedRecords
 from residualplanner.rap.selection import Candidate
-from residualplanner.rap.threshold import Threshold, thresholds_of
+from residualplanner.rap.threshold_table import ThresholdTable, thresholds_of
 from residualplanner.workload import Workload
 
 
@@ -82,7 +82,7 @@ class RapResult:
         domain = self.plan.workload.domain
         positions = domain.positions_as_written(tuple(names))
         shape = tuple(domain.sizes[i] for i in positions)
-        return self._counts(Threshold(positions, shape, len(positions) if at_least is None else at_least))
+        return self._counts(ThresholdTable(positions, shape, len(positions) if at_least is None else at_least))
 
     def tables(self, workload: Workload | None = None) -> Iterator[FloatArray]:
         """Estimated counts of every table of a workload in its order, one at a time; of the plan's own if none is given.
@@ -93,5 +93,5 @@ class RapResult:
         for threshold in self.plan.thresholds if workload is None else thresholds_of(workload):
             yield self._counts(threshold)
 
-    def _counts(self, threshold: Threshold) -> FloatArray:
+    def _counts(self, threshold: ThresholdTable) -> FloatArray:
         return self.records.fractions(threshold) * self.total

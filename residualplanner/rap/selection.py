@@ -14,7 +14,7 @@ import numpy as np
 from residualplanner._checks import IntArray
 from residualplanner.discrete_gaussian import ByteSource, NoiseError, exponential_choices
 from residualplanner.rap.counts import Counts
-from residualplanner.rap.threshold import Threshold
+from residualplanner.rap.threshold_table import ThresholdTable
 from residualplanner.rap.units import Unit
 
 #: Scores that differ by more than this many times their number are sorted instead of counted.
@@ -53,7 +53,7 @@ class Selection:
         taken: of each table the candidates that were chosen before.
     """
 
-    thresholds: Sequence[Threshold]
+    thresholds: Sequence[ThresholdTable]
     counts: Counts
     unit: Unit
     taken: list[set[int]]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol, final
 
 from residualplanner.privacy import Neighbors
-from residualplanner.rap.threshold import Threshold
+from residualplanner.rap.threshold_table import ThresholdTable
 
 
 class Sensitivity(Protocol):
@@ -17,7 +17,7 @@ class Sensitivity(Protocol):
     def name(self) -> str:
         """The word for it in a plan."""
 
-    def squared(self, measured: Mapping[Threshold, int], neighbors: Neighbors) -> int:
+    def squared(self, measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
         """A bound on the squared L2 distance of the answers of neighbors that differ in one record.
 
         Args:
@@ -33,14 +33,14 @@ class Joint:
     Source: rap-and-microdata (A15), summed over tables.
 
     Example:
-        >>> table = Threshold((0, 1), (10, 10), 2)
+        >>> table = ThresholdTable((0, 1), (10, 10), 2)
         >>> Joint().squared({table: 50}, Neighbors()), Joint().squared({table: 50}, Neighbors("replace"))
         (1, 2)
     """
 
     name = "joint"
 
-    def squared(self, measured: Mapping[Threshold, int], neighbors: Neighbors) -> int:
+    def squared(self, measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
         """The sum over tables of the cells measured, or of those that a record can change, if these are fewer."""
         return sum(min(cells, table.most_changed(neighbors)) for table, cells in measured.items())
 
@@ -50,13 +50,13 @@ class PerCell:
     """Each cell on its own, as the papers charge: a record may change every one of them.
 
     Example:
-        >>> PerCell().squared({Threshold((0, 1), (10, 10), 2): 50}, Neighbors())
+        >>> PerCell().squared({ThresholdTable((0, 1), (10, 10), 2): 50}, Neighbors())
         50
     """
 
     name = "per-cell"
 
-    def squared(self, measured: Mapping[Threshold, int], neighbors: Neighbors) -> int:
+    def squared(self, measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
         """The number of cells."""
         del neighbors
         return sum(measured.values())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.rap.cells import CellBlock, cell_blocks
 from residualplanner.rap.relaxation import Relaxed
-from residualplanner.rap.threshold import Threshold
+from residualplanner.rap.threshold_table import ThresholdTable
 from residualplanner.rap.whole_tables import Fractions, mixture_table, table_slopes
 
 
@@ -85,13 +85,13 @@ class WholeTable:
         weight: of the squared errors: the inverse variance of the noise.
     """
 
-    threshold: Threshold
+    threshold: ThresholdTable
     blocks: tuple[IntArray, ...]
     targets: Fractions
     weight: float
 
     @classmethod
-    def of(cls, threshold: Threshold, starts: IntArray, targets: NDArray[np.float64], weight: float) -> Self:
+    def of(cls, threshold: ThresholdTable, starts: IntArray, targets: NDArray[np.float64], weight: float) -> Self:
         """The targets (t_1, .., t_k) of relaxed records whose blocks begin at ``starts`` (d,)."""
         blocks = tuple(starts[i] + np.arange(t) for i, t in zip(threshold.positions, threshold.shape, strict=True))
         return cls(threshold, blocks, targets.astype(np.float32), weight)
@@ -122,7 +122,7 @@ class WholeTable:
 
 
 def listed_cells(
-    thresholds: Sequence[Threshold], cells: Sequence[IntArray], starts: IntArray, targets: FloatArray, weights: FloatArray
+    thresholds: Sequence[ThresholdTable], cells: Sequence[IntArray], starts: IntArray, targets: FloatArray, weights: FloatArray
 ) -> list[ListedCells]:
     """Noisy answers to listed cells of some tables.
 

@@ -9,7 +9,7 @@ from typing import Protocol, final
 import numpy as np
 
 from residualplanner._checks import IntArray
-from residualplanner.rap.threshold import Threshold
+from residualplanner.rap.threshold_table import ThresholdTable
 
 
 class Unit(Protocol):
@@ -23,7 +23,7 @@ class Unit(Protocol):
     def plural(self) -> str:
         """The word for several in messages."""
 
-    def candidates(self, thresholds: Sequence[Threshold]) -> int:
+    def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
         """How many there are in some tables."""
 
     def scores(self, errors: IntArray, taken: Collection[int]) -> IntArray:
@@ -39,7 +39,7 @@ class Unit(Protocol):
     def numbers(self, cells: int, taken: Collection[int]) -> IntArray:
         """The numbers of these candidates (c,), in the order of `scores`."""
 
-    def cells(self, number: int, threshold: Threshold) -> IntArray:
+    def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
         """The cells (m,) that are measured where a candidate of this table was chosen."""
 
 
@@ -49,7 +49,7 @@ class CellUnit:
 
     name, plural = "cell", "cells"
 
-    def candidates(self, thresholds: Sequence[Threshold]) -> int:
+    def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
         """All cells of all tables."""
         return sum(each.cells for each in thresholds)
 
@@ -61,7 +61,7 @@ class CellUnit:
         """Those of all cells that were not taken."""
         return np.delete(np.arange(cells), sorted(taken))
 
-    def cells(self, number: int, threshold: Threshold) -> IntArray:
+    def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
         """The cell itself."""
         del threshold
         return np.array([number])
@@ -73,7 +73,7 @@ class TableUnit:
 
     name, plural = "table", "tables"
 
-    def candidates(self, thresholds: Sequence[Threshold]) -> int:
+    def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
         """All tables."""
         return len(thresholds)
 
@@ -86,7 +86,7 @@ class TableUnit:
         del cells
         return np.arange(0 if taken else 1)
 
-    def cells(self, number: int, threshold: Threshold) -> IntArray:
+    def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
         """All cells of the table."""
         del number
         return np.arange(threshold.cells)

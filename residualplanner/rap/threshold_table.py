@@ -1,22 +1,22 @@
 """The tables that are prespecified: r-of-k thresholds, of which marginals are the case r = k.
 
-Reads: a workload.  Gives: Threshold, with its exact answers and how much one record matters.
+Reads: a workload.  Gives: ThresholdTable, with its exact answers and how much one record matters.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray, threshold_count, threshold_distance, threshold_map
 from residualplanner.privacy import Neighbors
-from residualplanner.queries import Identity
+from residualplanner.queries import Kind
 from residualplanner.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class ThresholdTable:
     """One table: for each combination of values, how many records match it in at least r of k attributes.
 
     Attributes:
@@ -44,7 +44,7 @@ class Threshold:
         Source: rap-and-microdata (A10), (A11).
 
         Example:
-            >>> Threshold((0, 1, 2), (3, 2, 4), 2).most_changed(Neighbors("replace"))
+            >>> ThresholdTable((0, 1, 2), (3, 2, 4), 2).most_changed(Neighbors("replace"))
             14
         """
         if not neighbors.has_public_total:
@@ -60,22 +60,29 @@ class Threshold:
                 yield tuple(axis for axis in axes if axis not in differing)
 
 
-def thresholds_of(workload: Workload) -> tuple[Threshold, ...]:
-    """The tables of a workload, in its order.
+def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
+    """The tables of a workload, in its order, with their attributes in the order of the domain.
 
     Raises:
-        WorkloadError: a query has another kind than one count for each value.
+        WorkloadError: a query is neither a marginal nor a threshold of all its attributes.
 
     Example:
         >>> from residualplanner.domain import Domain
-        >>> thresholds_of(Workload(Domain({"a": 2, "b": 3}), [("a", "b")]))
-        (Threshold(positions=(0, 1), shape=(2, 3), at_least=2),)
+        >>> from residualplanner.workload import Threshold
+        >>> thresholds_of(Workload(Domain({"a": 2, "b": 3}), [("a", "b"), Threshold(("a", "b"), 1)]))
+        (ThresholdTable(positions=(0, 1), shape=(2, 3), at_least=2),
+         ThresholdTable(positions=(0, 1), shape=(2, 3), at_least=1))
     """
-    if workload.kinds != (Identity(),):
-        raise WorkloadError("RAP measures marginals and thresholds; ask for ranges and other kinds in a plan of select")
-    sizes = workload.domain.sizes
-    found = []
+    sizes, found = workload.domain.sizes, []
     for block in workload.blocks:
-        for positions in block.attributes.tolist():
-            found.append(Threshold(tuple(positions), tuple(sizes[i] for i in positions), len(positions)))
+        for positions, codes in zip(block.attributes.tolist(), block.kinds.tolist(), strict=True):
+            shape = tuple(sizes[position] for position in positions)
+            found.append(ThresholdTable(tuple(positions), shape, _at_least([workload.kinds[code] for code in codes])))
     return tuple(found)
+
+
+def _at_least(kinds: Sequence[Kind]) -> int:
+    """How many of a query's attributes must match."""
+    if any(kind != kinds[0] for kind in kinds) or not all(kind.is_identity for kind in kinds):
+        raise WorkloadError("RAP measures marginals and thresholds; ask for ranges and other kinds in a plan of select")
+    return (kinds[0].at_least if kinds else 0) or len(kinds)
