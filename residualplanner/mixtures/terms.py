@@ -1,0 +1,160 @@
+"""The parts of a loss: squared distances between tables of a mixture's features and what was measured.
+
+Reads: measured tables, their precisions.  Gives: Term, of which `PairTerm` and `TableTerm` are two sorts.
+Source: spec eqs. (60) and (61).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray
+from residualplanner.kron import Scratch
+from residualplanner.mixtures.blocks import Blocks
+from residualplanner.mixtures.khatri_rao import product_sums, slopes_of_product_sums
+
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Measured:
+    """A table of features that was measured.
+
+    Attributes:
+        views: the numbers of the views whose product it is; none is the total.
+        values (e_1, .., e_k): what was measured, in counts.
+        precision: one over the variance of its noise, which is white, in counts squared.
+        freedom: the degrees of freedom of the noise: as many as there are values, or less where these are centered.
+    """
+
+    views: tuple[int, ...]
+    values: FloatArray
+    precision: float
+    freedom: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Point:
+    """Where a loss is evaluated, or its slope there.
+
+    Attributes:
+        features (m, c): of every component.
+        weights (c,): of the components, times the number of records.
+    """
+
+    features: Floats
+    weights: Floats
+
+
+class Term(Protocol):
+    """A part of a loss."""
+
+    @property
+    def freedom(self) -> int:
+        """Its expected value at the truth: the degrees of freedom of its noise."""
+        ...
+
+    def add(self, point: Point, slope: Point) -> float:
+        """The loss at a point; its slope is added to ``slope``."""
+        ...
+
+    def add_variances(self, point: Point, variances: Floats) -> None:
+        """Add the variances of the slopes in the features of each view that noise alone has, to (v, c)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TableTerm:
+    """One measured table: ``precision * sum (table of features - measured)**2``.
+
+    Attributes:
+        layout: the rows of the features of each view.
+        measured: the table.
+    """
+
+    layout: Blocks
+    measured: Measured
+
+    @property
+    def freedom(self) -> int:
+        """The degrees of freedom of the noise."""
+        return self.measured.freedom
+
+    def add(self, point: Point, slope: Point) -> float:
+        """The loss at a point; its slope is added to ``slope``."""
+        factors = [point.features[self.layout.rows(view)] for view in self.measured.views]
+        away = product_sums(factors, point.weights) - self.measured.values
+        pull = (2 * self.measured.precision) * away
+        of_factors, of_weights = slopes_of_product_sums(pull, factors, point.weights)
+        for view, own in zip(self.measured.views, of_factors, strict=True):
+            slope.features[self.layout.rows(view)] += own
+        slope.weights[...] += of_weights
+        return self.measured.precision * float(np.vdot(away, away))
+
+    def add_variances(self, point: Point, variances: Floats) -> None:
+        """Add the variances of the slopes of each view."""
+        factors = [point.features[self.layout.rows(view)] for view in self.measured.views]
+        squares = [np.einsum("rc,rc->c", factor, factor) for factor in factors]
+        for place, view in enumerate(self.measured.views):
+            others = np.prod([one for other, one in enumerate(squares) if other != place], axis=0)
+            variances[view] += 4 * self.measured.precision * point.weights**2 * others
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PairTerm:
+    """All measured tables of one or two views, by one matrix product.
+
+    Below the features stands a row of ones, so that single views are pairs, too.
+
+    Attributes:
+        layout: the rows of the features of each view.
+        values (m + 1, m + 1): what was measured, symmetric; 0 where nothing was.
+        precisions (m + 1, m + 1): of every entry; 0 where nothing was measured.
+        of_views (v + 1, v + 1): the precision of each pair of views.
+        freedom: the degrees of freedom of the noise.
+    """
+
+    layout: Blocks
+    values: Floats
+    precisions: Floats
+    of_views: Floats
+    freedom: int
+    _scratch: Scratch = field(default_factory=Scratch, repr=False)
+
+    def add(self, point: Point, slope: Point) -> float:
+        """The loss at a point; its slope is added to ``slope``."""
+        weights = point.weights
+        features = np.vstack([point.features, np.ones((1, len(weights)), dtype=weights.dtype)])
+        away = self._scratch.empty(0, self.values.shape, self.values)
+        np.matmul(features * weights, features.T, out=away)
+        away -= self.values
+        pull = self._scratch.empty(1, self.values.shape, self.values)
+        np.multiply(away, self.precisions, out=pull)
+        pulled = pull @ features
+        slope.features[...] += 2 * weights * pulled[:-1]
+        slope.weights[...] += np.einsum("rc,rc->c", features, pulled)
+        return float(np.vdot(away, pull)) / 2
+
+    def add_variances(self, point: Point, variances: Floats) -> None:
+        """Add the variances of the slopes of each view."""
+        squares = np.ones((len(self.of_views), len(point.weights)), dtype=point.weights.dtype)
+        squares[:-1] = self.layout.sums(point.features * point.features)
+        variances += 4 * point.weights**2 * (self.of_views @ squares)[:-1]
+
+
+def pair_term(layout: Blocks, tables: Sequence[Measured], dtype: type[np.floating]) -> PairTerm:
+    """The term of tables of one or two different views."""
+    count, views = layout.count, len(layout.sizes)
+    values, precisions = np.zeros((2, count + 1, count + 1), dtype=dtype)
+    of_views = np.zeros((views + 1, views + 1), dtype=dtype)
+    rows = [*(layout.rows(view) for view in range(views)), slice(count, count + 1)]
+    for table in tables:
+        one, other = (*table.views, views)[:2]
+        numbers = table.values.reshape(-1, rows[other].stop - rows[other].start)
+        for a, b, part in ((one, other, numbers), (other, one, numbers.T)):
+            values[rows[a], rows[b]], precisions[rows[a], rows[b]] = part, table.precision
+            of_views[a, b] = table.precision
+    return PairTerm(layout, values, precisions, of_views, sum(table.freedom for table in tables))
