@@ -5,7 +5,7 @@ Reads: how many candidates have each score, an exact rate, random bytes.  Gives:
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -125,7 +125,7 @@ class _Groups:
     bounds: IntArray
 
     @classmethod
-    def of(cls, scores: NDArray[np.generic], members: NDArray[np.generic], rate: Fraction) -> "_Groups":
+    def of(cls, scores: NDArray[Any], members: NDArray[Any], rate: Fraction) -> "_Groups":
         if scores.ndim != 1 or scores.shape != members.shape or not scores.size:
             raise ValueError("there must be one number of members for each score, and at least one score")
         if scores.dtype.kind not in "iu" or members.dtype.kind not in "iu" or not (members >= 1).all():

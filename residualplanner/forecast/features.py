@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from residualplanner._checks import FloatArray, frozen, require_type, value_text
 from residualplanner.domain import Domain
@@ -65,7 +65,7 @@ class FeatureDistribution:
             seed: of the order of the attributes, which is random; nothing private depends on it.
         """
         _require_positive("exponent", exponent)
-        return cls._ranked(domain, lambda ranks: (ranks + 1.0) ** -exponent, seed)
+        return cls._ranked(domain, lambda ranks: np.asarray((ranks + 1) ** -exponent), seed)
 
     @classmethod
     def geometric(cls, domain: Domain, *, q: float = 0.25, seed: int | None = None) -> Self:
@@ -83,12 +83,12 @@ class FeatureDistribution:
         """
         if not 0 < q < 1:
             raise WorkloadError(f"q must lie strictly between 0 and 1, got {value_text(q)}")
-        return cls._ranked(domain, lambda ranks: (1 - q) ** ranks, seed)
+        return cls._ranked(domain, lambda ranks: np.asarray((1 - q) ** ranks), seed)
 
     @classmethod
-    def _ranked(cls, domain: Domain, mass: Callable[[NDArray[np.int64]], FloatArray], seed: int | None) -> Self:
+    def _ranked(cls, domain: Domain, mass: Callable[[FloatArray], FloatArray], seed: int | None) -> Self:
         require_type("FeatureDistribution", "domain", domain, Domain, "write zipf(domain) or geometric(domain)")
-        return cls(domain, mass(np.random.default_rng(seed).permutation(len(domain))))
+        return cls(domain, mass(np.random.default_rng(seed).permutation(len(domain)).astype(np.float64)))
 
     def drifted(self, amount: float, *, seed: int | None = None) -> "FeatureDistribution":
         """The same masses, moved to other attributes: interests change.

@@ -6,14 +6,14 @@ Source: rap-and-microdata (A3), (A6).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.kron import threshold_probability
+from residualplanner.mixtures import Blocks
 from residualplanner.rap.relaxation import Relaxed
 from residualplanner.rap.threshold_table import ThresholdTable
 
@@ -57,19 +57,19 @@ class CellBlock:
             slopes += scatter @ np.broadcast_to(slope, (count, values.shape[1]))
 
 
-def cell_blocks(thresholds: Sequence[ThresholdTable], cells: Sequence[ArrayLike], starts: IntArray) -> list[CellBlock]:
+def cell_blocks(thresholds: Sequence[ThresholdTable], cells: Sequence[ArrayLike], blocks: Blocks) -> list[CellBlock]:
     """Listed cells of some tables, those with equally many attributes and the same r together.
 
     Args:
         thresholds: the tables.
         cells: of each table the numbers (c,) of its cells, in the order of a flattened table.
-        starts (d,): the first row of each attribute's block.
+        blocks: which rows belong to which attribute.
 
     Returns:
         Blocks whose ``order`` counts cells table by table.
 
     Example:
-        >>> [block] = cell_blocks([ThresholdTable((0, 2), (2, 3), 2)], [[0, 5]], np.array([0, 2, 4]))
+        >>> [block] = cell_blocks([ThresholdTable((0, 2), (2, 3), 2)], [[0, 5]], Blocks((2, 2, 3)))
         >>> block.rows.tolist()
         [[0, 4], [1, 6]]
     """
@@ -80,7 +80,7 @@ def cell_blocks(thresholds: Sequence[ThresholdTable], cells: Sequence[ArrayLike]
         digits = np.stack(np.unravel_index(flat, threshold.shape), axis=1)
         kind = len(threshold.positions), threshold.at_least
         order = np.arange(end - len(flat), end)
-        by_kind.setdefault(kind, []).append((digits + starts[list(threshold.positions)], order))
+        by_kind.setdefault(kind, []).append((digits + blocks.offsets[list(threshold.positions)], order))
     return [
         CellBlock(np.concatenate([rows for rows, _ in found]), r, np.concatenate([order for _, order in found]))
         for (_, r), found in by_kind.items()

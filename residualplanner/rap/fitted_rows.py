@@ -4,12 +4,14 @@ Reads: parameters of all values, the rows that are mentioned.  Gives: FittedRows
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
+from residualplanner.mixtures import Blocks
 from residualplanner.rap.relaxation import Relaxed
 
 
@@ -22,49 +24,44 @@ class FittedRows:
 
     Attributes:
         rows (f,): the rows that are fitted, ascending.
-        starts (b,): where each fitted block begins among the fitted rows and the sums behind them.
+        blocks: of the fitted rows, with the sums behind them.
         place (f,): where each fitted row stands.
         rest: for each block with others, their rows, and where their sum stands.
     """
 
     rows: IntArray
-    starts: IntArray
+    blocks: Blocks
     place: IntArray
     rest: tuple[tuple[IntArray, int], ...]
 
     @classmethod
-    def of(cls, mentioned: NDArray[np.bool_], starts: IntArray, *, merges: bool) -> Self:
+    def of(cls, mentioned: NDArray[np.bool_], blocks: Blocks, *, merges: bool) -> Self:
         """The rows to fit.
 
         Args:
             mentioned (d',): which rows measured cells mention.
-            starts (d,): the first row of each attribute's block.
+            blocks: of all rows.
             merges: whether the others of a block may be fitted as one; else all rows of its block are fitted.
         """
-        rows, place, rest, begins, here = [], [], [], [], 0
-        for first, last in zip(starts.tolist(), [*starts[1:].tolist(), len(mentioned)], strict=True):
+        rows, place, rest, sizes, here = [], [], [], [], 0
+        for first, last in pairwise(blocks.offsets.tolist()):
             used = mentioned[first:last]
             if not used.any():
                 continue
             wanted = np.flatnonzero(used) + first if merges else np.arange(first, last)
             others = np.setdiff1d(np.arange(first, last), wanted)
-            begins.append(here)
             rows.append(wanted)
             place.append(np.arange(here, here + len(wanted)))
             here += len(wanted)
             if len(others):
                 rest.append((others, here))
                 here += 1
-        return cls(np.concatenate(rows), np.array(begins), np.concatenate(place), tuple(rest))
-
-    @property
-    def count(self) -> int:
-        """How many rows there are to fit, those of sums included."""
-        return len(self.rows) + len(self.rest)
+            sizes.append(len(wanted) + bool(len(others)))
+        return cls(np.concatenate(rows), Blocks(tuple(sizes)), np.concatenate(place), tuple(rest))
 
     def taken(self, parameters: Relaxed) -> Relaxed:
-        """The parameters to fit (count, records), from all parameters (d', records)."""
-        found = np.empty((self.count, parameters.shape[1]), dtype=np.float32)
+        """The parameters to fit (rows, records), from all parameters (d', records)."""
+        found = np.empty((self.blocks.count, parameters.shape[1]), dtype=np.float32)
         found[self.place] = parameters[self.rows]
         for others, here in self.rest:
             found[here] = np.logaddexp.reduce(parameters[others], axis=0)

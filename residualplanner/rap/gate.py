@@ -4,7 +4,9 @@ Reads: a plan, confidential records, perhaps a ledger.  Gives: RapResult.
 """
 
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from residualplanner.rap.mechanism import Run
 from residualplanner.rap.plan import RapPlan
 from residualplanner.rap.result import RapResult
 from residualplanner.sources import Source, is_read_once, open_source, require_result_room
+
+T = TypeVar("T")
 
 #: Bytes that may be held at once, unless something else is asked for.
 MEMORY = 2**30
@@ -89,7 +93,7 @@ def _outcome(
     keeps = _require_room(plan, data, memory)
     if ledger is not None:
         require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
-        ledger.require_room(plan.cost, plan.sha256, **_terms(plan))
+        _of_plan(ledger.require_room, plan)
     progress = WatchedProgress(None)
     try:
         source = open_source(data, plan.workload.domain)
@@ -99,9 +103,7 @@ def _outcome(
     def run() -> RapResult:
         return Run(plan, _counts(plan, source, memory, keeps=keeps), bits, generator).result(count_records(source))
 
-    outcome = run_charged(
-        lambda: None if ledger is None else ledger.charge(plan.cost, plan.sha256, **_terms(plan)), run, progress
-    )
+    outcome = run_charged(lambda: None if ledger is None else _of_plan(ledger.charge, plan), run, progress)
     if isinstance(outcome, RapResult) and ledger is not None:
         return replace(outcome, noise=outcome.noise.charged_to(ledger))
     return outcome
@@ -113,14 +115,16 @@ def rap_with_bits(plan: RapPlan, data: object, source: ByteSource, generator: np
     return Run(plan, KeptCounts(opened, plan.thresholds), source, generator).result(count_records(opened))
 
 
-def _terms(plan: RapPlan) -> dict[str, object]:
-    """What a ledger wants to know besides the cost."""
+def _of_plan(charge: Callable[..., T], plan: RapPlan) -> T:
+    """Call a ledger's method with the cost of a run and the words for the entry."""
     statement = claim_of_budget(plan.budget, plan.protected, noise="discrete").statement
-    return {
-        "neighbors": plan.protected.notion,
-        "records_per_person": plan.protected.records_per_person,
-        "label": f"RAP of {len(plan.thresholds):,} tables, planned for {statement}"[:TEXT_LIMIT],
-    }
+    return charge(
+        plan.cost,
+        plan.sha256,
+        neighbors=plan.protected.notion,
+        records_per_person=plan.protected.records_per_person,
+        label=f"RAP of {len(plan.thresholds):,} tables, planned for {statement}"[:TEXT_LIMIT],
+    )
 
 
 def _counts(plan: RapPlan, source: Source, memory: int, *, keeps: bool) -> Counts:

@@ -14,11 +14,11 @@ from residualplanner._checks import IntArray
 from residualplanner.discrete_gaussian import ByteSource, Scales, draw_arrays
 from residualplanner.errors import DataError
 from residualplanner.measurement import NoiseRecord
+from residualplanner.mixtures import Blocks
 from residualplanner.rap.account import Account, root_down, rounded_down
 from residualplanner.rap.counts import Counts
 from residualplanner.rap.plan import RapPlan
 from residualplanner.rap.projection import relaxed_projection
-from residualplanner.rap.relaxation import Relaxed, block_starts
 from residualplanner.rap.relaxed_records import RelaxedRecords
 from residualplanner.rap.result import RapResult, RapRound
 from residualplanner.rap.selection import Candidate, Selection
@@ -56,22 +56,21 @@ class Run:
             NoiseError: the random bytes or the machine's arithmetic failed a check.
         """
         plan, kind = self.plan, self.plan.projection.kind
-        sizes = np.array(plan.workload.domain.sizes, dtype=np.int64)
-        starts = block_starts(sizes)
-        parameters = kind.start(starts, int(sizes.sum()), plan.projection.relaxed_records, self.generator)
+        blocks = Blocks(plan.workload.domain.sizes)
+        parameters = kind.start(blocks, plan.projection.relaxed_records, self.generator)
         total = self._total(records)
         selection = Selection(plan.thresholds, self.counts, plan.chosen, [set() for _ in plan.thresholds])
         rounds: list[RapRound] = []
         targets: list[Targets] = []
         for number in range(plan.rounds):
-            chosen = self._choose(selection, RelaxedRecords(sizes, kind.values(parameters, starts)), total, number)
+            chosen = self._choose(selection, RelaxedRecords(blocks, kind.values(parameters, blocks)), total, number)
             cells = self._cells(chosen)
             answers, variance = self._answers(cells, number)
-            targets += self._targets(cells, answers, variance, total, starts)
-            fit = relaxed_projection(parameters, starts, targets, plan.projection)
+            targets += self._targets(cells, answers, variance, total, blocks)
+            fit = relaxed_projection(parameters, blocks, targets, plan.projection)
             parameters = fit.parameters
             rounds.append(RapRound(tuple(chosen), cells, answers, variance, fit.losses))
-        fitted = RelaxedRecords(sizes, kind.values(parameters, starts))
+        fitted = RelaxedRecords(blocks, kind.values(parameters, blocks))
         noise = NoiseRecord("discrete", None, self.source.mark, plan.cost, plan.protected.words)
         return RapResult(plan, fitted, total, tuple(rounds), tuple(self.account.entries), noise)
 
@@ -128,7 +127,7 @@ class Run:
         return draw_arrays(Scales.of_ratios([ratio[0]] * len(sizes), [ratio[1]] * len(sizes)), sizes, self.source)
 
     def _targets(
-        self, cells: dict[int, IntArray], answers: dict[int, IntArray], variance: Fraction, total: int, starts: IntArray
+        self, cells: dict[int, IntArray], answers: dict[int, IntArray], variance: Fraction, total: int, blocks: Blocks
     ) -> list[Targets]:
         """What relaxed records are to meet: fractions between 0 and 1, weighted by the precision of their noise."""
         plan, weight = self.plan, float(total**2 / variance)
@@ -138,13 +137,13 @@ class Run:
             threshold = plan.thresholds[table]
             fractions = np.clip(answers[table].astype(np.float64) / total, 0, 1)
             if len(found) == threshold.cells:
-                targets.append(WholeTable.of(threshold, starts, fractions.reshape(threshold.shape), weight))
+                targets.append(WholeTable.of(threshold, blocks, fractions.reshape(threshold.shape), weight))
             else:
                 listed.append((threshold, found, fractions))
         if listed:
             fractions = np.concatenate([each for _, _, each in listed])
             thresholds, numbers = [each for each, _, _ in listed], [each for _, each, _ in listed]
-            targets += listed_cells(thresholds, numbers, starts, fractions, np.full(len(fractions), weight))
+            targets += listed_cells(thresholds, numbers, blocks, fractions, np.full(len(fractions), weight))
         return targets
 
 

@@ -173,7 +173,9 @@ class RapPlan:
             "budget": self.budget.to_json(),
             "neighbors": self.protected.words,
             "rounds": [self.rounds, self.choices, self.unit, self.sensitivity, self.total],
-            "fractions": [fraction_text(require_fraction("", each)) for each in (self.answer_fraction, self.total_fraction)],
+            "fractions": [
+                fraction_text(require_fraction("", each)) for each in (self.answer_fraction, self.total_fraction)
+            ],
             "projection": repr(self.projection),
         }
 

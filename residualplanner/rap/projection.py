@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner._checks import IntArray, value_text
+from residualplanner._checks import value_text
 from residualplanner.errors import WorkloadError
+from residualplanner.mixtures import Blocks
 from residualplanner.rap.fitted_rows import FittedRows
 from residualplanner.rap.relaxation import RELAXATIONS, Relaxation, Relaxed
 from residualplanner.rap.targets import Targets
@@ -84,13 +85,13 @@ class Fit:
 
 
 def relaxed_projection(
-    parameters: Relaxed, starts: IntArray, targets: Sequence[Targets], settings: ProjectionSettings
+    parameters: Relaxed, blocks: Blocks, targets: Sequence[Targets], settings: ProjectionSettings
 ) -> Fit:
     """Fit relaxed records to noisy answers.
 
     Args:
         parameters (d', n'): to begin with.
-        starts (d,): the first row of each attribute's block.
+        blocks: which rows belong to which attribute.
         targets: the noisy answers.
         settings: of the optimizer.
 
@@ -98,20 +99,20 @@ def relaxed_projection(
         The relaxed records after the last step, or where the answers fit as well as their noise allows.
 
     Cost: for each step 4 k multiplications for each listed cell and relaxed record, and for each cell of whole tables
-        three times those of `mixture_table`.
+        three times as many as for the table itself.
     Source: rap-and-microdata (A17); Adam is Kingma and Ba 2015.
     """
     kind = settings.kind
     mentioned = np.zeros(len(parameters), dtype=np.bool_)
     for each in targets:
         mentioned[each.rows] = True
-    part = FittedRows.of(mentioned, starts, merges=kind.merges)
+    part = FittedRows.of(mentioned, blocks, merges=kind.merges)
     where = np.zeros(len(parameters), dtype=np.int64)
     where[part.rows] = part.place
     local = [each.moved(where) for each in targets]
     enough = float(sum(each.cells for each in targets)) if settings.stops_at_noise else 0.0
 
-    adam, losses = Adam(part.taken(parameters), kind, part.starts, settings), []
+    adam, losses = Adam(part.taken(parameters), kind, part.blocks, settings), []
     for step in range(settings.steps + 1):
         slopes = np.zeros_like(adam.values)
         losses.append(sum(each.add_slopes(adam.values, slopes) for each in local))
@@ -124,15 +125,15 @@ def relaxed_projection(
 class Adam:
     """The optimizer: steps along means of slopes, over the roots of means of their squares."""
 
-    def __init__(self, parameters: Relaxed, kind: Relaxation, starts: IntArray, settings: ProjectionSettings) -> None:
+    def __init__(self, parameters: Relaxed, kind: Relaxation, blocks: Blocks, settings: ProjectionSettings) -> None:
         self.parameters = parameters
-        self._kind, self._starts, self._settings = kind, starts, settings
+        self._kind, self._blocks, self._settings = kind, blocks, settings
         self._mean, self._square, self._count = np.zeros_like(parameters), np.zeros_like(parameters), 0
-        self.values = kind.values(parameters, starts)
+        self.values = kind.values(parameters, blocks)
 
     def step(self, slopes_of_values: Relaxed) -> None:
         """One step downhill, given the gradient by the values."""
-        slopes = self._kind.slopes(self.values, slopes_of_values, self._starts)
+        slopes = self._kind.slopes(self.values, slopes_of_values, self._blocks)
         rate = self._settings.rate_at(self._count)
         self._count += 1
         self._mean *= _SLOPE_DECAY
@@ -142,5 +143,5 @@ class Adam:
         self._square += (1 - _SQUARE_DECAY) * slopes
         corrected = rate * math.sqrt(1 - _SQUARE_DECAY**self._count) / (1 - _SLOPE_DECAY**self._count)
         moved = self.parameters - corrected * self._mean / (np.sqrt(self._square) + _SMALL)
-        self.parameters = self._kind.kept(moved, self._starts)
-        self.values = self._kind.values(self.parameters, self._starts)
+        self.parameters = self._kind.kept(moved.astype(np.float32, copy=False), self._blocks)
+        self.values = self._kind.values(self.parameters, self._blocks)

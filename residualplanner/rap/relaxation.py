@@ -9,7 +9,7 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import IntArray
+from residualplanner.mixtures import Blocks
 
 #: A row for each value of each attribute, a column for each relaxed record; single precision.
 Relaxed = NDArray[np.float32]
@@ -32,16 +32,16 @@ class Relaxation(Protocol):
     def merges(self) -> bool:
         """Whether values of an attribute that no measured cell mentions may be fitted together."""
 
-    def start(self, starts: IntArray, rows: int, records: int, generator: np.random.Generator) -> Relaxed:
-        """Parameters (rows, records) to begin with; block i begins at row ``starts[i]``."""
+    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
+        """Parameters (rows, records) to begin with."""
 
-    def values(self, parameters: Relaxed, starts: IntArray) -> Relaxed:
+    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
         """The values (rows, records) that the parameters stand for."""
 
-    def slopes(self, values: Relaxed, slopes: Relaxed, starts: IntArray) -> Relaxed:
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
         """The gradient by the parameters (rows, records), from that by the values, which may be overwritten."""
 
-    def kept(self, parameters: Relaxed, starts: IntArray) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
         """The parameters (rows, records) after a step, back in their domain."""
 
 
@@ -53,28 +53,21 @@ class Softmax:
     learning_rate = 0.1
     merges = True
 
-    def start(self, starts: IntArray, rows: int, records: int, generator: np.random.Generator) -> Relaxed:
+    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
         """Standard normal logits."""
-        del starts
-        return generator.standard_normal((rows, records), dtype=np.float32)
+        return generator.standard_normal((blocks.count, records), dtype=np.float32)
 
-    def values(self, parameters: Relaxed, starts: IntArray) -> Relaxed:
+    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
         """The softmax of every block."""
-        lengths = block_lengths(starts, len(parameters))
-        values = np.exp(parameters - np.repeat(np.maximum.reduceat(parameters, starts, axis=0), lengths, axis=0))
-        values /= np.repeat(np.add.reduceat(values, starts, axis=0), lengths, axis=0)
-        return values
+        return blocks.softmax(parameters).astype(np.float32, copy=False)
 
-    def slopes(self, values: Relaxed, slopes: Relaxed, starts: IntArray) -> Relaxed:
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
         """``p (g - sum p g)``, where p are the values and g the slopes."""
-        slopes *= values
-        sums = np.add.reduceat(slopes, starts, axis=0)
-        slopes -= values * np.repeat(sums, block_lengths(starts, len(values)), axis=0)
-        return slopes
+        return blocks.slope_of_logits(values, slopes).astype(np.float32, copy=False)
 
-    def kept(self, parameters: Relaxed, starts: IntArray) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
         """As they are."""
-        del starts
+        del blocks
         return parameters
 
 
@@ -86,23 +79,23 @@ class Sparsemax:
     learning_rate = 0.001
     merges = False
 
-    def start(self, starts: IntArray, rows: int, records: int, generator: np.random.Generator) -> Relaxed:
+    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
         """Uniform numbers, projected."""
-        return sparsemax(generator.random((rows, records), dtype=np.float32), starts)
+        return sparsemax(generator.random((blocks.count, records), dtype=np.float32), blocks)
 
-    def values(self, parameters: Relaxed, starts: IntArray) -> Relaxed:
+    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
         """The parameters themselves."""
-        del starts
+        del blocks
         return parameters
 
-    def slopes(self, values: Relaxed, slopes: Relaxed, starts: IntArray) -> Relaxed:
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
         """As they are."""
-        del values, starts
+        del values, blocks
         return slopes
 
-    def kept(self, parameters: Relaxed, starts: IntArray) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
         """The nearest points of the simplices."""
-        return sparsemax(parameters, starts)
+        return sparsemax(parameters, blocks)
 
 
 @final
@@ -113,55 +106,45 @@ class Clip:
     learning_rate = 0.001
     merges = False
 
-    def start(self, starts: IntArray, rows: int, records: int, generator: np.random.Generator) -> Relaxed:
+    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
         """Uniform numbers."""
-        del starts
-        return generator.random((rows, records), dtype=np.float32)
+        return generator.random((blocks.count, records), dtype=np.float32)
 
-    def values(self, parameters: Relaxed, starts: IntArray) -> Relaxed:
+    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
         """The parameters themselves."""
-        del starts
+        del blocks
         return parameters
 
-    def slopes(self, values: Relaxed, slopes: Relaxed, starts: IntArray) -> Relaxed:
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
         """As they are."""
-        del values, starts
+        del values, blocks
         return slopes
 
-    def kept(self, parameters: Relaxed, starts: IntArray) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
         """Numbers beyond 0 or 1 are set to these."""
-        del starts
+        del blocks
         return np.clip(parameters, 0, 1)
 
 
 RELAXATIONS: dict[str, Relaxation] = {each.name: each for each in (Softmax(), Sparsemax(), Clip())}
 
 
-def block_starts(sizes: IntArray) -> IntArray:
-    """The first row of each attribute's block.
+def equal_weights(values: Relaxed) -> Relaxed:
+    """The weight of every relaxed record, (records,): one over their number.
 
     Args:
-        sizes (d,): how many values each attribute has.
+        values (rows, records): of the relaxed records.
     """
-    return np.cumsum(sizes) - sizes
+    records = values.shape[1]
+    return np.full(records, 1 / records, dtype=np.float32)
 
 
-def block_lengths(starts: IntArray, rows: int) -> IntArray:
-    """How many rows each block has.
-
-    Args:
-        starts (d,): the first row of each block.
-        rows: in all.
-    """
-    return np.diff(starts, append=rows)
-
-
-def sparsemax(points: Relaxed, starts: IntArray) -> Relaxed:
+def sparsemax(points: Relaxed, blocks: Blocks) -> Relaxed:
     """Project every block of every column on the simplex, by Newton's method and without sorting.
 
     Args:
         points (rows, records): any numbers.
-        starts (d,): the first row of each block.
+        blocks: which rows belong together.
 
     Returns:
         The nearest points (rows, records): ``max(0, z - tau)`` with sum 1 in each block.
@@ -169,19 +152,17 @@ def sparsemax(points: Relaxed, starts: IntArray) -> Relaxed:
     Source: rap-and-microdata (A1).
 
     Example:
-        >>> sparsemax(np.array([[1, 0], [0.5, 0], [0.1, 0]], dtype=np.float32), np.array([0])).T.tolist()[0]
+        >>> sparsemax(np.array([[1], [0.5], [0.1]], dtype=np.float32), Blocks((3,))).ravel().tolist()
         [0.75, 0.25, 0.0]
     """
-    lengths = block_lengths(starts, len(points))
-    shifted = points - np.repeat(np.maximum.reduceat(points, starts, axis=0), lengths, axis=0)
-    sums = np.add.reduceat(shifted, starts, axis=0)
-    threshold = np.maximum((sums - 1) / lengths[:, None].astype(np.float32), np.float32(-1))
+    shifted = points - blocks.repeated(np.maximum.reduceat(points, blocks.offsets[:-1], axis=0))
+    sizes = np.array(blocks.sizes, dtype=np.float32)[:, None]
+    threshold = np.maximum((blocks.sums(shifted) - 1) / sizes, np.float32(-1))
     for _ in range(_NEWTON_STEPS):
-        is_above = shifted > np.repeat(threshold, lengths, axis=0)
-        sums = np.add.reduceat(np.where(is_above, shifted, 0), starts, axis=0)
-        counts = np.add.reduceat(is_above.astype(np.float32), starts, axis=0)
-        risen = np.maximum((sums - 1) / counts, threshold)
+        is_above = shifted > blocks.repeated(threshold)
+        counts = blocks.sums(is_above.astype(np.float32))
+        risen = np.maximum((blocks.sums(np.where(is_above, shifted, np.float32(0))) - 1) / counts, threshold)
         if np.array_equal(risen, threshold):
             break
         threshold = risen
-    return np.maximum(shifted - np.repeat(threshold, lengths, axis=0), 0)
+    return np.asarray(np.maximum(shifted - blocks.repeated(threshold), 0), dtype=np.float32)

@@ -85,7 +85,7 @@ class RapResult:
         return self._counts(ThresholdTable(positions, shape, len(positions) if at_least is None else at_least))
 
     def tables(self, workload: Workload | None = None) -> Iterator[FloatArray]:
-        """Estimated counts of every table of a workload in its order, one at a time; of the plan's own if none is given.
+        """Estimated counts of every table of a workload in its order, one at a time; by default of the plan's own.
 
         Raises:
             WorkloadError: the workload is none of marginals and thresholds.

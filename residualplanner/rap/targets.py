@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
+from residualplanner.mixtures import Blocks, product_sums, slopes_of_product_sums
 from residualplanner.rap.cells import CellBlock, cell_blocks
-from residualplanner.rap.relaxation import Relaxed
+from residualplanner.rap.relaxation import Relaxed, equal_weights
 from residualplanner.rap.threshold_table import ThresholdTable
-from residualplanner.rap.whole_tables import Fractions, mixture_table, table_slopes
 
 
 class Targets(Protocol):
@@ -80,21 +80,21 @@ class WholeTable:
 
     Attributes:
         threshold: the table.
-        blocks: of each of its attributes the rows (t_i,).
+        of_attribute: of each of its attributes the rows (t_i,).
         targets (t_1, .., t_k): its noisy answers as fractions of all records.
         weight: of the squared errors: the inverse variance of the noise.
     """
 
     threshold: ThresholdTable
-    blocks: tuple[IntArray, ...]
-    targets: Fractions
+    of_attribute: tuple[IntArray, ...]
+    targets: Relaxed
     weight: float
 
     @classmethod
-    def of(cls, threshold: ThresholdTable, starts: IntArray, targets: NDArray[np.float64], weight: float) -> Self:
-        """The targets (t_1, .., t_k) of relaxed records whose blocks begin at ``starts`` (d,)."""
-        blocks = tuple(starts[i] + np.arange(t) for i, t in zip(threshold.positions, threshold.shape, strict=True))
-        return cls(threshold, blocks, targets.astype(np.float32), weight)
+    def of(cls, threshold: ThresholdTable, blocks: Blocks, targets: NDArray[np.float64], weight: float) -> Self:
+        """The targets (t_1, .., t_k) of relaxed records in these blocks."""
+        rows = tuple(np.arange(blocks.count)[blocks.rows(position)] for position in threshold.positions)
+        return cls(threshold, rows, targets.astype(np.float32), weight)
 
     @property
     def cells(self) -> int:
@@ -104,33 +104,40 @@ class WholeTable:
     @property
     def rows(self) -> IntArray:
         """Those of its attributes."""
-        return np.concatenate([*self.blocks, np.empty(0, dtype=np.int64)])
+        return np.concatenate([*self.of_attribute, np.empty(0, dtype=np.int64)])
 
     def moved(self, where: IntArray) -> "WholeTable":
         """The same table of moved rows, ``where`` (d',)."""
-        return replace(self, blocks=tuple(where[rows] for rows in self.blocks))
+        return replace(self, of_attribute=tuple(where[rows] for rows in self.of_attribute))
 
     def add_slopes(self, values: Relaxed, slopes: Relaxed) -> float:
         """The loss; its gradient by the values (rows, records) is added to ``slopes`` (rows, records)."""
-        columns = [values[rows] for rows in self.blocks]
-        errors = self.threshold.answers(mixture_table(columns)) - self.targets
+        columns = [values[rows] for rows in self.of_attribute]
+        each = equal_weights(values)
+        errors = self.threshold.answers(product_sums(columns, each)) - self.targets
         loss = self.weight * float(np.vdot(errors, errors))
-        errors = self.threshold.answers(errors * np.float32(2 * self.weight))
-        for rows, slope in zip(self.blocks, table_slopes(columns, errors), strict=True):
-            slopes[rows] += slope
+        if columns:
+            errors = self.threshold.answers(errors * np.float32(2 * self.weight))
+            for rows, slope in zip(self.of_attribute, slopes_of_product_sums(errors, columns, each)[0], strict=True):
+                slopes[rows] += slope
         return loss
 
 
 def listed_cells(
-    thresholds: Sequence[ThresholdTable], cells: Sequence[IntArray], starts: IntArray, targets: FloatArray, weights: FloatArray
+    thresholds: Sequence[ThresholdTable],
+    cells: Sequence[IntArray],
+    blocks: Blocks,
+    targets: FloatArray,
+    weights: FloatArray,
 ) -> list[ListedCells]:
     """Noisy answers to listed cells of some tables.
 
     Args:
         thresholds: the tables.
         cells: of each table the numbers (c,) of its cells.
-        starts (d,): the first row of each attribute's block.
-        targets, weights (q,): of the cells, table by table.
+        blocks: which rows belong to which attribute.
+        targets (q,): their noisy answers, table by table.
+        weights (q,): of their squared errors, table by table.
     """
-    blocks = cell_blocks(thresholds, cells, starts)
-    return [ListedCells(block, targets[block.order], weights[block.order]) for block in blocks]
+    found = cell_blocks(thresholds, cells, blocks)
+    return [ListedCells(block, targets[block.order], weights[block.order]) for block in found]

@@ -49,7 +49,9 @@ class ThresholdTable:
         """
         if not neighbors.has_public_total:
             return threshold_count(self.shape, self.at_least) if self.positions else 1
-        return max((threshold_distance(self.shape, self.at_least, agreeing=same) for same in self._agreements()), default=0)
+        return max(
+            (threshold_distance(self.shape, self.at_least, agreeing=same) for same in self._agreements()), default=0
+        )
 
     def _agreements(self) -> Iterator[tuple[int, ...]]:
         """The axes in which two different records may have equal values."""

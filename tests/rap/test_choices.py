@@ -70,7 +70,9 @@ def test_bounds_are_never_below_the_weights_and_not_far_above(scores, rate, data
     groups = _Groups.of(np.array(scores), np.array(members), rate)
     for score, count, bound in zip(scores, members, groups.bounds.tolist(), strict=True):
         exponent = rate * (max(scores) - score)
-        weight = 0 if exponent > 700 else count * 2**groups.shift * Fraction(math.exp(-exponent)) * (1 - Fraction(1, 2**40))
+        weight = (
+            0 if exponent > 700 else count * 2**groups.shift * Fraction(math.exp(-exponent)) * (1 - Fraction(1, 2**40))
+        )
         assert weight <= bound <= weight * (1 + Fraction(1, 2**28)) + 2
     assert int(groups.bounds.sum()) < 2**62
 
