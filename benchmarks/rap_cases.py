@@ -142,9 +142,7 @@ def errors(case: Case, tables: Sequence[ThresholdTable], answers: Answers) -> Er
         squares += float(np.vdot(wrong, wrong))
         variations.append(float(wrong.sum()) / 2)
         cells += wrong.size
-    return Errors(
-        max(largest), float(np.mean(largest)), math.sqrt(squares / cells), float(np.mean(variations)), cells
-    )
+    return Errors(max(largest), float(np.mean(largest)), math.sqrt(squares / cells), float(np.mean(variations)), cells)
 
 
 def rap_answers(result: rp.RapResult) -> Answers:
@@ -158,7 +156,9 @@ def all_zero(table: ThresholdTable) -> Array:
 def gaussian(case: Case, workload: rp.Workload, rho: float, *, sensitivity: str, neighbors: str, seed: int) -> Answers:
     """The Gaussian mechanism on every cell, clipped to the possible."""
     tables, generator = thresholds_of(workload), np.random.default_rng(seed)
-    notion = rp.RapPlan(workload, budget=rp.zcdp(1), neighbors=neighbors, rounds=1, choices=None, sensitivity=sensitivity)
+    notion = rp.RapPlan(
+        workload, budget=rp.zcdp(1), neighbors=neighbors, rounds=1, choices=None, sensitivity=sensitivity
+    )
     squared = notion.bound.squared({table: table.cells for table in tables}, notion.protected)
     deviation = math.sqrt(squared / (2 * rho))
 
@@ -185,7 +185,9 @@ def clipped(answers: Answers) -> Answers:
     return lambda table: np.maximum(answers(table), 0)
 
 
-def expected_all_zero(case: Case, order: int, at_least: int, sizes: Sequence[int], max_cells: int | None) -> list[float]:
+def expected_all_zero(
+    case: Case, order: int, at_least: int, sizes: Sequence[int], max_cells: int | None
+) -> list[float]:
     """The mean over random workloads, drawn without replacement, of the largest fraction in any of their tables."""
     tops = []
     for names in case.sets(order, max_cells):

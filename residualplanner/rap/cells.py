@@ -32,29 +32,36 @@ class CellBlock:
     at_least: int
     order: IntArray
 
-    def answers(self, values: Relaxed) -> FloatArray:
+    def columns(self, values: Relaxed) -> list[Relaxed]:
+        """Of each attribute the values (q, records) that its cells are made of.
+
+        Args:
+            values (rows, records): of the relaxed records.
+        """
+        return [values[rows] for rows in self.rows.T]
+
+    def answers(self, columns: Sequence[Relaxed]) -> FloatArray:
         """The fraction of records in each cell (q,): the mean over relaxed records of (A3).
 
         Args:
-            values (rows, records): of the relaxed records.
+            columns (k,): from `columns`.
         """
-        found = threshold_probability([values[rows] for rows in self.rows.T], self.at_least)
-        return np.asarray(found.mean(axis=1, dtype=np.float64))
+        found: FloatArray = threshold_probability(columns, self.at_least).mean(axis=1)
+        return found.astype(np.float64)
 
-    def add_slopes(self, values: Relaxed, weights: FloatArray, slopes: Relaxed) -> None:
+    def add_slopes(self, columns: Sequence[Relaxed], weights: FloatArray, slopes: Relaxed) -> None:
         """Add the gradient of a weighted sum of the answers by the values.
 
         Args:
-            values (rows, records): of the relaxed records.
+            columns (k,): from `columns`.
             weights (q,): of the cells.
             slopes (rows, records): to which the gradient is added.
         """
-        columns = [values[rows] for rows in self.rows.T]
-        count = len(self.rows)
-        scaled = (weights / values.shape[1]).astype(np.float32)
+        count, records = columns[0].shape
+        scaled = (weights / records).astype(np.float32)
         for axis, slope in enumerate(_slopes(columns, self.at_least)):
             scatter = csr_array((scaled, (self.rows[:, axis], np.arange(count))), shape=(len(slopes), count))
-            slopes += scatter @ np.broadcast_to(slope, (count, values.shape[1]))
+            slopes += scatter @ np.broadcast_to(slope, (count, records))
 
 
 def cell_blocks(thresholds: Sequence[ThresholdTable], cells: Sequence[ArrayLike], blocks: Blocks) -> list[CellBlock]:
@@ -88,29 +95,41 @@ def cell_blocks(thresholds: Sequence[ThresholdTable], cells: Sequence[ArrayLike]
 
 
 #: By how many attributes match, the probability of exactly that; only what is needed.
-_States = dict[int, Relaxed]
+_States = dict[int, Relaxed | float]
 
 
-def _slopes(columns: Sequence[Relaxed], at_least: int) -> Iterator[Relaxed]:
+def _slopes(columns: Sequence[Relaxed], at_least: int) -> Iterator[Relaxed | float]:
     """For each attribute the probability that exactly r - 1 of the others match: the derivative of (A3)."""
     others = at_least - 1
     before = _exactly(columns[:-1], others)
     after = _exactly(columns[:0:-1], others)[::-1]
     for one, other in zip(before, after, strict=True):
-        terms = [one[s] * other[others - s] for s in one if others - s in other]
-        yield sum(terms[1:], start=terms[0])
+        yield _sum([_product(one[s], other[others - s]) for s in one if others - s in other])
 
 
 def _exactly(columns: Sequence[Relaxed], matches: int) -> list[_States]:
     """The probabilities of exactly s matches among the first 0, 1, .. columns, from which the rest can still do it."""
-    states: list[_States] = [{0: np.ones((1, 1), dtype=np.float32)}]
+    states: list[_States] = [{0: 1.0}]
     for number, column in enumerate(columns, start=1):
         last = states[-1]
         needed = range(max(0, matches - len(columns) + number), min(matches, number) + 1)
         found: _States = {}
         for s in needed:
-            terms = [last[s] * (1 - column)] if s in last else []
-            terms += [last[s - 1] * column] if s - 1 in last else []
-            found[s] = sum(terms[1:], start=terms[0])
+            terms = [_product(last[s], 1 - column)] if s in last else []
+            found[s] = _sum(terms + ([_product(last[s - 1], column)] if s - 1 in last else []))
         states.append(found)
     return states
+
+
+def _product(one: Relaxed | float, other: Relaxed | float) -> Relaxed | float:
+    """Their product; a factor that is the number 1 costs nothing."""
+    if isinstance(one, float):
+        return other
+    return one if isinstance(other, float) else one * other
+
+
+def _sum(terms: Sequence[Relaxed | float]) -> Relaxed | float:
+    first, *others = terms
+    for term in others:
+        first = first + term
+    return first

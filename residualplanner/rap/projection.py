@@ -136,12 +136,20 @@ class Adam:
         slopes = self._kind.slopes(self.values, slopes_of_values, self._blocks)
         rate = self._settings.rate_at(self._count)
         self._count += 1
-        self._mean *= _SLOPE_DECAY
-        self._mean += (1 - _SLOPE_DECAY) * slopes
+        _decay(self._mean, slopes, _SLOPE_DECAY)
         slopes *= slopes
-        self._square *= _SQUARE_DECAY
-        self._square += (1 - _SQUARE_DECAY) * slopes
+        _decay(self._square, slopes, _SQUARE_DECAY)
         corrected = rate * math.sqrt(1 - _SQUARE_DECAY**self._count) / (1 - _SLOPE_DECAY**self._count)
-        moved = self.parameters - corrected * self._mean / (np.sqrt(self._square) + _SMALL)
-        self.parameters = self._kind.kept(moved.astype(np.float32, copy=False), self._blocks)
+        root = np.sqrt(self._square, out=slopes)
+        root += _SMALL
+        move = np.divide(self._mean, root, out=root)
+        move *= np.float32(corrected)
+        self.parameters -= move
+        self.parameters = self._kind.kept(self.parameters, self._blocks)
         self.values = self._kind.values(self.parameters, self._blocks)
+
+
+def _decay(mean: Relaxed, values: Relaxed, decay: float) -> None:
+    """Move a running mean towards some values, in place."""
+    mean *= np.float32(decay)
+    mean += np.float32(1 - decay) * values

@@ -67,9 +67,10 @@ class ListedCells:
 
     def add_slopes(self, values: Relaxed, slopes: Relaxed) -> float:
         """The loss; its gradient by the values (rows, records) is added to ``slopes`` (rows, records)."""
-        errors = self.block.answers(values) - self.targets
+        columns = self.block.columns(values)
+        errors = self.block.answers(columns) - self.targets
         weighted = self.weights * errors
-        self.block.add_slopes(values, 2 * weighted, slopes)
+        self.block.add_slopes(columns, 2 * weighted, slopes)
         return float(weighted @ errors)
 
 
