@@ -34,7 +34,7 @@ from residualplanner.discrete_gaussian import OperatingSystemBits
 PART = 5_000
 COST = Fraction(1)
 ONE_ROUND = RapExperiment.of(COST)
-TWO_ROUNDS = RapExperiment.of(COST, rounds=2, unit="table")
+TWO_ROUNDS = RapExperiment.of(COST, rounds=2, unit="table", moves_apart=True)
 
 
 class Seen(NamedTuple):

@@ -51,8 +51,16 @@ class RapExperiment:
     after: Codes
 
     @classmethod
-    def of(cls, pcost: Fraction, *, rounds: int = 1, unit: str = "cell") -> "RapExperiment":
-        """The worst replacement there is: it moves the scores of all four cells, half of them up and half down."""
+    def of(cls, pcost: Fraction, *, rounds: int = 1, unit: str = "cell", moves_apart: bool = False) -> "RapExperiment":
+        """The worst replacements there are.
+
+        Args:
+            pcost: of the plan.
+            rounds: of the plan.
+            unit: what it chooses.
+            moves_apart: the counts of the first cells of both tables change in opposite directions; else all four
+                cells' scores change, half of them up and half down.
+        """
         plan = rp.RapPlan(
             rp.marginals(DOMAIN, order=1),
             budget=rp.pcost(pcost),
@@ -66,7 +74,7 @@ class RapExperiment:
         numbers = {(0, 0): 10, (0, 1): high - 10, (1, 0): low - 10, (1, 1): RECORDS + 10 - high - low}
         before = np.array([values for values, number in numbers.items() for _ in range(number)])
         after = before.copy()
-        after[0] = [1, 1]
+        after[10 if moves_apart else 0] = [1, 0] if moves_apart else [1, 1]
         return cls(plan, before, after)
 
     def side(self, is_after: bool) -> Codes:
@@ -124,7 +132,8 @@ def difference_scores(experiment: RapExperiment, is_after: bool, runs: int, sour
     for outcome in experiment.outcomes(is_after, runs, source):
         answers = {table: found[0] for each in outcome.rounds for table, found in each.answers.items()}
         scores.append((float(answers[1] - answers[0]) - center) / deviation)
-    return np.array(scores)
+    blur = np.random.default_rng(int(is_after)).random(runs) / 1000  # scores that are all the same have no variance
+    return np.array(scores) + blur
 
 
 Adversary = Callable[[RapExperiment, bool, int, ByteSource], Scores]

@@ -21,7 +21,7 @@ from residualplanner.rap.plan import RapPlan
 pytestmark = pytest.mark.slow
 COST = Fraction(1)
 ONE_ROUND = RapExperiment.of(COST)
-TWO_ROUNDS = RapExperiment.of(COST, rounds=2, unit="table")
+TWO_ROUNDS = RapExperiment.of(COST, rounds=2, unit="table", moves_apart=True)
 RUNS = 700
 
 
