@@ -12,8 +12,9 @@ from residualplanner.errors import WorkloadError
 from residualplanner.kron import require_threshold
 from residualplanner.queries import Identity, Kind, Matching, tied_kind
 from residualplanner.workload.attribute_sets import PositionArray, combinations, extensions
+from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.query import require_distinct, require_kind
-from residualplanner.workload.workload import QueryBlock, Workload
+from residualplanner.workload.workload import Workload
 
 
 def marginals(
