@@ -79,7 +79,7 @@ def _matching(
     """The kinds of query that differ from one count per value."""
     if at_least is None:
         return {} if kinds is None else kinds
-    if order is None or kinds is not None:
+    if order is None or kinds:
         raise WorkloadError("at_least goes with order=, the number of attributes of a threshold, and not with kinds=")
     require_threshold(at_least, order)
     return dict.fromkeys(domain.names, Matching(at_least)) if at_least < order else {}

@@ -193,7 +193,7 @@ def test_families_of_thresholds_are_those_written_one_by_one():
         (lambda: rp.Workload(TRIPLE, [{"a": rp.Matching(1)}]), "more than 1 attributes of a query"),
         (lambda: rp.Workload(TRIPLE, [{"a": rp.Matching(2), "b": rp.Matching(2)}]), "where all must, write Identity"),
         (lambda: rp.marginals(TRIPLE, up_to=2, at_least=1), "at_least goes with order="),
-        (lambda: rp.marginals(TRIPLE, order=2, at_least=1, kinds={}), "not with kinds="),
+        (lambda: rp.marginals(TRIPLE, order=2, at_least=1, kinds={"a": rp.Prefix()}), "not with kinds="),
         (lambda: rp.marginals(TRIPLE, order=2, at_least=3), "from 1 to 2"),
     ],
 )

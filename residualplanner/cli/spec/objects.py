@@ -162,10 +162,17 @@ def _query(
     if isinstance(query, dict):
         return {name: kind_of_table(kind, f"{where}, {name}") for name, kind in query.items()}
     if at_least is not None:
-        return Threshold(query, at_least)
+        return _threshold(query, at_least, where)
     if len(set(query)) < len(query) or not kinds:
         return query  # Workload refuses a repeated name, in its own words
     return {name: kinds.get(name, Identity()) for name in query}
+
+
+def _threshold(names: list[str], at_least: int, where: str) -> Threshold:
+    try:
+        return Threshold(names, at_least)
+    except WorkloadError as error:
+        raise WorkloadError(f"{where}: {error}") from None
 
 
 def kind_of_table(table: KindTable, where: str) -> Kind:
