@@ -25,7 +25,7 @@ from residualplanner.postprocessing.controlled import apportioned, rounded_matri
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease
 from residualplanner.postprocessing.published_errors import PublishedErrors
 from residualplanner.postprocessing.saving import SavingOptions, save_made
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Identity, Kind, answered_jointly
 from residualplanner.reconstruction import (
     FormatName,
     Product,
@@ -135,8 +135,9 @@ class RoundedRelease(Tables):
         several = tuple(position for position in positions if domain.sizes[position] > 1)
         counts = self._by_value(several).reshape([domain.sizes[position] for position in positions])
         for axis, kind in enumerate(kinds):
-            if kind != Identity():
+            if not kind.is_identity:
                 counts = kind.apply(counts, axis)
+        counts = answered_jointly(counts, kinds)
         source = self.source._table(query)
         multiples = np.asarray(self.base * np.rint(counts))
         origin = source.origin or unlimited(source.estimate)
