@@ -14,7 +14,9 @@ from residualplanner.reconstruction.files.reading import SavedTable, SavedTables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
 from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
+from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers, RunOfTables
 from residualplanner.reconstruction.parts.reading import SavedParts
+from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of, profile_named
 from residualplanner.reconstruction.publication import Publication
@@ -28,17 +30,21 @@ __all__ = [
     "PARTS_FORMAT",
     "PUBLISHED_ERRORS",
     "PUBLISHED_ERRORS_FILE",
+    "SENT",
     "UNBIASED",
+    "UNBIASED_NUMBERS",
     "Device",
     "Estimate",
     "FormatName",
     "Layout",
     "Origin",
+    "PartNumbers",
     "Product",
     "ProfileName",
     "Publication",
     "Quality",
     "Release",
+    "RunOfTables",
     "SavedParts",
     "SavedTable",
     "SavedTables",
@@ -54,6 +60,7 @@ __all__ = [
     "profile_named",
     "reconstruct",
     "require_exportable",
+    "save_parts",
     "save_tables",
     "unlimited",
 ]
