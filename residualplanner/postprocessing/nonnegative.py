@@ -13,6 +13,7 @@ from residualplanner._checks import require_positive, require_type
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.postprocessing.adjusted.drawing import Simulation, nonnegative_draws
+from residualplanner.postprocessing.adjusted.memory import require_memory_for_nonnegative
 from residualplanner.postprocessing.adjusted.numbers import AdjustedNumbers, AnswersInMemory, cleared
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.ascent import Solution, solve
@@ -147,6 +148,7 @@ def nonnegative(
         WorkloadError: a fact does not fit the release; facts contradict one another or leave no non-negative tables,
             and are named; there are no such weights.
         BudgetError: ``gap`` or ``max_steps`` is not positive.
+        ResourceError: the largest tables, which are made all at once, need more memory than there is.
 
     Guarantees: post-processing; it costs no budget.  What is taken from elsewhere is not protected, which files say.
         The gap is proved by the dual problem.
@@ -168,6 +170,7 @@ def nonnegative(
     if total not in ("estimate", "free"):
         raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
     facts = read_facts(release.plan, known, impossible)
+    require_memory_for_nonnegative(release.plan)
     statement = Statement(facts, weights_named(weights), fixes_total=total == "estimate")
     problem = statement.problem(release.measurement)
     solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)

@@ -11,7 +11,8 @@ from residualplanner._json import parse_json
 from residualplanner._words import listed
 from residualplanner.cli.columns import csv_names, is_csv, is_parquet, parquet_types
 from residualplanner.cli.messages.output import Output, command_text
-from residualplanner.cli.spec.file import UNDECLARED, read_limited, read_spec
+from residualplanner.cli.spec.attributes import UNDECLARED
+from residualplanner.cli.spec.file import read_limited, read_spec
 from residualplanner.cli.spec.objects import domain_of_spec
 from residualplanner.cli.starting.declared import Declared
 from residualplanner.cli.starting.dictionary import is_dictionary_header, read_dictionary

@@ -1,0 +1,83 @@
+"""What the [output] of a spec means for the numbers: non-negative, in agreement with what is known, rounded.
+
+Reads: OutputTable, a domain, CSV files of public tables.  Gives: Adjustments.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from residualplanner.cli.spec.facts import KnownTable
+from residualplanner.cli.spec.known_files import counts_of_file
+from residualplanner.cli.spec.objects import query_of_spec
+from residualplanner.cli.spec.output import OutputTable
+from residualplanner.domain import Domain
+from residualplanner.errors import (
+    BudgetError,
+    DomainError,
+    FileFormatError,
+    ResidualPlannerError,
+    WorkloadError,
+)
+from residualplanner.postprocessing import Adjustments, StatedTable, StatedZeros
+
+
+@dataclass(frozen=True, slots=True)
+class WantedOutput:
+    """What tables are to look like, and the spec that says so.
+
+    Attributes:
+        table: the [output] of the spec, with options in its place.
+        spec: the path of the spec; None where there is none.
+    """
+
+    table: OutputTable = field(default_factory=OutputTable)
+    spec: Path | None = None
+
+    def __post_init__(self) -> None:
+        if problem := self.table.problem:
+            raise WorkloadError(f"the output that is asked for does not go together: {problem}")
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Name the spec in errors about facts."""
+        try:
+            yield
+        except (DomainError, WorkloadError, BudgetError) as error:
+            if self.spec is None:
+                raise
+            raise FileFormatError(f"{self.spec}: {error}") from None
+
+    def adjustments(self, domain: Domain) -> Adjustments:
+        """What is done to the unbiased tables.
+
+        Raises:
+            DomainError: a known table is about an attribute that is not in the domain.
+            FileFormatError: the file of a known table is not what it should be.
+            OSError: it cannot be opened.
+        """
+        folder = Path() if self.spec is None else self.spec.parent
+        return Adjustments(
+            is_nonnegative=self.table.nonnegative,
+            known=tuple(
+                _stated(table, f"[[output.known]] number {number}", domain, folder)
+                for number, table in enumerate(self.table.known, 1)
+            ),
+            impossible=tuple(
+                StatedZeros(cells, f"[[output.impossible]] number {number}")
+                for number, cells in enumerate(self.table.impossible, 1)
+            ),
+            base=self.table.round_to,
+        )
+
+
+def _stated(table: KnownTable, where: str, domain: Domain, folder: Path) -> StatedTable:
+    query = query_of_spec(table.query, {}, where)
+    if table.file is None:
+        return StatedTable(query, table.counts, where)
+    try:
+        counts = counts_of_file(folder / table.file, query, domain)
+    except ResidualPlannerError as error:
+        raise WorkloadError(f"{where}: {error}") from None
+    return StatedTable(query, counts, where)
