@@ -11,7 +11,7 @@ import numpy as np
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import Measurement, NoiseRecord, Progress
 from residualplanner.plan import Plan
-from residualplanner.postprocessing.adjusted.memory import require_memory_for_nonnegative
+from residualplanner.postprocessing.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.components import answers_of
 from residualplanner.postprocessing.facts import StatedTable, StatedZeros, read_facts
@@ -42,6 +42,10 @@ class Adjustments:
 
     def __bool__(self) -> bool:
         return self.is_nonnegative or self.base is not None
+
+    def bytes_for(self, plan: Plan) -> float:
+        """About how many bytes of memory they take besides those of the tables themselves."""
+        return nonnegative_bytes(plan) if self.is_nonnegative else 0.0
 
     def require_for(self, plan: Plan) -> None:
         """Check all that can be told from a plan in no time: facts, what is measured, memory.

@@ -14,9 +14,8 @@ from residualplanner._checks import FloatArray, frozen, require_type, value_text
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.measurement import Progress
 from residualplanner.postprocessing.adjusted.drawing import Batched, Simulation
-from residualplanner.postprocessing.nonnegative import NonNegativeRelease
+from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.published_errors import PublishedErrors
-from residualplanner.postprocessing.rounding import RoundedRelease
 from residualplanner.reconstruction import TableBatch
 from residualplanner.workload import Workload
 
@@ -26,7 +25,7 @@ _FEWEST, _GROUPS = 10, 8
 
 @memory_for("to simulate the errors of tables of this size; ask for fewer tables, or use a machine with more memory")
 def published_errors(
-    release: NonNegativeRelease | RoundedRelease,
+    release: AdjustedRelease,
     *,
     simulations: int = 50,
     seed: int = 0,
@@ -69,7 +68,7 @@ def published_errors(
         (['b', 'a × b'], True)
     """
     remedy = "write published_errors(nonnegative(release)); of unbiased tables release.plan.errors() has them exactly"
-    require_type("published_errors", "release", release, (NonNegativeRelease, RoundedRelease), remedy)
+    require_type("published_errors", "release", release, AdjustedRelease, remedy)
     number, seed = _integer("simulations", simulations, least=_FEWEST), _integer("seed", seed, least=0)
     simulation, generator = release.simulation(), np.random.default_rng(seed)
     tally = _Tally.about(simulation, release.plan.workload, number)

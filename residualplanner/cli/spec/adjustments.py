@@ -3,23 +3,18 @@
 Reads: OutputTable, a domain, CSV files of public tables.  Gives: Adjustments.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.spec.facts import KnownTable
 from residualplanner.cli.spec.known_files import counts_of_file
 from residualplanner.cli.spec.objects import query_of_spec
 from residualplanner.cli.spec.output import OutputTable
 from residualplanner.domain import Domain
-from residualplanner.errors import (
-    BudgetError,
-    DomainError,
-    FileFormatError,
-    ResidualPlannerError,
-    WorkloadError,
-)
+from residualplanner.errors import ResidualPlannerError, WorkloadError
 from residualplanner.postprocessing import Adjustments, StatedTable, StatedZeros
 
 
@@ -37,17 +32,11 @@ class WantedOutput:
 
     def __post_init__(self) -> None:
         if problem := self.table.problem:
-            raise WorkloadError(f"the output that is asked for does not go together: {problem}")
+            raise WorkloadError(f"[output], with the options in its place: {problem}")
 
-    @contextmanager
-    def naming(self) -> Iterator[None]:
-        """Name the spec in errors about facts."""
-        try:
-            yield
-        except (DomainError, WorkloadError, BudgetError) as error:
-            if self.spec is None:
-                raise
-            raise FileFormatError(f"{self.spec}: {error}") from None
+    def naming(self) -> AbstractContextManager[None]:
+        """Name the spec, if there is one, in errors of the block's library calls."""
+        return nullcontext() if self.spec is None else naming(self.spec)
 
     def adjustments(self, domain: Domain) -> Adjustments:
         """What is done to the unbiased tables.
@@ -75,9 +64,13 @@ class WantedOutput:
 def _stated(table: KnownTable, where: str, domain: Domain, folder: Path) -> StatedTable:
     query = query_of_spec(table.query, {}, where)
     if table.file is None:
-        return StatedTable(query, table.counts, where)
+        counts: Any = table.counts
+        return StatedTable(query, counts, where)
+    path = folder / table.file
+    if not path.is_file():
+        raise WorkloadError(f"{where}: there is no file {path}; it is looked for beside the spec")
     try:
-        counts = counts_of_file(folder / table.file, query, domain)
+        counts = counts_of_file(path, query, domain)
     except ResidualPlannerError as error:
         raise WorkloadError(f"{where}: {error}") from None
     return StatedTable(query, counts, where)
