@@ -115,8 +115,8 @@ def run_release(
     newlines_in_values: bool = False,
 ) -> None:
     """Plan, measure and reconstruct; the measurement is kept beside the folder until that is complete, or for good."""
-    measured = kept or measurement_beside(folder)
-    with telling_measurement(measured, folder, is_release=True):
+    measured, options = kept or measurement_beside(folder), WantedOutput(changed.output, spec).options
+    with telling_measurement(measured, folder, is_release=True, options=options):
         charged = open_ledger(ledger)
         with naming(spec):
             plan, adjustments = make_plan_and_adjustments(changed, spec, output)

@@ -111,13 +111,14 @@ def release(  # noqa: PLR0913
     from residualplanner.cli.paid import measurement_beside, require_no_measurement
     from residualplanner.cli.rehearsal import rehearse_release
     from residualplanner.cli.runs import run_release
+    from residualplanner.cli.spec.adjustments import WantedOutput
     from residualplanner.cli.spec.file import read_spec
     from residualplanner.cli.spec.overrides import Typed, TypedOutput, overridden
 
-    if kept is None:
-        require_no_measurement(measurement_beside(folder), folder)
     written = TypedOutput(level, format, profile, nonnegative, round_to, with_unbiased, published_errors)
     output = Output(quiet, as_json)
     changed = overridden(read_spec(spec), spec, Typed(budget, at_most, loss, written), output)
+    if kept is None:
+        require_no_measurement(measurement_beside(folder), folder, WantedOutput(changed.output, spec).options)
     run = rehearse_release if dry_run else partial(run_release, newlines_in_values=newlines_in_values)
     run(changed, spec, data, folder, kept=kept, ledger=ledger, output=output)

@@ -3,6 +3,8 @@
 Reads: OutputTable, a domain, CSV files of public tables.  Gives: Adjustments.
 """
 
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +12,24 @@ from typing import Any
 
 from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.spec.facts import KnownTable
+from residualplanner.cli.spec.file import read_spec
 from residualplanner.cli.spec.known_files import counts_of_file
 from residualplanner.cli.spec.objects import query_of_spec
 from residualplanner.cli.spec.output import OutputTable
 from residualplanner.domain import Domain
 from residualplanner.errors import ResidualPlannerError, WorkloadError
 from residualplanner.postprocessing import Adjustments, StatedTable, StatedZeros
+
+#: How entries are typed as options.
+_WORDS: Mapping[str, Callable[[Any], Sequence[str]]] = {
+    "nonnegative": lambda value: ["--nonnegative" if value else "--no-nonnegative"],
+    "round_to": lambda value: ["--round-to", str(value)],
+    "with_unbiased": lambda value: ["--with-unbiased" if value else "--without-unbiased"],
+    "published_errors": lambda value: ["--published-errors", str(value)],
+    "format": lambda value: ["--format", value],
+    "profile": lambda value: ["--profile", value],
+    "level": lambda value: ["--level", str(value)],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +47,16 @@ class WantedOutput:
     def __post_init__(self) -> None:
         if problem := self.table.problem:
             raise WorkloadError(f"[output], with the options in its place: {problem}")
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options with which reconstruct makes tables of the same numbers: none for unbiased ones."""
+        if self.spec is None or not self.table.is_adjusted:
+            return ()
+        own = read_spec(self.spec).output
+        values = {name: getattr(self.table, name) for name in _WORDS}
+        typed = [_WORDS[name](value) for name, value in values.items() if value != getattr(own, name)]
+        return ("--spec", str(self.spec), *itertools.chain.from_iterable(typed))
 
     def naming(self) -> AbstractContextManager[None]:
         """Name the spec, if there is one, in errors of the block's library calls."""

@@ -117,10 +117,9 @@ class OutputTable(SpecTable):
         """What does not go together, and what to write instead; empty where all does."""
         if (self.known or self.impossible) and not self.nonnegative:
             return "known and impossible are for tables without negative cells; write nonnegative = true"
-        is_adjusted = self.nonnegative or self.round_to is not None
-        if self.with_unbiased and not is_adjusted:
+        if self.with_unbiased and not self.is_adjusted:
             return "with_unbiased is for other numbers beside them; write nonnegative = true or round_to = 1"
-        if self.published_errors is not None and not is_adjusted:
+        if self.published_errors is not None and not self.is_adjusted:
             return (
                 "published_errors are those of numbers that are not unbiased, whose errors the plan has; write "
                 "nonnegative = true or round_to = 1"
@@ -128,6 +127,11 @@ class OutputTable(SpecTable):
         if self.with_unbiased and self.format == PARTS_FORMAT:
             return 'the format "parts" has one number for each cell; leave with_unbiased out, or choose another format'
         return ""
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether the numbers are others than the unbiased estimates."""
+        return self.nonnegative or self.round_to is not None
 
     @property
     def chosen_quality(self) -> Quality | None:
