@@ -8,6 +8,7 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 
 from residualplanner.kron import Device, cuda_device
 from residualplanner.reconstruction.batches import TableBatch
+from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
@@ -21,8 +22,9 @@ from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of, profile_named
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
-from residualplanner.reconstruction.release import Release, reconstruct
-from residualplanner.reconstruction.table import Estimate, Table
+from residualplanner.reconstruction.reconstruct import reconstruct
+from residualplanner.reconstruction.release import Release
+from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
 
 __all__ = [

@@ -148,7 +148,7 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
     }
     if described.file_format == "csv":
         files[f"tables/{csvw.FILE}"] = csvw.csvw_pieces(described, _tables_of(index, plan))
-    if described.profile.name == "gls":
+    if described.profile.has_noise:
         files["noise.csv"] = [csv_bytes(_noise_table(plan))]
     return {name: write_new(folder / name, pieces) for name, pieces in files.items()}
 

@@ -22,7 +22,8 @@ from residualplanner.reconstruction.label_columns import label_columns
 from residualplanner.reconstruction.origin import unlimited
 from residualplanner.reconstruction.profiles import QUERY, Profile
 from residualplanner.reconstruction.quality import Quality
-from residualplanner.reconstruction.table import Table, cell_words
+from residualplanner.reconstruction.table import Table
+from residualplanner.reconstruction.tidy_form import cell_words
 from residualplanner.workload import Workload
 
 #: The formats of the tables' files.
