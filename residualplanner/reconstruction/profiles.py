@@ -63,7 +63,7 @@ class Profile:
         level: the confidence level, unless another is given.
         columns: the name of each column of numbers, and the quantity that it holds.
         is_described: whether a column `QUERY` says in words which cell a row is about.
-        has_noise: whether the noise of every set of attributes stands beside the tables: all covariances follow from it.
+        has_noise: whether the noise of every set of attributes stands beside the tables; covariances follow from it.
         product: what the numbers are.
         with_unbiased: whether unbiased estimates stand beside numbers that were made from them.
         quality: which estimates are reliable, if that is to be said.

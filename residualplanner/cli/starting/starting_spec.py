@@ -73,6 +73,20 @@ up_to = 2
 profile = "default"       # 95% margins and intervals; "acs": 90% margins, as E and M; "gls": standard deviations
 # level = 0.99            # of confidence, for margins of error, in place of the profile's
 
+# Estimates are unbiased, so some are negative.  For tables that people read, numbers without a negative one that agree
+# with one another, and integers that add up (5: multiples of 5):
+# nonnegative = true
+# round_to = 1
+# with_unbiased = true      # the unbiased estimates beside them, in a column of their own
+# published_errors = 50     # a file with the errors of these numbers, table by table, from 50 simulations
+# What is public anyway, for non-negative tables only.  It is published as it stands here, and not protected:
+# known = [{ query = [], counts = 38045 }, { query = ["age", "sex"], file = "known.csv" }]
+# impossible = [{ age = ["0-11", "12-14"], marital = "married" }]
+# Columns that say which estimates are too noisy to use, by standard error over estimate; suppress leaves these out:
+# quality = { reliable = 0.15, usable = 0.30, suppress = false }
+# For readers of the tables:
+# publication = { title = "...", author = "...", date = 2030-01-01, contact = "...", source = "...", note = "..." }
+
 """
 
 _DOMAIN = """\
