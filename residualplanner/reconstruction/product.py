@@ -77,10 +77,16 @@ class Product:
         return "Taken from elsewhere, as public, and not protected by this release: " + "; ".join(self.facts) + "."
 
     @property
+    def caution(self) -> str:
+        """The mark as a sentence; empty for unbiased estimates."""
+        return (
+            f"These numbers are {self.mark}; standard errors are those of the unbiased estimates." if self.mark else ""
+        )
+
+    @property
     def sentences(self) -> str:
-        """Mark and sentence, for people; empty for unbiased estimates."""
-        about = f"These numbers are {self.mark}; standard errors are those of the unbiased estimates."
-        return "  ".join(filter(None, (about if self.mark else "", self.elsewhere)))
+        """Both sentences, for people; empty for unbiased estimates."""
+        return "  ".join(filter(None, (self.caution, self.elsewhere)))
 
     def require_unbiased(self, what: str) -> None:
         """Raise WorkloadError, naming what was asked for, unless the numbers are unbiased."""
