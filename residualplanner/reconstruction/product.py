@@ -71,10 +71,10 @@ class Product:
 
     @property
     def elsewhere(self) -> str:
-        """The sentence about what was taken from elsewhere; empty where nothing was."""
+        """The sentence about facts from other sources; empty where there are none."""
         if not self.facts:
             return ""
-        return "Taken from elsewhere, as public, and not protected by this release: " + "; ".join(self.facts) + "."
+        return "Public facts from other sources, not protected by this release: " + "; ".join(self.facts) + "."
 
     @property
     def caution(self) -> str:
@@ -89,7 +89,7 @@ class Product:
         return "  ".join(filter(None, (self.caution, self.elsewhere)))
 
     def require_unbiased(self, what: str) -> None:
-        """Raise WorkloadError, naming what was asked for, unless the numbers are unbiased."""
+        """Raise WorkloadError, naming what was requested, unless the numbers are unbiased."""
         if not self.is_unbiased:
             raise WorkloadError(
                 f"{what} is known of unbiased estimates only, and these are {self.mark}; ask the release that they "

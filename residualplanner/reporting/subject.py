@@ -44,7 +44,7 @@ class Subject:
         level: the confidence level of all margins.
         plan: what is measured, with how much noise.
         tables: of a release; None for a plan.
-        publication: what readers are told about all tables together.
+        publication: what is said to readers about all tables together.
         published: the errors of the published numbers, where these are not unbiased and their errors were simulated.
         errors: the error table of the plan, a row for each query; where a folder has the errors of published numbers
             that are not unbiased, also these, ``rmse`` and ``bias``.

@@ -139,7 +139,7 @@ def test_tables_that_are_not_unbiased_have_intervals_that_the_known_facts_cut(re
     assert found["age"]["low"] != pytest.approx(made["age"].estimate - release["age"].moe(0.95), rel=1e-5)
     (known,) = [fact for fact in page.all("dl")[0].all("div") if fact.one("dt").text.startswith("Records")]
     assert (known.one("dt").text, known.one("strong").text) == ("Records (known)", "20,000")
-    assert page.text.count("Taken from elsewhere") == 1
+    assert page.text.count("Public facts from other sources") == 1
 
 
 def test_intervals_of_another_level_than_the_files_are_not_shown(release, tmp_path):

@@ -59,7 +59,7 @@ class Description:
         file_format: of the tables' files.
         profile: the columns beside the labels.
         level: the confidence level.
-        publication: what readers are told about all tables together.
+        publication: what is said to readers about all tables together.
         parts: what attributes contribute to the names of tables.
         plan_sha256: the hash of the plan.
     """
