@@ -14,6 +14,7 @@ from residualplanner.measurement.measure import measure, require_measurable
 from residualplanner.measurement.measurement import Measurement, answers_hash, load_measurement
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement, noise_of_release
+from residualplanner.measurement.resources import require_room
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.measurement.stored import (
     abort_measuring,
@@ -46,6 +47,7 @@ __all__ = [
     "measure_in_store",
     "noise_of_release",
     "require_measurable",
+    "require_room",
     "resume_measuring",
     "run_charged",
     "shielded",

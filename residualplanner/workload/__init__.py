@@ -7,6 +7,7 @@ Nothing here ever sees a record.
 """
 
 from residualplanner.workload.attribute_sets import AttributeSets, numbers_of_blocks, row_numbers
+from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
 from residualplanner.workload.html import workload_html
@@ -14,7 +15,7 @@ from residualplanner.workload.query import QueryKey, QueryLike, WrittenQuery, qu
 from residualplanner.workload.query_numbers import query_numbers
 from residualplanner.workload.symmetry import Orbits, workload_orbits
 from residualplanner.workload.threshold import Threshold
-from residualplanner.workload.workload import QueryBlock, Workload, require_workload
+from residualplanner.workload.workload import Workload, require_workload
 
 __all__ = [
     "AttributeSets",

@@ -12,8 +12,9 @@ from residualplanner.errors import WorkloadError
 from residualplanner.kron import require_threshold
 from residualplanner.queries import Identity, Kind, Matching, tied_kind
 from residualplanner.workload.attribute_sets import PositionArray, combinations, extensions
+from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.query import require_distinct, require_kind
-from residualplanner.workload.workload import QueryBlock, Workload
+from residualplanner.workload.workload import Workload
 
 
 def marginals(
@@ -78,7 +79,7 @@ def _matching(
     """The kinds of query that differ from one count per value."""
     if at_least is None:
         return {} if kinds is None else kinds
-    if order is None or kinds is not None:
+    if order is None or kinds:
         raise WorkloadError("at_least goes with order=, the number of attributes of a threshold, and not with kinds=")
     require_threshold(at_least, order)
     return dict.fromkeys(domain.names, Matching(at_least)) if at_least < order else {}
