@@ -26,7 +26,7 @@ from residualplanner.rap.threshold_table import ThresholdTable, thresholds_of
 from residualplanner.sources import count_groups
 
 ALL_RECORDS = 48_842
-GRID = [(rounds, choices) for rounds in (1, 4, 16) for choices in (4, 16, 64)]
+GRID = [(rounds, choices) for rounds in (1, 4, 16) for choices in (1, 4, 16, 64)]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from residualplanner._checks import require_type, type_refusal, value_text
 from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.errors import BudgetError, ResourceError
 from residualplanner.ledger import TEXT_LIMIT, Ledger
-from residualplanner.measurement import WatchedProgress, run_charged, shielded, without_history
+from residualplanner.measurement import WatchedProgress, require_room, run_charged, shielded, without_history
 from residualplanner.privacy import claim_of_budget
 from residualplanner.rap.counts import Counts, KeptCounts, RecountedCounts, count_records
 from residualplanner.rap.mechanism import Run
@@ -142,6 +142,11 @@ def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
             "or allow more memory.  Nothing was charged or read"
         )
     keeps = _CELL_BYTES * sum(cells) <= memory
+    require_room(
+        min(memory, _CELL_BYTES * sum(cells)),
+        "RAP holds {needed} of counts at once",
+        "nothing was charged or read.  Allow less with memory=, or ask for fewer or smaller tables",
+    )
     require_result_room(data, sum(cells) if keeps else memory // _CELL_BYTES)
     if is_read_once(data):
         raise ResourceError(

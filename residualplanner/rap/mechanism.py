@@ -129,19 +129,23 @@ class Run:
     def _targets(
         self, cells: dict[int, IntArray], answers: dict[int, IntArray], variance: Fraction, total: int, blocks: Blocks
     ) -> list[Targets]:
-        """What relaxed records are to meet: fractions between 0 and 1, weighted by the precision of their noise."""
+        """What relaxed records are to meet: fractions, weighted by the precision of their noise.
+
+        Those of listed cells are put between 0 and 1, as published; those of whole tables are left as they are, since
+        the many cells of a table that are empty would all be moved up.
+        """
         plan, weight = self.plan, float(total**2 / variance)
         targets: list[Targets] = []
         listed = []
         for table, found in cells.items():
             threshold = plan.thresholds[table]
-            fractions = np.clip(answers[table].astype(np.float64) / total, 0, 1)
+            fractions = answers[table].astype(np.float64) / total
             if len(found) == threshold.cells:
                 targets.append(WholeTable.of(threshold, blocks, fractions.reshape(threshold.shape), weight))
             else:
                 listed.append((threshold, found, fractions))
         if listed:
-            fractions = np.concatenate([each for _, _, each in listed])
+            fractions = np.clip(np.concatenate([each for _, _, each in listed]), 0, 1)
             thresholds, numbers = [each for each, _, _ in listed], [each for _, each, _ in listed]
             targets += listed_cells(thresholds, numbers, blocks, fractions, np.full(len(fractions), weight))
         return targets

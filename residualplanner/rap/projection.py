@@ -32,7 +32,8 @@ class ProjectionSettings:
         relaxation: "softmax", "sparsemax" (as published) or "clip".
         steps: of the optimizer in each round, at most.
         learning_rate: of its first step; None for that of the relaxation.  Rates fall to a hundredth along a cosine.
-        stops_at_noise: whether a round ends once the answers fit as well as their noise allows.
+        stops_at_noise: whether a round ends once the answers to listed cells fit as well as their noise allows; whole
+            tables are always fitted in all steps.
 
     Raises:
         WorkloadError: one of these is invalid.
@@ -110,7 +111,7 @@ def relaxed_projection(
     where = np.zeros(len(parameters), dtype=np.int64)
     where[part.rows] = part.place
     local = [each.moved(where) for each in targets]
-    enough = float(sum(each.cells for each in targets)) if settings.stops_at_noise else 0.0
+    enough = sum(each.enough for each in targets) if settings.stops_at_noise else -math.inf
 
     adam, losses = Adam(part.taken(parameters), kind, part.blocks, settings), []
     for step in range(settings.steps + 1):

@@ -4,6 +4,7 @@ Reads: noisy answers, which are public.  Gives: Targets with one protocol.
 Source: rap-and-microdata (A17).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self, final
@@ -22,8 +23,8 @@ class Targets(Protocol):
     """Noisy answers to be met: a weighted sum of squared errors."""
 
     @property
-    def cells(self) -> int:
-        """How many answers there are: the loss that the noise alone would cause, in the mean."""
+    def enough(self) -> float:
+        """The loss at which the answers fit as well as their noise allows."""
 
     @property
     def rows(self) -> IntArray:
@@ -52,9 +53,9 @@ class ListedCells:
     weights: FloatArray
 
     @property
-    def cells(self) -> int:
-        """How many cells."""
-        return len(self.targets)
+    def enough(self) -> float:
+        """The number of cells, which is the mean loss at the truth."""
+        return float(len(self.targets))
 
     @property
     def rows(self) -> IntArray:
@@ -98,9 +99,9 @@ class WholeTable:
         return cls(threshold, rows, targets.astype(np.float32), weight)
 
     @property
-    def cells(self) -> int:
-        """How many cells the table has."""
-        return self.threshold.cells
+    def enough(self) -> float:
+        """Less than any loss: in a large table the noise of empty cells hides a few large ones that do not fit yet."""
+        return -math.inf
 
     @property
     def rows(self) -> IntArray:

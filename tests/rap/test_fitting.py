@@ -146,10 +146,13 @@ def test_a_fit_comes_near_targets_without_noise(relaxation):
 
 
 def test_a_fit_stops_where_noise_explains_the_loss():
-    table = ThresholdTable((0,), (3,), 1)
-    targets = [WholeTable.of(table, BLOCKS, np.array([0.4, 0.3, 0.3]), 1e-3)]
-    fit = relaxed_projection(np.zeros((BLOCKS.count, 4), np.float32), BLOCKS, targets, ProjectionSettings())
-    assert fit.steps == 0
+    table, start = ThresholdTable((0,), (3,), 1), np.zeros((BLOCKS.count, 4), np.float32)
+    close = np.array([0.4, 0.3, 0.3])
+    listed = listed_cells([table], [np.arange(3)], BLOCKS, close, np.full(3, 1e-3))
+    assert relaxed_projection(start, BLOCKS, listed, ProjectionSettings()).steps == 0
+    assert relaxed_projection(start, BLOCKS, listed, ProjectionSettings(steps=3, stops_at_noise=False)).steps == 3
+    whole = WholeTable.of(table, BLOCKS, close, 1e-3)
+    assert relaxed_projection(start, BLOCKS, [whole, *listed], ProjectionSettings(steps=3)).steps == 3
 
 
 def test_relaxed_records_of_clip_are_no_distribution():
