@@ -168,10 +168,15 @@ def gaussian(case: Case, workload: rp.Workload, rho: float, *, sensitivity: str,
     return answers
 
 
+def released(case: Case, workload: rp.Workload, budget: rp.Budget, *, neighbors: str, seed: int) -> rp.Release:
+    """A release of the same tables, all equally important, with continuous noise of a seed."""
+    plan = rp.select(workload, budget=budget, neighbors=neighbors, loss=rp.SumOfVariances("equal"))
+    return rp.reconstruct(rp.measure(plan, case.codes, noise="gaussian", seed=seed))
+
+
 def residual_planner(case: Case, workload: rp.Workload, budget: rp.Budget, *, neighbors: str, seed: int) -> Answers:
-    """The plan of this library for the same tables, with continuous noise of a seed."""
-    plan = rp.select(workload, budget=budget, neighbors=neighbors)
-    release = rp.reconstruct(rp.measure(plan, case.codes, noise="gaussian", seed=seed))
+    """The unbiased tables of a release."""
+    release = released(case, workload, budget, neighbors=neighbors, seed=seed)
 
     def answers(table: ThresholdTable) -> Array:
         names = tuple(case.domain.names[position] for position in table.positions)

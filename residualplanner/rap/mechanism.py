@@ -16,13 +16,12 @@ from residualplanner.errors import DataError
 from residualplanner.measurement import NoiseRecord
 from residualplanner.mixtures import Blocks
 from residualplanner.rap.account import Account, root_down, rounded_down
+from residualplanner.rap.answered import Answered
 from residualplanner.rap.counts import Counts
 from residualplanner.rap.plan import RapPlan
-from residualplanner.rap.projection import relaxed_projection
 from residualplanner.rap.relaxed_records import RelaxedRecords
 from residualplanner.rap.result import RapResult, RapRound
 from residualplanner.rap.selection import Candidate, Selection
-from residualplanner.rap.targets import Targets, WholeTable, listed_cells
 
 
 @dataclass(slots=True, eq=False)
@@ -61,15 +60,16 @@ class Run:
         total = self._total(records)
         selection = Selection(plan.thresholds, self.counts, plan.chosen, [set() for _ in plan.thresholds])
         rounds: list[RapRound] = []
-        targets: list[Targets] = []
+        answered = Answered(blocks, plan.projection)
         for number in range(plan.rounds):
             chosen = self._choose(selection, RelaxedRecords(blocks, kind.values(parameters, blocks)), total, number)
             cells = self._cells(chosen)
             answers, variance = self._answers(cells, number)
-            targets += self._targets(cells, answers, variance, total, blocks)
-            fit = relaxed_projection(parameters, blocks, targets, plan.projection)
+            fractions = {table: found.astype(np.float64) / total for table, found in answers.items()}
+            answered.add(plan.thresholds, cells, fractions, float(total**2 / variance))
+            fit = answered.fit(parameters)
             parameters = fit.parameters
-            rounds.append(RapRound(tuple(chosen), cells, answers, variance, fit.losses))
+            rounds.append(RapRound(tuple(chosen), cells, answers, variance, fit.losses, fit.steps))
         fitted = RelaxedRecords(blocks, kind.values(parameters, blocks))
         noise = NoiseRecord("discrete", None, self.source.mark, plan.cost, plan.protected.words)
         return RapResult(plan, fitted, total, tuple(rounds), tuple(self.account.entries), noise)
@@ -125,30 +125,6 @@ class Run:
         """Discrete Gaussian noise of this variance parameter, one array (size,) for each size."""
         ratio = variance.numerator, variance.denominator
         return draw_arrays(Scales.of_ratios([ratio[0]] * len(sizes), [ratio[1]] * len(sizes)), sizes, self.source)
-
-    def _targets(
-        self, cells: dict[int, IntArray], answers: dict[int, IntArray], variance: Fraction, total: int, blocks: Blocks
-    ) -> list[Targets]:
-        """What relaxed records are to meet: fractions, weighted by the precision of their noise.
-
-        Those of listed cells are put between 0 and 1, as published; those of whole tables are left as they are, since
-        the many cells of a table that are empty would all be moved up.
-        """
-        plan, weight = self.plan, float(total**2 / variance)
-        targets: list[Targets] = []
-        listed = []
-        for table, found in cells.items():
-            threshold = plan.thresholds[table]
-            fractions = answers[table].astype(np.float64) / total
-            if len(found) == threshold.cells:
-                targets.append(WholeTable.of(threshold, blocks, fractions.reshape(threshold.shape), weight))
-            else:
-                listed.append((threshold, found, fractions))
-        if listed:
-            fractions = np.clip(np.concatenate([each for _, _, each in listed]), 0, 1)
-            thresholds, numbers = [each for each, _, _ in listed], [each for _, each, _ in listed]
-            targets += listed_cells(thresholds, numbers, blocks, fractions, np.full(len(fractions), weight))
-        return targets
 
 
 def require_records(records: int) -> int:

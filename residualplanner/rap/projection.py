@@ -30,10 +30,9 @@ class ProjectionSettings:
     Attributes:
         relaxed_records: how many there are; fewer are faster and coarser.
         relaxation: "softmax", "sparsemax" (as published) or "clip".
-        steps: of the optimizer in each round, at most.
+        steps: of the optimizer in each fit, at most.
         learning_rate: of its first step; None for that of the relaxation.  Rates fall to a hundredth along a cosine.
-        stops_at_noise: whether a round ends once the answers to listed cells fit as well as their noise allows; whole
-            tables are always fitted in all steps.
+        stops_at_noise: whether a fit ends once listed cells fit as well as their noise allows.
 
     Raises:
         WorkloadError: one of these is invalid.
@@ -74,15 +73,12 @@ class Fit:
     Attributes:
         parameters (d', n'): of the relaxed records.
         losses: the weighted sum of squared errors before each step, and after the last.
+        steps: how many the optimizer made.
     """
 
     parameters: Relaxed
     losses: tuple[float, ...]
-
-    @property
-    def steps(self) -> int:
-        """How many steps the optimizer made."""
-        return len(self.losses) - 1
+    steps: int
 
 
 def relaxed_projection(
@@ -120,7 +116,7 @@ def relaxed_projection(
         if losses[-1] <= enough or step == settings.steps:
             break
         adam.step(slopes)
-    return Fit(part.put_back(adam.parameters, parameters), tuple(losses))
+    return Fit(part.put_back(adam.parameters, parameters), tuple(losses), step)
 
 
 class Adam:

@@ -25,7 +25,8 @@ class RapRound:
         cells: of each table that was measured, by its number, the numbers (c,) of its cells.
         answers: of each table that was measured the noisy counts (c,) of these cells, integers.
         noise_variance: of the noise, in counts squared.
-        losses: of the projection: before each step, and after the last.
+        losses: before each step of the fits, and after the last of each fit.
+        steps: how many steps the fits made.
     """
 
     chosen: tuple[Candidate, ...]
@@ -33,11 +34,7 @@ class RapRound:
     answers: dict[int, IntArray]
     noise_variance: Fraction
     losses: tuple[float, ...]
-
-    @property
-    def steps(self) -> int:
-        """How many steps the optimizer made."""
-        return len(self.losses) - 1
+    steps: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
