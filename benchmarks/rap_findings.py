@@ -4,8 +4,9 @@
 
 Reads what `benchmarks.rap_grid`, `benchmarks.partial_knowledge` and `benchmarks.rap` wrote; by default the results in
 benchmarks/results.  Sources: Aydore and others 2021 ("RAP"); Avent and Korolova ("AK").  Repetitions are fewer than
-published, and Loans' records are not public, so that its rows are not run.  A finding holds if its ordering does, for
-the means over seeds; rows that do not hold are explained on docs/adaptive-projection.md.
+published, and the records of Loans are not public, so that its rows are not run.  A finding holds if its ordering does
+for the means over seeds; rises of the future error by up to a fifth count as none.  Rows that do not hold are explained
+on docs/adaptive-projection.md.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,8 +27,6 @@ RESULTS = Path(__file__).parent / "results"
 #: Best errors of FEM on Adult, filtered workloads of 64 tables: by order and epsilon.
 FEM = {(3, 0.25): 0.103, (3, 0.2): 0.115, (3, 0.15): 0.125, (3, 0.1): 0.166}
 FEM |= {(5, 1.0): 0.094, (5, 0.5): 0.101, (5, 0.25): 0.116, (5, 0.15): 0.145, (5, 0.1): 0.150}
-#: Expected largest answer of a random workload of Adult's three-way tables, which is the error of answering 0.
-ALL_ZERO = {1: 0.1610, 4: 0.3563, 16: 0.5507, 64: 0.6941}
 #: AK's fitted line of RAP's best error on Adult, unfiltered: epsilon to (intercept, slope in ln of the tables).
 LINE = {0.01: (0.0320, 0.0650), 0.1: (0.0254, 0.0122), 1.0: (0.0072, 0.0050)}
 Point = dict[str, Any]
@@ -148,27 +147,29 @@ def f5(r: Results) -> Finding:
 def f7(r: Results) -> Finding:
     tables = (1, 4, 16)
     ours = {size: r.best(experiment="nonadaptive", tables=size, epsilon=0.1) for size in tables}
-    per_cell = r.baseline("gaussian", "per-cell", experiment="baselines", tables=16, epsilon=0.1)
-    near = abs(ours[16] - ALL_ZERO[16]) / ALL_ZERO[16] <= 0.1
+    per_cell = r.baseline("gaussian", "per-cell", experiment="baselines", tables=16, epsilon=0.1, seed=0)
+    zero = r.baseline("zero", experiment="baselines", tables=16, epsilon=0.1, seed=0)
     return Finding(
         "F7",
         "non-adaptive RAP beats the Gaussian mechanism, but is near answering 0 beyond the smallest workloads",
-        f"1, 4, 16 tables: {listed(ours.values())}; Gaussian at 16: {per_cell:.3f}; 0 at 16: {ALL_ZERO[16]}",
-        ours[16] < per_cell and near,
+        f"1, 4, 16 tables: {listed(ours.values())}; Gaussian at 16: {per_cell:.3f}; 0 at 16: {zero:.3f}",
+        ours[16] < per_cell and abs(ours[16] - zero) <= 0.1 * zero,
     )
 
 
 def f8(r: Results) -> Finding:
     rows = [
-        (size, epsilon, r.best(experiment="sizes", tables=size, epsilon=epsilon, filtered=False))
-        for size in ALL_ZERO
+        (size, epsilon, r.best(experiment="sizes", tables=size, epsilon=epsilon, filtered=False, seed=0))
+        for size in (1, 4, 16, 64)
         for epsilon in LINE
     ]
-    lost = [f"{size} tables at {epsilon}" for size, epsilon, error in rows if not error < ALL_ZERO[size]]
+    zero = {size: r.baseline("zero", experiment="baselines", tables=size, epsilon=0.1, seed=0) for size, *_ in rows}
+    lost = [f"{size} tables at {epsilon}" for size, epsilon, error in rows if not error < zero[size]]
     return Finding(
         "F8",
         "adaptive RAP is far better than answering 0 and the Gaussian mechanism charged cell by cell",
         f"best errors at epsilon 0.1: {listed(error for _, epsilon, error in rows if epsilon == 0.1)}"
+        + f"; answering 0: {listed(zero.values())}"
         + (f"; not better: {lost}" if lost else ""),
         not lost,
     )
@@ -373,7 +374,10 @@ def f19(r: Results) -> Finding:
 def f20(r: Results) -> Finding:
     rows = {family: r.future(family=family, drift=0.0) for family in ("uniform", "zipf", "geometric")}
     zero = float(np.mean([p["all_zero"] for p in chosen(r.partial, experiment="X9", drift=0.0)]))
-    falls = all(found[64] < found[1] for found in rows.values())
+    falls = all(
+        found[64] < found[1] and all(after <= 1.2 * before for before, after in pairwise(found.values()))
+        for found in rows.values()
+    )
     return Finding(
         "F20",
         "the future error is below answering 0, and falls with the number of historical thresholds",

@@ -4,8 +4,10 @@
 
 Experiments: sizes (X6, X7), baselines (X11), fem (X1), small (X2), rounding (X3), relaxed (X4), thresholds (X8),
 nonadaptive (F7), tables (ours).  Points that the file holds already are not run again; `benchmarks.rap_findings`
-judges them.  The papers repeat each setting with several seeds and larger grids (T and K up to 64 and 256); this program runs the
-part of the grid that two slow cores can do in an hour, and says so in the findings.
+judges them.
+
+The papers repeat each setting with several seeds and larger grids (T and K up to 64 and 256); this program runs the
+part of the grid that two slow cores can do in an hour.
 """
 
 import argparse
@@ -20,13 +22,13 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
-from benchmarks.rap_cases import Case, adult_case, errors, gaussian, rap_answers, residual_planner
+from benchmarks.rap_cases import Case, adult_case, all_zero, errors, gaussian, rap_answers, residual_planner
 from residualplanner.mixtures import Mixture
 from residualplanner.rap.threshold_table import ThresholdTable, thresholds_of
 from residualplanner.sources import count_groups
 
 ALL_RECORDS = 48_842
-METHODS = (("gaussian", "joint"), ("gaussian", "per-cell"), ("residual planner", "joint"))
+METHODS = (("zero", "joint"), ("gaussian", "joint"), ("gaussian", "per-cell"), ("residual planner", "joint"))
 GRID = [(rounds, choices) for rounds in (1, 4, 16) for choices in (1, 4, 16, 64)]
 
 
@@ -40,7 +42,7 @@ class Point:
         epsilon: at delta = 1 / n**2.
         tables: how many.
         filtered: whether tables have at most as many cells as there are records.
-        method: "rap", "gaussian", "residual planner".
+        method: "rap", "zero", "gaussian", "residual planner".
         rounds, choices, unit, sensitivity, relaxed: of RAP; choices None measures everything.
         oversample: records that are rounded from each relaxed one; None for the relaxed ones themselves.
         max_cells: of each table.
@@ -174,6 +176,8 @@ def run(point: Point, case: Case) -> dict[str, Any]:
     if point.method == "gaussian":
         rho = case.rho(point.epsilon)
         answers = gaussian(case, workload, rho, sensitivity=point.sensitivity, neighbors="replace", seed=point.seed)
+    elif point.method == "zero":
+        answers = all_zero
     elif point.method == "residual planner":
         answers = residual_planner(case, workload, case.budget(point.epsilon), neighbors="replace", seed=point.seed)
     else:
