@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner._checks import FloatArray, frozen
-from residualplanner.postprocessing.newton import Array, Candidate, candidate, newton
+from residualplanner.postprocessing.newton import ROUNDING, Array, Candidate, candidate, newton
+from residualplanner.postprocessing.potentials import first_multipliers
 from residualplanner.postprocessing.problem import Problem
 
 #: How often the gap is computed, in steps.
@@ -92,7 +93,7 @@ def solve(
     Returns:
         The solution; where a step limit was met, or no center is known, it may have a larger gap, or a violation.
     """
-    ascent, taken, near, slow = Ascent(problem, np.zeros(problem.tables.size)), 0, gap, math.inf
+    ascent, taken, near, slow = Ascent(problem, first_multipliers(problem, ROUNDING * problem.total)), 0, gap, math.inf
     while True:
         found = candidate(problem, ascent.multipliers)
         best = _mixed(problem, found, center, taken)
