@@ -18,6 +18,7 @@ from residualplanner.postprocessing.ascent import Ascent
 from residualplanner.postprocessing.components import ComponentLayout, answers_of, measured_components, noise_like
 from residualplanner.postprocessing.newton import ROUNDING, Candidate, candidate
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease
+from residualplanner.postprocessing.potentials import first_multipliers
 from residualplanner.postprocessing.problem import Problem
 from residualplanner.postprocessing.reference import reference_map
 from residualplanner.postprocessing.rounding import RoundedRelease
@@ -113,7 +114,7 @@ def _nearest(problem: Problem, below: float) -> Candidate:
     """
     if problem.total == 0 and not problem.freedom[0]:
         problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
-    ascent = Ascent(problem, np.zeros(problem.tables.size))
+    ascent = Ascent(problem, first_multipliers(problem, below))
     for _ in range(0, _STEPS, _EVERY):
         found = candidate(problem, ascent.multipliers)
         if found.gap <= _GAP and found.violation <= below:

@@ -42,7 +42,8 @@ class Facets:
 
     def moved(self, potentials: NDArray[np.float64]) -> NDArray[np.float64]:
         """By how much potentials (p,) lower the facets, (f,)."""
-        pulled = self.joint.transposed(np.bincount(self.cell, potentials, self.joint.size))
+        together = np.bincount(self.cell, potentials, self.joint.size).astype(np.float64, copy=False)
+        pulled = self.joint.transposed(together)
         pulled *= self.looseness
         return self.joint.cells(pulled, np.empty(self.joint.size))
 
