@@ -37,7 +37,7 @@ class Solution:
         components (c,): of the plan's own bases.
         gap: the objective is at most this fraction (of itself plus 1) above the least one; proved by the dual problem.
         violation: by how much the most negative cell, or one that must be 0, is off, in counts.
-        steps: how many steps the ascent took.
+        steps: how many steps the ascent took after its start, which may already be the end.
     """
 
     components: FloatArray
@@ -47,7 +47,7 @@ class Solution:
 
 
 class Ascent:
-    """Accelerated ascent in the dual problem, from multipliers 0.
+    """Accelerated ascent in the dual problem.
 
     Args:
         problem: to solve.

@@ -82,8 +82,7 @@ def test_the_curvature_of_facets_is_the_diagonal_by_explicit_matrices():
                 continue
             stiffness = 1 / freedom - 1 / (whole * np.prod([n for i, n in enumerate(SHAPE) if i not in members]))
             spread = dense.product(
-                np.eye(n) - 1 / n if i in members else np.full((n, 1), 1 / n)
-                for i, n in zip(facet, sizes, strict=True)
+                np.eye(n) - 1 / n if i in members else np.full((n, 1), 1 / n) for i, n in zip(facet, sizes, strict=True)
             )
             total += spread @ spread.T / stiffness
         expected[facet] = np.diag(total)
