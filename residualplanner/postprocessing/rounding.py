@@ -13,10 +13,10 @@ from residualplanner.errors import ArgumentError, WorkloadError
 from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.adjusted.drawing import Simulation, unbiased_simulation
+from residualplanner.postprocessing.adjusted.integers import Integers, RoundedNumbers
 from residualplanner.postprocessing.adjusted.numbers import LookedUp, UnbiasedLookup
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.cells import cell_kinds, determines_counts
-from residualplanner.postprocessing.integers import Integers, RoundedNumbers
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease
 from residualplanner.reconstruction import Product, Release, Table, TableBatch, unlimited
 from residualplanner.workload import WrittenQuery
