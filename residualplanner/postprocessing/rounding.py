@@ -148,6 +148,7 @@ def rounded(release: Release | NonNegativeRelease, *, base: int = 1) -> RoundedR
     Source: spec eq. (57).
 
     Example:
+        >>> import numpy as np
         >>> from residualplanner import Domain, Workload, measure, nonnegative, reconstruct, select, zcdp
         >>> plan = select(Workload(Domain({"a": 2, "b": 3}), [("a", "b")]), budget=zcdp(1))
         >>> tables = rounded(nonnegative(reconstruct(measure(plan, np.zeros((20, 2), dtype=int))), known={(): 20}))
