@@ -114,12 +114,14 @@ def ask_sql(folder: Path) -> dict[str, Any]:
 
 def kill(folder: Path, times: int) -> dict[str, Any]:
     """Kill a run that writes, and let it go on, so many times; its parts and files in the end."""
-    generator, again, seen = random.Random(3), 0, {}
+    generator, again = random.Random(3), 0
+    seen: dict[str, int] = {}
     whole = _run(folder, "save", "whole")
+    release = rp.reconstruct(rp.load_measurement(folder / "some.measurement", mapped=True))
     wait = min(json.loads(whole)["clock"], 3)
     kills = kills_between_parts = 0
     while not (folder / "killed").exists():
-        process = _writing(folder, "killed")
+        process = _writing(release, folder / "killed")
         if kills < times:
             time.sleep(generator.uniform(0, wait))
             os.kill(process, signal.SIGKILL)
@@ -143,11 +145,11 @@ def kill(folder: Path, times: int) -> dict[str, Any]:
     }
 
 
-def _writing(folder: Path, name: str) -> int:
-    """The number of a process that writes the release; it is forked, so that it has not to import anything."""
+def _writing(release: rp.Release, folder: Path) -> int:
+    """The number of a process that writes the release; it is forked, so that it has neither to import nor to load."""
     process = os.fork()
     if process == 0:
-        rp.reconstruct(rp.load_measurement(folder / "some.measurement", mapped=True)).save(folder / name, "parts")
+        release.save(folder, "parts")
         os._exit(0)
     return process
 

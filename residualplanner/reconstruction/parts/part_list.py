@@ -4,6 +4,7 @@ Reads: what was written; or a folder from anyone.  Gives: the bytes of the two f
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner.errors import FileFormatError
-from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
+from residualplanner.reconstruction.files.checked_files import AGAIN, checked, content_of
 from residualplanner.reconstruction.files.export_files import csv_bytes
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
 from residualplanner.reconstruction.files.reading_files import csv_table
@@ -77,9 +78,8 @@ def listed_parts(folder: Path, hashes: Mapping[str, str], layout: Layout) -> dic
     found = {}
     for row, (part, (start, stop)) in enumerate(zip(parts, pairwise(ends), strict=True)):
         sizes = (*groups["bytes"][start:stop], listed["footer_bytes"][row])
-        found[part] = PartFile(
-            listed["sha256"][row], sizes, (*groups["sha256"][start:stop], listed["footer_sha256"][row])
-        )
+        pieces = (*groups["sha256"][start:stop], listed["footer_sha256"][row])
+        found[part] = checked(folder / ROW_GROUP_LIST, partial(PartFile, listed["sha256"][row], sizes, pieces))
         if found[part].size != listed["bytes"][row]:
             raise _others(folder / ROW_GROUP_LIST)
     return found
