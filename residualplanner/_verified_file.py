@@ -48,6 +48,10 @@ class VerifiedFile:
     It may be sent to other processes.  There the file is taken for verified if the file system says the same of it:
     another file under its name, a file on another machine, or one that was written since is not.
 
+    This finds what careless users and programs do to a file while it is in use: copy over it, restore it, edit it, also
+    where they put the time of the last write back.  It does not find who writes to the disk past the file system or
+    sets the machine's clock back; that takes more than the rights of the user, who could as well write other results.
+
     Attributes:
         path: absolute.
         state: None where a later change might not show, because the file had only just been written.
