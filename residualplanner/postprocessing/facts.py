@@ -187,8 +187,10 @@ def _known(plan: Plan, stated: StatedTable) -> Fact:
     shape = tuple(kind.rows(domain.sizes[position]) for position, kind in zip(*written, strict=True))
     counts = _numbers(words, stated.counts, shape).transpose(np.argsort(written.positions, kind="stable").tolist())
     positions, kinds = written.in_domain_order
+    if any(kind.at_least for kind in kinds):
+        raise WorkloadError(f"{words}: give the marginal of these attributes, from which the threshold follows")
     for axis, (position, kind) in enumerate(zip(positions, kinds, strict=True)):
-        if kind != Identity():
+        if not kind.is_identity:
             counts = _by_value(plan, words, position, kind, counts, axis)
     several = tuple(position for position in positions if domain.sizes[position] > 1)
     _require_measured(plan, words, several)

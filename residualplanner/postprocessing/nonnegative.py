@@ -42,7 +42,7 @@ class NonNegativeRelease(AdjustedRelease):
         unbiased: the release that it was made from.
         gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance.
         steps: how many steps the solver took.
-        facts: what was taken from elsewhere, in words.
+        facts: the public facts from other sources, in words.
     """
 
     unbiased: Release
@@ -150,7 +150,7 @@ def nonnegative(
         BudgetError: ``gap`` or ``max_steps`` is not positive.
         ResourceError: the largest tables, which are made all at once, need more memory than there is.
 
-    Guarantees: post-processing; it costs no budget.  What is taken from elsewhere is not protected, which files say.
+    Guarantees: post-processing; it costs no budget.  Facts from other sources are not protected, which files say.
         The gap is proved by the dual problem.
     Cost: a few hundred steps, each O(cells) for a pass along each axis; memory of about ten arrays a table.
     Source: spec eqs. (48) to (56).

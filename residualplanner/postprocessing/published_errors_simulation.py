@@ -33,7 +33,7 @@ def published_errors(
 ) -> PublishedErrors:
     """The root mean square error and the bias of the published numbers of every table, by simulation.
 
-    The published tables are taken for the truth.  In every simulation noise of the plan's variances is added to the
+    The published tables serve as the truth.  In every simulation noise of the plan's variances is added to the
     answers that they have, and tables are made of that as the published ones were made: with the same facts, weights
     and rounding.  What is known is not given noise.
 
@@ -48,7 +48,7 @@ def published_errors(
         progress: called with the number of simulations done, and of all.
 
     Returns:
-        Errors table by table.  For rounded tables those before rounding are taken for the truth.
+        Errors table by table.  For rounded tables those before rounding serve as the truth.
 
     Raises:
         ArgumentError: ``release`` is neither.
@@ -87,7 +87,7 @@ class _Tally:
     Attributes:
         cells (m,): of each table.
         starts (m,): where the cells of each table start among all.
-        truth (y,): the cells of the tables that are taken for the truth.
+        truth (y,): the cells of the tables that serve as the truth.
         sums (g, y): the sums of errors in each group of simulations.
         squares (m, s): the mean square of the errors of each table in each simulation.
     """

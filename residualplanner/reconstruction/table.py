@@ -25,7 +25,7 @@ from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table_views import html_of, polars_of, text_of, xarray_of
 from residualplanner.reconstruction.tidy_form import TidyForm
-from residualplanner.workload import query_of
+from residualplanner.workload import QueryKey, query_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ class Table:
         return tuple(names[position] for position in self.positions)
 
     @property
-    def query(self) -> tuple[str, ...] | dict[str, Kind]:
+    def query(self) -> QueryKey:
         """The query that this table answers, as every method accepts it: names, or a mapping from name to kind."""
         return query_of(self.plan.domain, self.positions, self.kinds)
 

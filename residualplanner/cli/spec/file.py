@@ -46,6 +46,9 @@ class QueriesTable(SpecTable):
     kinds: dict[str, Kind] = Field(
         {}, description="The kinds of query on some attributes, in place of one count per value."
     )
+    at_least: int | None = Field(
+        None, ge=1, description="Count the records that match a cell in at least so many attributes, not in all."
+    )
     weight: Real = Field(1.0, description="How much each of them matters, at least 0.")
 
     @model_validator(mode="after")
@@ -55,6 +58,8 @@ class QueriesTable(SpecTable):
             raise refusal("give queries = [[...]], or one of order, up_to and max_cells")
         if self.order is not None and self.up_to is not None:
             raise refusal("give order or up_to, not both")
+        if self.at_least is not None and (self.kinds or (self.queries is None and self.order is None)):
+            raise refusal("at_least goes with order, or with queries = [[...]], and not with kinds")
         return self
 
 
@@ -62,6 +67,7 @@ class TargetTable(SpecTable):
     """The margin of error, at the level of [output], that no cell of some tables is to exceed."""
 
     queries: list[Query] = Field(min_length=1, description="Which of the tables of [[workload]], written as there.")
+    at_least: int | None = Field(None, ge=1, description="As in [[workload]]: they are thresholds.")
     moe: Real = Field(description="The margin of error, in counts.")
 
 

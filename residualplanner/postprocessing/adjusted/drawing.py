@@ -44,7 +44,7 @@ class Simulation(Generic[Made_co]):
     """Tables around which noise is drawn.
 
     Attributes:
-        center: the tables that are taken for the truth.
+        center: the tables that serve as the truth.
         draw: gives the tables that one draw of the noise leads to.
     """
 

@@ -233,7 +233,7 @@ def _are_of_workload(files: Mapping[str, SavedTable], described: Description) ->
 
 
 def _publication_of(metadata: Mapping[str, Any]) -> Publication:
-    """What readers are told about all tables together."""
+    """What is said to readers about all tables together."""
     try:
         return Publication(**metadata.get("publication", {}))
     except TypeError:

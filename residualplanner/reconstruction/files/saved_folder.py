@@ -58,7 +58,7 @@ class SavedFolder(Tables):
 
     @property
     def publication(self) -> Publication:
-        """What readers are told about all tables together."""
+        """What is said to readers about all tables together."""
         return self._described.publication
 
     @property

@@ -13,7 +13,6 @@ import numpy as np
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner._words import count_text
 from residualplanner.errors import FileFormatError, WorkloadError
-from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
 from residualplanner.reconstruction.files.saved_folder import SavedFolder
@@ -31,7 +30,7 @@ from residualplanner.reconstruction.parts.layout import (
 from residualplanner.reconstruction.parts.part_file import PartFile
 from residualplanner.reconstruction.parts.part_list import listed_parts
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import WrittenQuery
+from residualplanner.workload import QueryKey, WrittenQuery
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +74,7 @@ class SavedParts(SavedFolder):
     def __repr__(self) -> str:
         return f"<{len(self):,} saved tables in {count_text(len(self.files), 'part')}, {self.folder}>"
 
-    def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
+    def __iter__(self) -> Iterator[QueryKey]:
         return iter(self.plan.workload if self.is_whole else self.plan.workload.take(self.numbers))
 
     def __len__(self) -> int:

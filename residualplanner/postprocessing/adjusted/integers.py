@@ -22,7 +22,7 @@ from residualplanner.plan import Plan
 from residualplanner.postprocessing.adjusted.numbers import LookedUp, Lookup
 from residualplanner.postprocessing.cells import cell_kinds
 from residualplanner.postprocessing.controlled import apportioned, rounded_matrix
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Identity, Kind, answered_jointly
 from residualplanner.reconstruction import Product, RunOfTables, TableBatch
 from residualplanner.workload import WrittenQuery, query_of, written_query
 
@@ -57,8 +57,9 @@ class Integers:
         several = tuple(position for position in positions if domain.sizes[position] > 1)
         counts = self._by_value(several).reshape([domain.sizes[position] for position in positions])
         for axis, kind in enumerate(kinds):
-            if kind != Identity():
+            if not kind.is_identity:
                 counts = kind.apply(counts, axis)
+        counts = answered_jointly(counts, kinds)
         multiples = np.asarray(self.base * np.rint(counts))
         return frozen(multiples.transpose(query.axes))
 
