@@ -154,7 +154,7 @@ def nonnegative(
         The gap is proved by the dual problem.
     Cost: some dozens of passes over all cells with the default weights and subtraction bases; else a few hundred steps,
         each O(cells) for a pass along each axis.  Memory of about ten arrays a table.
-    Source: spec eqs. (48) to (56) and (58) to (61).
+    Source: spec eqs. (48) to (56) and (62) to (65).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp
