@@ -179,7 +179,7 @@ class QualityTable(SpecTable):
 
 
 class PublicationTable(SpecTable):
-    """What readers of the tables are told about all of them together."""
+    """What is said to readers about all tables together."""
 
     title: str = Field(default="", description="The title of the publication.")
     author: str = Field(default="", description="Who publishes it.")
