@@ -3,9 +3,9 @@
 Reads: tables, their plan and its noise.  Gives: files.  Holds a few tables at a time, however many there are.
 """
 
-import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -124,9 +124,9 @@ def save_tables(  # noqa: PLR0913
     described = Description(
         plan, noise, file_format, profile, level_of(profile.name, level), publication or Publication()
     )
-    with write_folder_atomically(folder) as partial:
-        hashes = _write_files(tables, partial, described) | _write_more(more, partial)
-        write_new(partial / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])
+    with write_folder_atomically(folder) as unfinished:
+        hashes = _write_files(tables, unfinished, described) | _write_more(more, unfinished)
+        write_new(unfinished / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])
 
 
 def _write_more(frames: Mapping[str, Any], folder: Path) -> dict[str, str]:
@@ -202,7 +202,7 @@ def _write_book(tables: Iterable[Table], folder: Path, described: Description, i
 def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
     """The function that turns a table, given its number in the workload, into the bytes of a file."""
     if described.file_format == "xlsx":
-        return functools.partial(_book_bytes, described, index)
+        return partial(_book_bytes, described, index)
     if described.file_format == "csv":
         return lambda _, table: csv_bytes(table)
     workload, queries, kinds = described.plan.workload, index["query"], index["kinds"]
