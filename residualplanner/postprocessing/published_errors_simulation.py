@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen, require_type, value_text
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.measurement import Progress
-from residualplanner.postprocessing.drawing import Simulation, simulation_of
-from residualplanner.postprocessing.nonnegative import NonNegativeRelease
+from residualplanner.postprocessing.adjusted.drawing import Batched, Simulation
+from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.published_errors import PublishedErrors
-from residualplanner.postprocessing.rounding import RoundedRelease
 from residualplanner.reconstruction import TableBatch
 from residualplanner.workload import Workload
 
@@ -26,7 +25,7 @@ _FEWEST, _GROUPS = 10, 8
 
 @memory_for("to simulate the errors of tables of this size; ask for fewer tables, or use a machine with more memory")
 def published_errors(
-    release: NonNegativeRelease | RoundedRelease,
+    release: AdjustedRelease,
     *,
     simulations: int = 50,
     seed: int = 0,
@@ -69,9 +68,9 @@ def published_errors(
         (['b', 'a × b'], True)
     """
     remedy = "write published_errors(nonnegative(release)); of unbiased tables release.plan.errors() has them exactly"
-    require_type("published_errors", "release", release, (NonNegativeRelease, RoundedRelease), remedy)
+    require_type("published_errors", "release", release, AdjustedRelease, remedy)
     number, seed = _integer("simulations", simulations, least=_FEWEST), _integer("seed", seed, least=0)
-    simulation, generator = simulation_of(release), np.random.default_rng(seed)
+    simulation, generator = release.simulation(), np.random.default_rng(seed)
     tally = _Tally.about(simulation, release.plan.workload, number)
     for done in range(number):
         tally.add(done, simulation.draw(generator).batches())
@@ -100,7 +99,7 @@ class _Tally:
     squares: NDArray[np.float64]
 
     @classmethod
-    def about(cls, simulation: Simulation, workload: Workload, simulations: int) -> "_Tally":
+    def about(cls, simulation: Simulation[Batched], workload: Workload, simulations: int) -> "_Tally":
         """Nothing yet."""
         cells = workload.cells.astype(np.int64)
         starts, total = np.cumsum(cells) - cells, int(cells.sum())

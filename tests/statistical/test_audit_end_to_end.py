@@ -112,9 +112,7 @@ def test_noise_that_is_a_fifth_too_low_is_found(monkeypatch):
     real = NOISE.precision_of
     monkeypatch.setattr(NOISE, "precision_of", lambda variance: real(variance) / 0.8**2)
     monkeypatch.setattr(NOISE, "require_affordable", lambda plan, cost: None)
-    found = audit(
-        scores(tables(RECORDS, FEW, 4), CENTER), scores(tables([*RECORDS, RECORD], FEW, 5), CENTER), mu=1.0
-    )
+    found = audit(scores(tables(RECORDS, FEW, 4), CENTER), scores(tables([*RECORDS, RECORD], FEW, 5), CENTER), mu=1.0)
     assert found.contradicts(1.0)
 
 

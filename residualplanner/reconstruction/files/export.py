@@ -26,6 +26,7 @@ from residualplanner.reconstruction.files.export_files import (
     TidyWriter,
     chosen_format,
     csv_bytes,
+    csv_files,
     described_table,
     parquet_bytes,
     write_new,
@@ -125,16 +126,9 @@ def save_tables(  # noqa: PLR0913
         plan, noise, file_format, profile, level_of(profile.name, level), publication or Publication()
     )
     with write_folder_atomically(folder) as unfinished:
-        hashes = _write_files(tables, unfinished, described) | _write_more(more, unfinished)
+        hashes = _write_files(tables, unfinished, described)
+        hashes |= {name: write_new(unfinished / name, [content]) for name, content in csv_files(more).items()}
         write_new(unfinished / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])
-
-
-def _write_more(frames: Mapping[str, Any], folder: Path) -> dict[str, str]:
-    """Write data frames as CSV; return the hashes of their files."""
-    import pyarrow as pa
-
-    tables = {name: pa.Table.from_pandas(frame, preserve_index=False) for name, frame in frames.items()}
-    return {name: write_new(folder / name, [csv_bytes(table)]) for name, table in tables.items()}
 
 
 def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:
@@ -155,7 +149,7 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
     }
     if described.file_format == "csv":
         files[f"tables/{csvw.FILE}"] = csvw.csvw_pieces(described, _tables_of(index, plan))
-    if described.profile.name == "gls":
+    if described.profile.has_noise:
         files["noise.csv"] = [csv_bytes(_noise_table(plan))]
     return {name: write_new(folder / name, pieces) for name, pieces in files.items()}
 

@@ -115,7 +115,7 @@ class Description:
             "columns": self.columns,
             "conf_level": self.level,
             "variance": VARIANCE,
-            **({"covariance": COVARIANCE} if self.profile.name == "gls" else {}),
+            **({"covariance": COVARIANCE} if self.profile.has_noise else {}),
             "attributes": [self._attribute(position) for position in sorted({position for position, _ in self.parts})],
             **self.about_product,
         }
