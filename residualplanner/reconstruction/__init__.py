@@ -8,6 +8,7 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 
 from residualplanner.kron import Device, cuda_device
 from residualplanner.reconstruction.batches import TableBatch
+from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
@@ -15,14 +16,17 @@ from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLI
 from residualplanner.reconstruction.for_mbi import MbiProblem
 from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
+from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers, RunOfTables
 from residualplanner.reconstruction.parts.reading import SavedParts
+from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of, profile_named
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.rebuilding import components_of_answers
-from residualplanner.reconstruction.release import Release, reconstruct
-from residualplanner.reconstruction.table import Estimate, Table
+from residualplanner.reconstruction.reconstruct import reconstruct
+from residualplanner.reconstruction.release import Release
+from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
@@ -30,18 +34,22 @@ __all__ = [
     "PARTS_FORMAT",
     "PUBLISHED_ERRORS",
     "PUBLISHED_ERRORS_FILE",
+    "SENT",
     "UNBIASED",
+    "UNBIASED_NUMBERS",
     "Device",
     "Estimate",
     "FormatName",
     "Layout",
     "MbiProblem",
     "Origin",
+    "PartNumbers",
     "Product",
     "ProfileName",
     "Publication",
     "Quality",
     "Release",
+    "RunOfTables",
     "SavedParts",
     "SavedTable",
     "SavedTables",
@@ -58,6 +66,7 @@ __all__ = [
     "profile_named",
     "reconstruct",
     "require_exportable",
+    "save_parts",
     "save_tables",
     "unlimited",
 ]

@@ -92,7 +92,7 @@ class Tables(Mapping[Any, Table]):
         return iter(self.plan.workload)
 
     def _repr_html_(self) -> str:
-        return workload_html(self.plan.workload, repr(self), remedy="iterate over the tables for all")
+        return workload_html(self.plan.workload, self, remedy="iterate over the tables for all")
 
     def __len__(self) -> int:
         return len(self.plan.workload)

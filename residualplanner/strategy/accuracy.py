@@ -144,10 +144,10 @@ class Accuracy:
         codes = np.broadcast_to(np.arange(len(kinds), dtype=np.int16), attributes.shape)
         varying, tables = self._tables.numbered(attributes, codes, kinds)
         noise = self._noise_of(attributes, codes, kinds)
-        alike = row_numbers(np.column_stack([varying, self.strategy.of_attribute[attributes]]))
+        group = row_numbers(np.column_stack([varying, self.strategy.of_attribute[attributes]]))
         found: list[NDArray[np.float64]] = []
-        order = np.argsort(alike, kind="stable")
-        for same in np.split(order, 1 + np.flatnonzero(np.diff(alike[order]))):
+        order = np.argsort(group, kind="stable")
+        for same in np.split(order, 1 + np.flatnonzero(np.diff(group[order]))):
             axes = self._axes(attributes[same[0]].tolist(), kinds)
             table = TableAccuracy(axes, tables[varying[same[0]]], noise[same[0]], tuple(range(len(kinds))))
             found.append(table.stacked_variances(noise[same]))

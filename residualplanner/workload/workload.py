@@ -133,7 +133,7 @@ class Workload:
         return f"<Workload of {len(self):,} queries over {len(self.domain)} attributes: {counts}>"
 
     def _repr_html_(self) -> str:
-        return workload_html(self, repr(self), remedy="iterate over the workload for all")
+        return workload_html(self, self, remedy="iterate over the workload for all")
 
     def __add__(self, other: "Workload") -> "Workload":
         """The queries of both; a query of both has the larger of its two weights."""

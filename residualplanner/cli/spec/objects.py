@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from residualplanner._words import listed
-from residualplanner.cli.spec.file import AttributeTable, QueriesTable, SpecFile
+from residualplanner.cli.spec.attributes import AttributeTable
+from residualplanner.cli.spec.file import QueriesTable, SpecFile
 from residualplanner.cli.spec.kinds import KindTable
 from residualplanner.domain import About, Attribute, Bins, Domain
 from residualplanner.errors import DomainError, WorkloadError
@@ -73,7 +74,7 @@ def targets_of_spec(spec: SpecFile) -> Targets | None:
         WorkloadError: a kind of query has invalid levels, an invalid matrix or invalid labels.
     """
     margins = [
-        (_query(query, {}, f"[[targets]] number {number}, queries, entry {entry}", table.at_least), table.moe)
+        (query_of_spec(query, {}, f"[[targets]] number {number}, queries, entry {entry}", table.at_least), table.moe)
         for number, table in enumerate(spec.targets, 1)
         for entry, query in enumerate(table.queries, 1)
     ]
@@ -132,7 +133,7 @@ def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
     kinds = {name: kind_of_table(kind, f"{where}, kinds, {name}") for name, kind in table.kinds.items()}
     if table.queries is not None:
         listed = enumerate(table.queries, 1)
-        queries = [_query(query, kinds, f"{where}, queries, entry {i}", table.at_least) for i, query in listed]
+        queries = [query_of_spec(query, kinds, f"{where}, queries, entry {i}", table.at_least) for i, query in listed]
         unused = sorted(set(kinds).difference(*table.queries))
         if unused:
             raise WorkloadError(f"{where}, kinds: no query of this table names {unused}; name them, or leave them out")
@@ -155,10 +156,14 @@ def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
     return Workload.from_blocks(domain, blocks, family.kinds)
 
 
-def _query(
-    query: list[str] | dict[str, KindTable], kinds: dict[str, Kind], where: str, at_least: int | None
+def query_of_spec(
+    query: list[str] | dict[str, KindTable], kinds: dict[str, Kind], where: str, at_least: int | None = None
 ) -> QueryLike:
-    """A query with its own kinds, or those of the whole table, or a threshold."""
+    """A query at ``where`` with its own kinds, or those of the whole table, or a threshold.
+
+    Raises:
+        WorkloadError: a kind of query has invalid levels, an invalid matrix or invalid labels.
+    """
     if isinstance(query, dict):
         return {name: kind_of_table(kind, f"{where}, {name}") for name, kind in query.items()}
     if at_least is not None:

@@ -21,7 +21,6 @@ from residualplanner.reconstruction.files.sidecar import TEXT, Description
 from residualplanner.reconstruction.parts.dictionary import KINDS, OWN_COLUMNS
 from residualplanner.reconstruction.parts.layout import (
     CELL,
-    ESTIMATE,
     PART_LIST,
     TABLE_ID,
     TABLES,
@@ -98,7 +97,7 @@ class SavedParts(SavedFolder):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        part = self.layout.part_of(number)
+        part, estimate = self.layout.part_of(number), self.product.columns[0]
         name = part_name(part)
         content = content_of(self.folder, name, self.hashes[part])
         groups, cells = self.layout.row_groups(part), self.layout.cells
@@ -106,8 +105,8 @@ class SavedParts(SavedFolder):
         start, stop = (int(cells[table] - cells[groups[group]]) for table in (number, number + 1))
         try:
             file = pq.ParquetFile(pa.BufferReader(content))
-            rows = file.read_row_group(group, [TABLE_ID, CELL, ESTIMATE], use_threads=False).slice(start, stop - start)
-            numbers, cell, estimates = (rows[column].to_numpy() for column in (TABLE_ID, CELL, ESTIMATE))
+            rows = file.read_row_group(group, [TABLE_ID, CELL, estimate], use_threads=False).slice(start, stop - start)
+            numbers, cell, estimates = (rows[column].to_numpy() for column in (TABLE_ID, CELL, estimate))
         except (pa.ArrowException, OSError, IndexError, KeyError):
             raise _another(self.folder / name) from None
         if not ((numbers == number).all() and np.array_equal(cell, np.arange(stop - start))):
@@ -132,7 +131,8 @@ class SavedParts(SavedFolder):
         saved, sizes = self.plan.workload.query_at(number), self.plan.domain.sizes
         shape = [kind.rows(sizes[position]) for position, kind in zip(*saved, strict=True)]
         axes = [saved.positions.index(position) for position in query.positions]
-        return Table(self.plan, *query, frozen(self.estimates(number).reshape(shape).transpose(axes)))
+        estimates = frozen(self.estimates(number).reshape(shape).transpose(axes))
+        return Table(self.plan, *query, estimates, self.product)
 
 
 def open_parts(
