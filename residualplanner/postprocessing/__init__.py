@@ -4,6 +4,8 @@ Reads: releases, facts.  Gives: releases of other numbers, with their mark.
 Everything here is post-processing: it sees no record and costs no privacy budget.
 """
 
+from residualplanner.postprocessing.facts import Facts, Impossible, Known, read_facts
+from residualplanner.postprocessing.mixture import FitQuality, FittedMixture, fit_mixture, fit_quality
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease, nonnegative
 from residualplanner.postprocessing.published_errors import PublishedErrors, require_errors_of
 from residualplanner.postprocessing.published_errors_simulation import published_errors
@@ -11,13 +13,21 @@ from residualplanner.postprocessing.rounding import RoundedRelease, require_base
 from residualplanner.postprocessing.weights import Weights, WeightsName
 
 __all__ = [
+    "Facts",
+    "FitQuality",
+    "FittedMixture",
+    "Impossible",
+    "Known",
     "NonNegativeRelease",
     "PublishedErrors",
     "RoundedRelease",
     "Weights",
     "WeightsName",
+    "fit_mixture",
+    "fit_quality",
     "nonnegative",
     "published_errors",
+    "read_facts",
     "require_base",
     "require_errors_of",
     "require_roundable",

@@ -1,0 +1,140 @@
+"""A mixture fitted to a release.
+
+Reads: a measurement, facts.  Gives: FittedMixture.
+Source: spec section 12.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from residualplanner._checks import FloatArray
+from residualplanner.errors import WorkloadError
+from residualplanner.measurement import FloatResiduals, NoisyAnswers, Progress
+from residualplanner.mixtures import (
+    Descent,
+    Ensemble,
+    Loss,
+    Mixture,
+    Start,
+    features_of,
+    fit_ensemble,
+    product_sums,
+    raked,
+    start_near,
+    supports,
+)
+from residualplanner.postprocessing.components import answers_of
+from residualplanner.postprocessing.facts import Facts
+from residualplanner.postprocessing.mixture.answers import MeasuredTables, measured_tables
+
+#: Steps of a fit whose start is as near as noise allows, and how many more for every doubling of its distance.
+_STEPS, _MORE_STEPS = 110, 110
+#: Components of each mixture; and of those whose start is so many times farther away than noise explains.
+_COMPONENTS, _FAR, _MORE_COMPONENTS = 50, 10.0, 100
+#: The standard deviation of the logits of starts.
+_SPREAD = 0.3
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FittedMixture:
+    """A mixture whose tables are near those of a release.
+
+    Attributes:
+        mixture: the distribution of one record.
+        records: how many records it stands for.
+        measured: what it was fitted to.
+        loss: of each member of the ensemble, in units of the noise.
+        steps: of each member.
+    """
+
+    mixture: Mixture
+    records: float
+    measured: MeasuredTables
+    loss: tuple[float, ...]
+    steps: tuple[int, ...]
+
+    def components(self) -> list[FloatArray]:
+        """The components of every set but the empty one, in the order of the closure, in counts."""
+        features = features_of(self.measured.blocks, self.measured.views)
+        rows, weights = features.apply(self.mixture.probabilities), self.mixture.weights * self.records
+        return [
+            product_sums([rows[features.layout.rows(view)] for view in table.views], weights).astype(np.float64)
+            for table in self.measured.tables
+        ]
+
+    def residuals(self) -> FloatResiduals:
+        """The residual answers that its tables have."""
+        layout = self.measured.layout
+        found = np.empty(layout.count)
+        found[0] = self.records
+        numbers = [number for number, members in enumerate(self.measured.plan.closure) if members]
+        for number, values in zip(numbers, self.components(), strict=True):
+            layout.put(found, number, values)
+        return answers_of(layout, found)
+
+
+def fit_mixture(
+    measurement: NoisyAnswers,
+    facts: Facts,
+    ensemble: Ensemble | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> FittedMixture:
+    """A mixture whose tables are as near to the noisy answers as noise explains, and that keeps to facts.
+
+    Cells that cannot occur have probability 0; known totals and tables of single attributes hold exactly, and known
+    tables of several attributes about.
+
+    Args:
+        measurement: the noisy answers.
+        facts: what is known anyway.
+        ensemble: how many mixtures of how many components; chosen by how far the attributes are from independence, in
+            units of the noise, unless given.
+        seed: of the starts.
+        progress: called with the number of mixtures fitted, and how many there will be.
+
+    Raises:
+        WorkloadError: no record is possible under the facts.
+    """
+    measured = measured_tables(measurement, facts)
+    loss = measured.loss()
+    chosen = ensemble or ensemble_for(loss, measured)
+    if not loss.terms:
+        chosen = replace(chosen, members=1)
+
+    def start(components: int, generator: np.random.Generator) -> Start:
+        near = start_near(measured.near, components, _SPREAD, generator)
+        if not measured.possible:
+            return near
+        may = supports(measured.blocks, measured.near, measured.possible, components, generator)
+        if may is None:
+            raise WorkloadError(f"no record is possible under all of these: {facts.words}; correct one of them")
+        return Start(np.where(may, near.logits, -np.inf), near.weights)
+
+    found = fit_ensemble(loss, start, chosen, seed=seed, report=progress)
+    alone = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
+    sums = {attribute: counts / counts.sum() for attribute, counts in alone.items() if counts.sum() > 0}
+    mixture = raked(found.mixture, sums) if sums else found.mixture
+    return FittedMixture(
+        mixture,
+        measured.records,
+        measured,
+        tuple(each.loss for each in found.members),
+        tuple(each.steps for each in found.members),
+    )
+
+
+def ensemble_for(loss: Loss, measured: MeasuredTables) -> Ensemble:
+    """The ensemble for a loss: more steps the more independent attributes lack, in units of the noise.
+
+    Source: spec eq. (65).
+    """
+    logits = np.log(np.concatenate(measured.near))[:, None].astype(loss.dtype)
+    alone, _ = loss.evaluate(loss.blocks.softmax(logits), np.ones(1, dtype=loss.dtype))
+    distance = max(alone / max(loss.freedom, 1), 1.0)
+    steps = round(_STEPS + _MORE_STEPS * math.log2(distance))
+    components = _MORE_COMPONENTS if distance > _FAR else _COMPONENTS
+    return Ensemble(8, components, Descent(steps=steps))
