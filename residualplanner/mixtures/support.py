@@ -39,7 +39,7 @@ def supports(
     components: int,
     generator: np.random.Generator,
 ) -> NDArray[np.bool_] | None:
-    """The values that each of some components may have, (d', c); None where no combination can occur that they all have.
+    """The values that each component may have, (d', c), all of whose combinations can occur; None if no record can.
 
     A record that can occur is drawn for each component.  Then values are added to it, in random order, as long as all
     combinations can occur.
