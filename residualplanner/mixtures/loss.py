@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.mixtures.blocks import Blocks
+from residualplanner.mixtures.larger import prefix_terms
 from residualplanner.mixtures.terms import Measured, Point, TableTerm, Term, pair_term
 from residualplanner.mixtures.views import Features, View, features_of
 
@@ -117,8 +118,9 @@ def loss_of(blocks: Blocks, views: Sequence[View], tables: Sequence[Measured], r
     if pairs and are_dense and layout.count <= _MOST:
         terms.append(pair_term(layout, pairs, dtype))
     else:
-        larger = [*pairs, *larger]
-    terms += [TableTerm(layout, _rounded(table, dtype)) for table in larger]
+        terms += [TableTerm(layout, _rounded(table, dtype)) for table in pairs if len(table.views) == 1]
+        larger = [*(table for table in pairs if len(table.views) == 2), *larger]
+    terms += prefix_terms(layout, larger, dtype)
     return Loss(features, tuple(terms), records, dtype)
 
 

@@ -4,8 +4,14 @@ Reads: releases, facts.  Gives: releases of other numbers, with their mark.
 Everything here is post-processing: it sees no record and costs no privacy budget.
 """
 
-from residualplanner.postprocessing.facts import Facts, Impossible, Known, read_facts
-from residualplanner.postprocessing.mixture import FitQuality, FittedMixture, fit_mixture, fit_quality
+from residualplanner.postprocessing.facts import Fact, Facts, Impossible, Known, read_facts
+from residualplanner.postprocessing.mixture import (
+    FitQuality,
+    FittedMixture,
+    fit_mixture,
+    fit_quality,
+    quality_of_records,
+)
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease, nonnegative
 from residualplanner.postprocessing.published_errors import PublishedErrors, require_errors_of
 from residualplanner.postprocessing.published_errors_simulation import published_errors
@@ -13,6 +19,7 @@ from residualplanner.postprocessing.rounding import RoundedRelease, require_base
 from residualplanner.postprocessing.weights import Weights, WeightsName
 
 __all__ = [
+    "Fact",
     "Facts",
     "FitQuality",
     "FittedMixture",
@@ -27,6 +34,7 @@ __all__ = [
     "fit_quality",
     "nonnegative",
     "published_errors",
+    "quality_of_records",
     "read_facts",
     "require_base",
     "require_errors_of",

@@ -31,10 +31,11 @@ from residualplanner.postprocessing.mixture.answers import MeasuredTables, measu
 
 #: Steps of a fit whose start is as near as noise allows, and how many more for every doubling of its distance.
 _STEPS, _MORE_STEPS = 110, 110
-#: Components of each mixture; and of those whose start is so many times farther away than noise explains.
-_COMPONENTS, _FAR, _MORE_COMPONENTS = 50, 10.0, 100
-#: The standard deviation of the logits of starts.
-_SPREAD = 0.3
+#: How many mixtures; components of each, and of those whose start is so many doublings away.
+_MEMBERS, _COMPONENTS, _FAR, _MORE_COMPONENTS = 8, 50, 3.0, 100
+#: The standard deviation of the logits of starts that are as near as noise allows, how much more it is for every
+#: doubling of their distance, and its maximum.
+_SPREAD, _MORE_SPREAD, _MOST_SPREAD = 0.3, 0.2, 1.0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,12 +102,14 @@ def fit_mixture(
     """
     measured = measured_tables(measurement, facts)
     loss = measured.loss()
-    chosen = ensemble or ensemble_for(loss, measured)
+    doublings = math.log2(distance_of_independence(loss, measured))
+    chosen = ensemble or ensemble_for(doublings)
+    spread = min(_SPREAD + _MORE_SPREAD * doublings, _MOST_SPREAD)
     if not loss.terms:
         chosen = replace(chosen, members=1)
 
     def start(components: int, generator: np.random.Generator) -> Start:
-        near = start_near(measured.near, components, _SPREAD, generator)
+        near = start_near(measured.near, components, spread, generator)
         if not measured.possible:
             return near
         may = supports(measured.blocks, measured.near, measured.possible, components, generator)
@@ -127,14 +130,17 @@ def fit_mixture(
     )
 
 
-def ensemble_for(loss: Loss, measured: MeasuredTables) -> Ensemble:
-    """The ensemble for a loss: more steps the more independent attributes lack, in units of the noise.
+def distance_of_independence(loss: Loss, measured: MeasuredTables) -> float:
+    """The loss if attributes were independent of one another, in units of what noise explains, at least 1."""
+    logits = np.log(np.concatenate(measured.near))[:, None].astype(loss.dtype)
+    alone, _ = loss.evaluate(loss.blocks.softmax(logits), np.ones(1, dtype=loss.dtype))
+    return max(alone / max(loss.freedom, 1), 1.0)
+
+
+def ensemble_for(doublings: float) -> Ensemble:
+    """The ensemble where independence is so many doublings farther away than noise explains.
 
     Source: spec eq. (65).
     """
-    logits = np.log(np.concatenate(measured.near))[:, None].astype(loss.dtype)
-    alone, _ = loss.evaluate(loss.blocks.softmax(logits), np.ones(1, dtype=loss.dtype))
-    distance = max(alone / max(loss.freedom, 1), 1.0)
-    steps = round(_STEPS + _MORE_STEPS * math.log2(distance))
-    components = _MORE_COMPONENTS if distance > _FAR else _COMPONENTS
-    return Ensemble(8, components, Descent(steps=steps))
+    components = _MORE_COMPONENTS if doublings > _FAR else _COMPONENTS
+    return Ensemble(_MEMBERS, components, Descent(steps=round(_STEPS + _MORE_STEPS * doublings)))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner.postprocessing.cells import components_of_counts
 from residualplanner.postprocessing.mixture.answers import MeasuredTables
 
 if TYPE_CHECKING:
@@ -95,3 +96,23 @@ def fit_quality(measured: MeasuredTables, components: Sequence[FloatArray]) -> F
     sets = tuple(tuple(names[attribute] for attribute in members) for members in measured.plan.closure if members)
     freedoms = np.array([table.freedom for table in measured.tables], dtype=np.int64)
     return FitQuality(sets, frozen(np.array(distances)), frozen(freedoms))
+
+
+def quality_of_records(measured: MeasuredTables, codes: IntArray, weights: FloatArray) -> FitQuality:
+    """How well the tables of records fit what was measured.
+
+    Args:
+        measured: what was measured.
+        codes (n, d): of the records' values.
+        weights (n,): of the records.
+    """
+    layout, sizes = measured.layout, measured.plan.domain.sizes
+    components = []
+    for number, members in enumerate(measured.plan.closure):
+        if members:
+            shape = [sizes[attribute] for attribute in members]
+            cells = np.ravel_multi_index([codes[:, attribute] for attribute in members], shape)
+            table = np.bincount(cells, weights, int(np.prod(shape))).reshape(1, *shape)
+            bases = layout.groups.bases[int(layout.groups.group[number])]
+            components.append(components_of_counts(bases).apply(table)[0])
+    return fit_quality(measured, components)

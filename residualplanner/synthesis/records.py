@@ -1,0 +1,119 @@
+"""Records that were made from a release.
+
+Reads: codes, weights, how they were made.  Gives: SyntheticRecords.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from residualplanner._atomic import PathLike
+from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner.domain import Domain
+from residualplanner.postprocessing import FitQuality, FittedMixture, fit_quality, quality_of_records
+from residualplanner.reconstruction import Release
+from residualplanner.synthesis.columns import BinsName, column_of, weight_column
+from residualplanner.synthesis.saving import Sidecar, save_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyntheticRecords:
+    """Records whose tables are near those of a release, and the mixture that they were drawn from.
+
+    No record is that of a person.  What the records say beyond the tables that were measured, they say as if attributes
+    were independent of one another within each component of the mixture.
+
+    Attributes:
+        release: what they were made from.
+        codes (n, d): of the values of each record, in the order of the domain, read-only.
+        weights (n,): how many records each stands for; 1 but for the method "weighted".
+        method: how records were made of the mixture.
+        seed: of the fit and of the records; it is no secret, as the noise of the release does not depend on it.
+        facts: what was taken from elsewhere, in words.
+    """
+
+    release: Release
+    codes: IntArray
+    weights: FloatArray
+    method: str
+    seed: int
+    facts: tuple[str, ...]
+    _fitted: FittedMixture = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __repr__(self) -> str:
+        weighted = f", together of weight {self.weights.sum():,.0f}" if self._is_weighted else ""
+        return f"<SyntheticRecords: {len(self):,} of {len(self.domain.names)} attributes{weighted}>"
+
+    @property
+    def domain(self) -> Domain:
+        """Their attributes."""
+        return self.release.plan.domain
+
+    @cached_property
+    def quality(self) -> FitQuality:
+        """How far the tables of the mixture are from what was measured, in units of its noise, table by table."""
+        return fit_quality(self._fitted.measured, self._fitted.components())
+
+    @cached_property
+    def quality_of_records(self) -> FitQuality:
+        """The same of the tables of the records."""
+        return quality_of_records(self._fitted.measured, self.codes, self.weights)
+
+    def expected(self, names: Sequence[str]) -> FloatArray:
+        """The expected number of records with each combination of values, by the mixture, (n_1, .., n_k).
+
+        Whatever was measured, there is such a table of any attributes; it is not better than the mixture is.
+
+        Args:
+            names: of the attributes, in the order of the axes.
+
+        Raises:
+            DomainError: one is not in the domain, or is named twice.
+        """
+        mixture, positions = self._fitted.mixture, self.domain.positions(names)
+        return frozen(self._fitted.records * mixture.table(positions))
+
+    def to_frame(self, *, bins: BinsName = "labels") -> "pd.DataFrame":
+        """The records with the labels of the domain, a column for each attribute; and their weights where these differ.
+
+        Args:
+            bins: "labels"; or "middles", the middle of each bin of numbers or dates.
+        """
+        import pandas as pd
+
+        columns = {
+            attribute.name: column_of(attribute, self.codes[:, place], bins)
+            for place, attribute in enumerate(self.domain.attributes)
+        }
+        if self._is_weighted:
+            columns[weight_column(self.domain)] = self.weights
+        return pd.DataFrame(columns)
+
+    def save(self, file: PathLike, *, bins: BinsName = "labels") -> None:
+        """Write the records to a CSV or Parquet file, and what they are to a JSON file beside it.
+
+        The latter has the name of the former with ``.json`` added, and is written first: a run that is killed leaves no
+        records without it.
+
+        Args:
+            file: its name ends with ``.csv`` or ``.parquet``; one that exists is replaced.
+            bins: as of `to_frame`.
+
+        Raises:
+            ArgumentError: the name ends otherwise.
+            OSError: the files cannot be written.
+        """
+        weight = weight_column(self.domain) if self._is_weighted else None
+        about = Sidecar(self.release, len(self), float(self.weights.sum()), self.method, self.seed, self.facts, weight)
+        save_frame(file, about, lambda: self.to_frame(bins=bins))
+
+    @property
+    def _is_weighted(self) -> bool:
+        return bool((self.weights != 1).any())
