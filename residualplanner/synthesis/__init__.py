@@ -6,6 +6,7 @@ Everything here is post-processing, or planning: it sees no record and costs no 
 
 from residualplanner.synthesis.records import SyntheticRecords
 from residualplanner.synthesis.rounding import RoundingName
+from residualplanner.synthesis.synthesis_plan import synthesis_plan
 from residualplanner.synthesis.synthesize import synthesize
 
-__all__ = ["RoundingName", "SyntheticRecords", "synthesize"]
+__all__ = ["RoundingName", "SyntheticRecords", "synthesis_plan", "synthesize"]
