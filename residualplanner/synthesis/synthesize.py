@@ -5,20 +5,14 @@ Reads: a release, facts.  Gives: SyntheticRecords.  Costs no privacy budget.
 
 from collections.abc import Iterable
 
-import numpy as np
-
-from residualplanner._checks import frozen, require_type, value_text
-from residualplanner.errors import ArgumentError, memory_for
+from residualplanner._checks import require_type
+from residualplanner.errors import memory_for
 from residualplanner.measurement import Progress
 from residualplanner.mixtures import Ensemble
 from residualplanner.postprocessing import Facts, Impossible, Known, fit_mixture, read_facts
 from residualplanner.reconstruction import Release
-from residualplanner.synthesis.raking import raked_weights
-from residualplanner.synthesis.records import SyntheticRecords
+from residualplanner.synthesis.records import SyntheticRecords, drawn, require_count
 from residualplanner.synthesis.rounding import RoundingName, rounding_named
-
-#: The most records that are made.
-_MOST = 10**9
 
 
 @memory_for("for so many synthetic records; ask for fewer, or use a machine with more memory")
@@ -66,6 +60,7 @@ def synthesize(
     Source: spec eqs. (58) to (68).
 
     Example:
+        >>> import numpy as np
         >>> from residualplanner import Domain, marginals, measure, reconstruct, select, zcdp
         >>> plan = select(marginals(Domain({"a": 2, "b": 3}), order=2), budget=zcdp(1))
         >>> release = reconstruct(measure(plan, np.zeros((200, 2), dtype=int)))
@@ -74,28 +69,16 @@ def synthesize(
         (200, ['a', 'b'], True)
     """
     require_type("synthesize", "release", release, Release, "write synthesize(reconstruct(measurement))")
-    _require_count("records", records if records is not None else 0)
-    _require_count("seed", seed)
-    rounding = rounding_named(method)
+    require_count("records", 0 if records is None else records)
+    require_count("seed", seed)
+    rounding_named(method)
     facts = read_facts(release.plan, known, impossible)
     fitted = fit_mixture(release.measurement, facts, ensemble, seed=seed, progress=progress)
     count = _number_of_records(release, facts) if records is None else records
-    codes, weights = rounding.draw(fitted.mixture, count, np.random.default_rng([seed, 1]))
-    if rounding.is_weighted:
-        scale = count / fitted.records
-        weights = raked_weights(codes, weights / scale, facts.known) * scale if count else weights
-    return SyntheticRecords(release, frozen(codes), frozen(weights), method, seed, facts.statements, fitted)
+    return drawn(release, fitted, facts, count, method=method, seed=seed)
 
 
 def _number_of_records(release: Release, facts: Facts) -> int:
     """The known or estimated number of records, 0 if the estimate is negative."""
     totals = [float(fact.counts.sum()) for fact in facts.known]
     return max(round(totals[0] if totals else float(release[()].estimate)), 0)
-
-
-def _require_count(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= _MOST:
-        raise ArgumentError(
-            f"synthesize: {name} must be an integer from 0 to {_MOST:,}, got {value_text(value)}; write "
-            f"synthesize(release, {name}=1000)"
-        )

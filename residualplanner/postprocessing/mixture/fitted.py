@@ -29,10 +29,10 @@ from residualplanner.postprocessing.components import answers_of
 from residualplanner.postprocessing.facts import Facts
 from residualplanner.postprocessing.mixture.answers import MeasuredTables, measured_tables
 
-#: Steps of a fit whose start is as near as noise allows, and how many more for every doubling of its distance.
-_STEPS, _MORE_STEPS = 110, 110
+#: Steps of a fit whose start is as near as noise allows, how many more for every doubling of its distance, and at most.
+_STEPS, _MORE_STEPS, _MOST_STEPS = 110, 110, 750
 #: How many mixtures; components of each, and of those whose start is so many doublings away.
-_MEMBERS, _COMPONENTS, _FAR, _MORE_COMPONENTS = 8, 50, 3.0, 100
+_MEMBERS, _COMPONENTS, _FAR, _MORE_COMPONENTS = 6, 50, 3.0, 100
 #: The standard deviation of the logits of starts that are as near as noise allows, how much more it is for every
 #: doubling of their distance, and its maximum.
 _SPREAD, _MORE_SPREAD, _MOST_SPREAD = 0.3, 0.2, 1.0
@@ -143,4 +143,5 @@ def ensemble_for(doublings: float) -> Ensemble:
     Source: spec eq. (65).
     """
     components = _MORE_COMPONENTS if doublings > _FAR else _COMPONENTS
-    return Ensemble(_MEMBERS, components, Descent(steps=round(_STEPS + _MORE_STEPS * doublings)))
+    steps = min(round(_STEPS + _MORE_STEPS * doublings), _MOST_STEPS)
+    return Ensemble(_MEMBERS, components, Descent(steps=steps))
