@@ -95,7 +95,7 @@ class SyntheticRecords:
         Raises:
             DomainError: one is not in the domain, or is named twice.
         """
-        mixture, positions = self._fitted.mixture, self.domain.positions(names)
+        mixture, positions = self._fitted.mixture, self.domain.positions_as_written(names)
         return frozen(self._fitted.records * mixture.table(positions))
 
     def redrawn(self, records: int, *, method: RoundingName = "sobol", seed: int = 0) -> "SyntheticRecords":
