@@ -49,8 +49,8 @@ class Start:
     """Where a fit starts.
 
     Attributes:
-        logits (d', c): of the values in each component; minus infinity where a value cannot be.
-        weights (c,): logits of the components.
+        logits (d', c): of the values in each class; minus infinity where a value cannot be.
+        weights (c,): logits of the classes.
     """
 
     logits: Floats
@@ -103,14 +103,14 @@ def fit(loss: Loss, start: Start, descent: Descent, *, enough: float | None = No
 
     Args:
         loss: how far a mixture is from what was measured.
-        start: where it begins; the number of components is that of its columns.
+        start: where it begins; the number of classes is that of its columns.
         descent: steps, rate and caution.
         enough: the loss at which it stops; that of ``loss`` unless given.
 
     Returns:
         The mixture at the last step.
 
-    Cost: for each step a few matrix products of all features with all components.
+    Cost: for each step a few matrix products of all features with all classes.
     Source: spec eqs. (62) to (64).
     """
     blocks, least = loss.blocks, loss.enough if enough is None else enough

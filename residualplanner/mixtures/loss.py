@@ -30,8 +30,8 @@ class Slope:
     """The slope of a loss.
 
     Attributes:
-        probabilities (d', c): in the probabilities of every component.
-        weights (c,): in the weights of the components.
+        probabilities (d', c): in the probabilities of every class.
+        weights (c,): in the weights of the classes.
     """
 
     probabilities: Floats
@@ -78,8 +78,8 @@ class Loss:
         """The loss of a mixture, and its slope.
 
         Args:
-            probabilities (d', c): of the values in every component.
-            weights (c,): of the components, adding up to 1.
+            probabilities (d', c): of the values in every class.
+            weights (c,): of the classes, adding up to 1.
         """
         point = Point(self.features.apply(probabilities), weights * self.dtype(self.records))
         slope = Point(np.zeros_like(point.features), np.zeros_like(point.weights))

@@ -39,7 +39,7 @@ def raked(mixture: Mixture, tables: Mapping[int, FloatArray]) -> Mixture:
             away = max(away, float(np.abs(now - table).max()))
             part *= np.divide(table, now, out=np.zeros_like(table), where=now > 0)[:, None]
             masses = part.sum(axis=0)
-            part[:, masses == 0] = 1 / len(part)  # a component that has none of the values that occur gets no weight
+            part[:, masses == 0] = 1 / len(part)  # a class that has none of the values that occur gets no weight
             part /= part.sum(axis=0)
             weights *= masses
             weights /= weights.sum()

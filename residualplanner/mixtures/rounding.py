@@ -28,17 +28,17 @@ def independent_records(mixture: Mixture, records: int, generator: np.random.Gen
         records: how many.
         generator: of random numbers.
     """
-    components = np.sort(generator.choice(mixture.components, records, p=mixture.weights))
+    classes = np.sort(generator.choice(mixture.classes, records, p=mixture.weights))
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
     for attribute in range(found.shape[1]):
-        found[:, attribute] = _values(mixture, attribute, components, generator.random(records))
+        found[:, attribute] = _values(mixture, attribute, classes, generator.random(records))
     return generator.permutation(found)
 
 
 def even_records(mixture: Mixture, records: int, generator: np.random.Generator) -> IntArray:
     """Records spread evenly over the mixture, (n, d): every one has its distribution, but they are not independent.
 
-    Every component gets its expected number, to one record, and in it every value of an attribute its expected number,
+    Every class gets its expected number, to one record, and in it every value of an attribute its expected number,
     to one record.  Combinations of values follow the points of a Sobol sequence.
 
     Args:
@@ -48,12 +48,12 @@ def even_records(mixture: Mixture, records: int, generator: np.random.Generator)
 
     Source: spec eq. (68).
     """
-    components = _even_components(mixture.weights, records, generator)
+    classes = _even_classes(mixture.weights, records, generator)
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
-    starts = np.searchsorted(components, np.arange(mixture.components + 1))
+    starts = np.searchsorted(classes, np.arange(mixture.classes + 1))
     points = _points(found.shape[1], generator)
     for first, last in _batches(starts):
-        own = components[first:last]
+        own = classes[first:last]
         uniforms = _taken(points, last - first)
         for attribute in range(found.shape[1]):
             strata = _restratified(own, uniforms[:, attribute], starts, generator)
@@ -61,8 +61,8 @@ def even_records(mixture: Mixture, records: int, generator: np.random.Generator)
     return generator.permutation(found)
 
 
-def _even_components(weights: FloatArray, records: int, generator: np.random.Generator) -> IntArray:
-    """Each component as often as expected, to one record, (n,), ascending."""
+def _even_classes(weights: FloatArray, records: int, generator: np.random.Generator) -> IntArray:
+    """Each class as often as expected, to one record, (n,), ascending."""
     ends = np.cumsum(weights) * records
     ends[-1] = records
     counts = np.diff(np.floor(ends + generator.random()).astype(np.int64), prepend=0)
@@ -71,7 +71,7 @@ def _even_components(weights: FloatArray, records: int, generator: np.random.Gen
 
 
 def _batches(starts: IntArray) -> Iterator[tuple[int, int]]:
-    """Runs of records of whole components, with about `_BATCH` records each."""
+    """Runs of records of whole classes, with about `_BATCH` records each."""
     first = 0
     for end in starts[1:].tolist():
         if end - first >= _BATCH:
@@ -98,29 +98,29 @@ def _taken(points: Iterator[FloatArray], count: int) -> FloatArray:
 
 
 def _restratified(
-    components: IntArray, uniforms: FloatArray, starts: IntArray, generator: np.random.Generator
+    classes: IntArray, uniforms: FloatArray, starts: IntArray, generator: np.random.Generator
 ) -> FloatArray:
-    """Numbers in the same order within each component, one in each of as many equal parts of (0, 1), rotated.
+    """Numbers in the same order within each class, one in each of as many equal parts of (0, 1), rotated.
 
     The rotation is random, so that each number by itself is uniform and independent of those of other attributes.
     """
-    order = np.lexsort((uniforms, components))
-    sizes = np.diff(starts)[components]
-    ranks = np.empty(len(components), dtype=np.int64)
-    ranks[order] = np.arange(len(components)) - (starts[components] - starts[components[0]])
-    turns = generator.integers(0, 1 << 62, len(starts) - 1)[components]
+    order = np.lexsort((uniforms, classes))
+    sizes = np.diff(starts)[classes]
+    ranks = np.empty(len(classes), dtype=np.int64)
+    ranks[order] = np.arange(len(classes)) - (starts[classes] - starts[classes[0]])
+    turns = generator.integers(0, 1 << 62, len(starts) - 1)[classes]
     found: FloatArray = ((ranks + turns) % sizes + generator.random(len(ranks))) / sizes
     return found
 
 
-def _values(mixture: Mixture, attribute: int, components: IntArray, uniforms: FloatArray) -> IntArray:
-    """The values of an attribute at which its distribution in each record's component reaches a number in (0, 1)."""
+def _values(mixture: Mixture, attribute: int, classes: IntArray, uniforms: FloatArray) -> IntArray:
+    """The values of an attribute at which its distribution in each record's class reaches a number in (0, 1)."""
     size = mixture.blocks.sizes[attribute]
-    first, last = (int(components[0]), int(components[-1]) + 1) if len(components) else (0, 1)
+    first, last = (int(classes[0]), int(classes[-1]) + 1) if len(classes) else (0, 1)
     sums = np.cumsum(mixture.of_attribute(attribute)[:, first:last], axis=0)
     sums /= sums[-1]
     sums[sums > _BELOW_ONE] = 1.0
     keys = (sums + np.arange(last - first)).T.ravel()
-    own = components - first
+    own = classes - first
     places = np.searchsorted(keys, own + np.minimum(uniforms, _BELOW_ONE), side="right")
     return np.asarray(places - own * size, dtype=np.int64)

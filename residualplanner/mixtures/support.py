@@ -1,8 +1,8 @@
 """Components in which combinations of values that cannot occur have probability 0.
 
-Reads: which cells of tables can occur.  Gives: which values each component may have.
+Reads: which cells of tables can occur.  Gives: which values each class may have.
 
-The values that a component may have are a set for each attribute, and all combinations of them can occur.
+The values that a class may have are a set for each attribute, and all combinations of them can occur.
 Source: spec eq. (66).
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.mixtures.blocks import Blocks
 
-#: How often a first record of a component is drawn before none is believed to be possible.
+#: How often a first record of a class is drawn before none is believed to be possible.
 _TRIES = 1000
 
 
@@ -36,30 +36,28 @@ def supports(
     blocks: Blocks,
     near: Sequence[FloatArray],
     tables: Sequence[Possible],
-    components: int,
+    classes: int,
     generator: np.random.Generator,
 ) -> NDArray[np.bool_] | None:
-    """The values that each component may have, (d', c), all of whose combinations can occur; None if no record can.
+    """The values that each class may have, (d', c), all of whose combinations can occur; None if no record can.
 
-    A record that can occur is drawn for each component.  Then values are added to it, in random order, as long as all
+    A record that can occur is drawn for each class.  Then values are added to it, in random order, as long as all
     combinations can occur.
 
     Args:
         blocks: the attributes.
         near: probabilities of each attribute's values, by which records are drawn.
         tables: all of them have to hold.
-        components: how many.
+        classes: how many.
         generator: of random numbers.
     """
-    found = np.ones((blocks.count, components), dtype=np.bool_)
-    about = sorted({attribute for table in tables for attribute in table.attributes})
-    for component in range(components):
+    found = np.ones((blocks.count, classes), dtype=np.bool_)
+    for number in range(classes):
         record = _record(near, tables, generator)
         if record is None:
             return None
         for attribute, values in _grown(record, tables, blocks, generator).items():
-            found[blocks.rows(attribute), component] = values
-    assert all(found[blocks.rows(attribute)].any(axis=0).all() for attribute in about)  # the record itself
+            found[blocks.rows(attribute), number] = values
     return found
 
 

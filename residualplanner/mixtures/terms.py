@@ -43,8 +43,8 @@ class Point:
     """Where a loss is evaluated, or its slope there.
 
     Attributes:
-        features (m, c): of every component.
-        weights (c,): of the components, times the number of records.
+        features (m, c): of every class.
+        weights (c,): of the classes, times the number of records.
     """
 
     features: Floats

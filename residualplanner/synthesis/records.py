@@ -34,7 +34,7 @@ class SyntheticRecords:
     """Records whose tables are near those of a release, and the mixture that they were drawn from.
 
     No record is that of a person.  What the records say beyond the tables that were measured, they say as if attributes
-    were independent of one another within each component of the mixture.
+    were independent of one another within each latent class of the mixture.
 
     Attributes:
         release: what they were made from.

@@ -40,11 +40,11 @@ def release():
 # Records from a mixture.
 
 
-def some_mixture(components=5, seed=0):
+def some_mixture(classes=5, seed=0):
     rng = np.random.default_rng(seed)
     sizes = (3, 2, 4)
-    probabilities = np.concatenate([rng.dirichlet(np.ones(size), components).T for size in sizes])
-    return mixture_of(Blocks(sizes), rng.dirichlet(np.ones(components)), probabilities)
+    probabilities = np.concatenate([rng.dirichlet(np.ones(size), classes).T for size in sizes])
+    return mixture_of(Blocks(sizes), rng.dirichlet(np.ones(classes)), probabilities)
 
 
 def table_of(codes, sizes):
@@ -63,12 +63,12 @@ def test_the_expected_table_of_records_is_that_of_the_mixture(draw, records):
     assert np.abs(off).max() < 4.5
 
 
-def test_even_records_have_the_expected_number_of_every_value_to_one_record_a_component():
+def test_even_records_have_the_expected_number_of_every_value_to_one_record_a_class():
     mixture = some_mixture()
     codes = even_records(mixture, 10_000, np.random.default_rng(0))
     for attribute, size in enumerate((3, 2, 4)):
         found = np.bincount(codes[:, attribute], minlength=size)
-        assert np.abs(found - 10_000 * mixture.table((attribute,))).max() < 2 * mixture.components
+        assert np.abs(found - 10_000 * mixture.table((attribute,))).max() < 2 * mixture.classes
 
 
 def test_even_records_are_nearer_to_their_mixture_than_independent_ones():
@@ -239,7 +239,7 @@ def test_known_tables_that_contradict_are_refused(release):
 
 
 def test_the_quality_of_the_truth_is_what_noise_explains():
-    """With so many components and records that the truth itself is fitted, no table is worse than noise explains."""
+    """With so many latent classes and records that the truth itself is fitted, no table is worse than noise explains."""
     made = rp.synthesize(release_of(rho=0.05), 400)
     frame = made.quality.to_frame()
     assert frame["table"].tolist() == ["a", "b", "c", "a × b", "a × c", "b × c"]

@@ -31,8 +31,8 @@ from residualplanner.postprocessing.mixture.answers import MeasuredTables, measu
 
 #: Steps of a fit whose start is as near as noise allows, how many more for every doubling of its distance, and at most.
 _STEPS, _MORE_STEPS, _MOST_STEPS = 110, 110, 750
-#: How many mixtures; components of each, and of those whose start is so many doublings away.
-_MEMBERS, _COMPONENTS, _FAR, _MORE_COMPONENTS = 6, 50, 3.0, 100
+#: How many mixtures; latent classes of each, and of those whose start is so many doublings away.
+_MEMBERS, _CLASSES, _FAR, _MORE_CLASSES = 6, 50, 3.0, 100
 #: The standard deviation of the logits of starts that are as near as noise allows, how much more it is for every
 #: doubling of their distance, and its maximum.
 _SPREAD, _MORE_SPREAD, _MOST_SPREAD = 0.3, 0.2, 1.0
@@ -92,7 +92,7 @@ def fit_mixture(
     Args:
         measurement: the noisy answers.
         facts: what is known anyway.
-        ensemble: how many mixtures of how many components; chosen by how far the attributes are from independence, in
+        ensemble: how many mixtures of how many latent classes; chosen by how far the attributes are from independence, in
             units of the noise, unless given.
         seed: of the starts.
         progress: called with the number of mixtures fitted, and how many there will be.
@@ -108,11 +108,11 @@ def fit_mixture(
     if not loss.terms:
         chosen = replace(chosen, members=1)
 
-    def start(components: int, generator: np.random.Generator) -> Start:
-        near = start_near(measured.near, components, spread, generator)
+    def start(classes: int, generator: np.random.Generator) -> Start:
+        near = start_near(measured.near, classes, spread, generator)
         if not measured.possible:
             return near
-        may = supports(measured.blocks, measured.near, measured.possible, components, generator)
+        may = supports(measured.blocks, measured.near, measured.possible, classes, generator)
         if may is None:
             raise WorkloadError(f"no record is possible under all of these: {facts.words}; correct one of them")
         return Start(np.where(may, near.logits, -np.inf), near.weights)
@@ -142,6 +142,6 @@ def ensemble_for(doublings: float) -> Ensemble:
 
     Source: spec eq. (65).
     """
-    components = _MORE_COMPONENTS if doublings > _FAR else _COMPONENTS
+    classes = _MORE_CLASSES if doublings > _FAR else _CLASSES
     steps = min(round(_STEPS + _MORE_STEPS * doublings), _MOST_STEPS)
-    return Ensemble(_MEMBERS, components, Descent(steps=steps))
+    return Ensemble(_MEMBERS, classes, Descent(steps=steps))
