@@ -39,7 +39,7 @@ def even_records(mixture: Mixture, records: int, generator: np.random.Generator)
     """Records spread evenly over the mixture, (n, d): every one has its distribution, but they are not independent.
 
     Every class gets its expected number, to one record, and in it every value of an attribute its expected number,
-    to one record.  Combinations of values follow the points of a Sobol sequence.
+    to less than two.  Combinations of values follow the points of a Sobol sequence.
 
     Args:
         mixture: their distribution.

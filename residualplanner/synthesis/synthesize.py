@@ -39,8 +39,8 @@ def synthesize(
         impossible: cells that cannot occur, as of `nonnegative`.
         method: "sobol", records spread evenly over the mixture; "weighted", four times as many of weight 1/4, whose
             tables are nearer to those of the mixture; "independent", records drawn independently of one another.
-        ensemble: how many mixtures are fitted, of how many latent classes, in how many steps; chosen by how far attributes
-            are from independence, in units of the noise, unless given.
+        ensemble: how many mixtures are fitted, of how many latent classes, in how many steps; chosen by how far
+            attributes are from independence, in units of the noise, unless given.
         seed: of the fit and of the records, 0 or more; the same release and seed give the same records.
         progress: called with the number of mixtures fitted, and how many there will be.
 

@@ -239,7 +239,6 @@ def test_known_tables_that_contradict_are_refused(release):
 
 
 def test_the_quality_of_the_truth_is_what_noise_explains():
-    """With so many latent classes and records that the truth itself is fitted, no table is worse than noise explains."""
     made = rp.synthesize(release_of(rho=0.05), 400)
     frame = made.quality.to_frame()
     assert frame["table"].tolist() == ["a", "b", "c", "a × b", "a × c", "b × c"]

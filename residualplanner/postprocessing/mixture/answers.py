@@ -13,7 +13,20 @@ import numpy as np
 from residualplanner._checks import FloatArray
 from residualplanner.bases import Basis
 from residualplanner.measurement import NoisyAnswers
-from residualplanner.mixtures import Blocks, Centered, Loss, Measured, Possible, Rows, View, denoised, loss_of
+from residualplanner.mixtures import (
+    Blocks,
+    Centered,
+    Loss,
+    Measured,
+    Mixture,
+    Possible,
+    Rows,
+    View,
+    denoised,
+    features_of,
+    loss_of,
+    product_sums,
+)
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.components import ComponentLayout, measured_components
 from residualplanner.postprocessing.facts import Facts
@@ -51,6 +64,15 @@ class MeasuredTables:
     def loss(self) -> Loss:
         """How far a mixture is from them."""
         return loss_of(self.blocks, self.views, self.tables, self.records)
+
+    def components_of(self, mixture: Mixture) -> list[FloatArray]:
+        """The components of all tables of a mixture of as many records, in counts."""
+        features = features_of(self.blocks, self.views)
+        rows, weights = features.apply(mixture.probabilities), mixture.weights * self.records
+        return [
+            product_sums([rows[features.layout.rows(view)] for view in table.views], weights).astype(np.float64)
+            for table in self.tables
+        ]
 
 
 def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:

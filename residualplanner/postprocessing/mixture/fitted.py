@@ -18,9 +18,7 @@ from residualplanner.mixtures import (
     Loss,
     Mixture,
     Start,
-    features_of,
     fit_ensemble,
-    product_sums,
     raked,
     start_near,
     supports,
@@ -28,6 +26,7 @@ from residualplanner.mixtures import (
 from residualplanner.postprocessing.components import answers_of
 from residualplanner.postprocessing.facts import Facts
 from residualplanner.postprocessing.mixture.answers import MeasuredTables, measured_tables
+from residualplanner.postprocessing.mixture.polishing import polished
 
 #: Steps of a fit whose start is as near as noise allows, how many more for every doubling of its distance, and at most.
 _STEPS, _MORE_STEPS, _MOST_STEPS = 110, 110, 750
@@ -58,12 +57,7 @@ class FittedMixture:
 
     def components(self) -> list[FloatArray]:
         """The components of every set but the empty one, in the order of the closure, in counts."""
-        features = features_of(self.measured.blocks, self.measured.views)
-        rows, weights = features.apply(self.mixture.probabilities), self.mixture.weights * self.records
-        return [
-            product_sums([rows[features.layout.rows(view)] for view in table.views], weights).astype(np.float64)
-            for table in self.measured.tables
-        ]
+        return self.measured.components_of(self.mixture)
 
     def residuals(self) -> FloatResiduals:
         """The residual answers that its tables have."""
@@ -92,8 +86,8 @@ def fit_mixture(
     Args:
         measurement: the noisy answers.
         facts: what is known anyway.
-        ensemble: how many mixtures of how many latent classes; chosen by how far the attributes are from independence, in
-            units of the noise, unless given.
+        ensemble: how many mixtures of how many latent classes; chosen by how far the attributes are from
+            independence, in units of the noise, unless given.
         seed: of the starts.
         progress: called with the number of mixtures fitted, and how many there will be.
 
@@ -120,7 +114,8 @@ def fit_mixture(
     found = fit_ensemble(loss, start, chosen, seed=seed, report=progress)
     alone = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
     sums = {attribute: counts / counts.sum() for attribute, counts in alone.items() if counts.sum() > 0}
-    mixture = raked(found.mixture, sums) if sums else found.mixture
+    fitted = polished(measured, found.mixture)
+    mixture = raked(fitted, sums) if sums else fitted
     return FittedMixture(
         mixture,
         measured.records,
