@@ -46,13 +46,13 @@ from residualplanner.postprocessing import (
     rounded,
 )
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
-from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
+from residualplanner.queries import Custom, Hierarchy, Identity, Matching, Prefix, Range
 from residualplanner.reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
 from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.synthesis import SyntheticRecords, synthesis_plan, synthesize
 from residualplanner.workers import DaskWorkers, SparkWorkers
-from residualplanner.workload import Workload, marginals
+from residualplanner.workload import Threshold, Workload, marginals
 
 __all__ = [
     "About",
@@ -77,6 +77,7 @@ __all__ = [
     "Hierarchy",
     "Identity",
     "Ledger",
+    "Matching",
     "MaxVariance",
     "Measurement",
     "MissingExtraError",
@@ -99,6 +100,7 @@ __all__ = [
     "SyntheticRecords",
     "Table",
     "Targets",
+    "Threshold",
     "UnexpectedError",
     "UnforcedError",
     "Workload",

@@ -4,7 +4,18 @@ Reads: releases, facts.  Gives: releases of other numbers, with their mark.
 Everything here is post-processing: it sees no record and costs no privacy budget.
 """
 
-from residualplanner.postprocessing.facts import Fact, Facts, Impossible, Known, read_facts
+from residualplanner.postprocessing.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative
+from residualplanner.postprocessing.adjusted.release import AdjustedRelease, require_parts_alone
+from residualplanner.postprocessing.adjustments import Adjustments
+from residualplanner.postprocessing.facts import (
+    Fact,
+    Facts,
+    Impossible,
+    Known,
+    StatedTable,
+    StatedZeros,
+    read_facts,
+)
 from residualplanner.postprocessing.mixture import (
     FitQuality,
     FittedMixture,
@@ -19,6 +30,8 @@ from residualplanner.postprocessing.rounding import RoundedRelease, require_base
 from residualplanner.postprocessing.weights import Weights, WeightsName
 
 __all__ = [
+    "AdjustedRelease",
+    "Adjustments",
     "Fact",
     "Facts",
     "FitQuality",
@@ -28,16 +41,21 @@ __all__ = [
     "NonNegativeRelease",
     "PublishedErrors",
     "RoundedRelease",
+    "StatedTable",
+    "StatedZeros",
     "Weights",
     "WeightsName",
     "fit_mixture",
     "fit_quality",
     "nonnegative",
+    "nonnegative_bytes",
     "published_errors",
     "quality_of_records",
     "read_facts",
     "require_base",
     "require_errors_of",
+    "require_memory_for_nonnegative",
+    "require_parts_alone",
     "require_roundable",
     "rounded",
 ]
