@@ -168,7 +168,7 @@ def nonnegative(  # noqa: PLR0913
     Guarantees: post-processing; it costs no budget.  Facts from other sources are not protected, which files say.
         The gap is proved by the dual problem.
     Cost: a few hundred steps, each O(cells) for a pass along each axis; memory of about ten arrays a table.
-    Source: spec eqs. (48) to (56); for a mixture (58) to (70).
+    Source: spec eqs. (48) to (56); for a mixture (66) to (78).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp

@@ -1,7 +1,7 @@
 """A mixture fitted to a release.
 
 Reads: a measurement, facts.  Gives: FittedMixture.
-Source: spec section 12.
+Source: spec section 13.
 """
 
 import math
@@ -135,7 +135,7 @@ def distance_of_independence(loss: Loss, measured: MeasuredTables) -> float:
 def ensemble_for(doublings: float) -> Ensemble:
     """The ensemble where independence is so many doublings farther away than noise explains.
 
-    Source: spec eq. (65).
+    Source: spec eq. (73).
     """
     classes = _MORE_CLASSES if doublings > _FAR else _CLASSES
     steps = min(round(_STEPS + _MORE_STEPS * doublings), _MOST_STEPS)
