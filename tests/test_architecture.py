@@ -34,7 +34,9 @@ LAYERS = [
     "sources",
     "measurement",
     "reconstruction",
+    "mixtures",
     "postprocessing",
+    "synthesis",
     "reporting",
     "cli",
 ]
