@@ -35,6 +35,7 @@ LAYERS = [
     "measurement",
     "reconstruction",
     "postprocessing",
+    "microdata",
     "reporting",
     "cli",
 ]
