@@ -54,7 +54,7 @@ ABOVE_ALL = (
 )
 HOMES = {
     "cvxpy": {"optimize"},
-    "clarabel": {"optimize"},
+    "clarabel": {"optimize", "microdata"},
     "duckdb": {"sources"},
     "narwhals": {"sources"},
     "polars": {"sources", "reconstruction"},

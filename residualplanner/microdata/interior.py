@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray
 from residualplanner.microdata.matrices import MatrixDual
 
-#: Steps at most; how near to the boundary a step goes; the gap to reach, and that at which rounding may end the steps.
-_STEPS, _NEAR, _GAP, _ENOUGH = 100, 0.995, 1e-9, 1e-6
+#: Steps at most; after how many that do not help one gives up; how near to the boundary they go; the gap to reach.
+_STEPS, _PATIENCE, _NEAR, _GAP = 100, 4, 0.995, 1e-9
+#: How often the solution of equations is corrected by what is left of them.
+_REFINEMENTS = 1
 
 Array = NDArray[np.float64]
 
@@ -56,6 +58,19 @@ class Bounds:
         found = self.sums.pulled(values[:, :count])
         return found + values[:, count:] if self.has_cells else found
 
+    def repair(self, lacking: Array, room: Array) -> Array:
+        """What it costs, (b,), to raise multipliers of answers so that cells lack no force.  Source: spec eq. (64).
+
+        Args:
+            lacking (b, n): the force that each cell needs, at least 0.
+            room (b, m): how far each answer may still rise.
+        """
+        if self.has_cells:
+            cost: Array = (lacking * room[:, -lacking.shape[1] :]).sum(axis=1)
+            return cost
+        most: Array = lacking.max(axis=1) * room.sum(axis=1)
+        return most
+
     def equations(self, curvature: Array, of_cells: Array) -> Callable[[Array], Array]:
         """The solution of ``(diag(of_cells) + A^T diag(curvature) A) z = right`` for any right side (b, n).
 
@@ -65,9 +80,15 @@ class Bounds:
         part = 1 / (of_cells + curvature[:, count:] if self.has_cells else of_cells)
         inner = self.sums.factored(part, 1 / curvature[:, :count])
 
-        def solution(right: Array) -> Array:
+        def nearly(right: Array) -> Array:
             scaled = right * part
             return scaled - part * self.sums.pulled(inner(self.sums.answered(scaled)))
+
+        def solution(right: Array) -> Array:
+            found = nearly(right)
+            for _ in range(_REFINEMENTS):
+                found += nearly(right - of_cells * found - self.pulled(curvature * self.answered(found)))
+            return found
 
         return solution
 
@@ -112,8 +133,16 @@ _PARTS = ("cells", "bound", "above", "below", "of_cells")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _State:
-    """What follows from a point: slacks, how far the conditions of the optimum are from holding, the gap."""
+class State:
+    """What follows from a point, for several draws.
+
+    Attributes:
+        room_above, room_below (b, m): how far each answer may still rise, and fall.
+        slope (b, n): the slope of the objective that multipliers do not balance.
+        slope_of_bound (b,): that in t.
+        products (b,): of slacks with their multipliers, added up.
+        gap (b,): the objective is at most this above the least one.
+    """
 
     room_above: Array
     room_below: Array
@@ -130,20 +159,23 @@ def inside(bounds: Bounds, start: Inside) -> tuple[Inside, Array]:
         bounds: of the answers.
         start: strictly inside them.
     """
-    point = start.take(np.arange(len(start.cells)))
-    current = point.take(np.arange(len(start.cells)))
-    rows, gap = np.arange(len(start.cells)), np.full(len(start.cells), np.inf)
+    draws = len(start.cells)
+    point, current = start.take(np.arange(draws)), start.take(np.arange(draws))
+    rows, gap, stuck = np.arange(draws), np.full(draws, np.inf), np.zeros(draws, dtype=np.int64)
     for _ in range(_STEPS):
         some, here = bounds.take(rows), current.take(rows)
-        found, scale = _state_of(some, here).gap, 1 + _objective(some, here)
+        with np.errstate(all="ignore"):
+            found, scale = state_of(some, here).gap, 1 + objective_of(some, here)
         is_better = found < gap[rows]
         gap[rows[is_better]] = found[is_better]
         point.put(rows[is_better], here.take(np.flatnonzero(is_better)))
-        goes_on = (found > _GAP * scale) & (is_better | (found > _ENOUGH * scale))
+        stuck[rows] = np.where(is_better, 0, stuck[rows] + 1)
+        goes_on = (found > _GAP * scale) & (stuck[rows] < _PATIENCE)
         rows = rows[goes_on]
         if not len(rows):
             break
-        current.put(rows, _stepped(bounds.take(rows), here.take(np.flatnonzero(goes_on))))
+        with np.errstate(all="ignore"):  # draws that rounding stops are dropped, since their gap is no better
+            current.put(rows, _stepped(bounds.take(rows), here.take(np.flatnonzero(goes_on))))
     return point, gap
 
 
@@ -161,7 +193,8 @@ def centered_start(bounds: Bounds, cells: Array, bound: Array, *, level: float) 
     return Inside(cells, bound, *(level / part for part in (slack - off, slack + off, cells)))
 
 
-def _objective(bounds: Bounds, point: Inside) -> Array:
+def objective_of(bounds: Bounds, point: Inside) -> Array:
+    """What is minimized, (b,)."""
     if bounds.minimizes_bound:
         return point.bound
     off = bounds.answered(point.cells) - bounds.answers
@@ -169,27 +202,27 @@ def _objective(bounds: Bounds, point: Inside) -> Array:
     return found
 
 
-def _state_of(bounds: Bounds, point: Inside) -> _State:
-    """Source: spec eq. (64)."""
+def state_of(bounds: Bounds, point: Inside) -> State:
+    """What follows from a point.  Source: spec eq. (64)."""
     off = bounds.answered(point.cells) - bounds.answers
     slack = point.bound[:, None] * bounds.std_err
     room_above, room_below = slack - off, slack + off
     slope = bounds.pulled(bounds.weight * off + point.above - point.below) - point.of_cells
     push = ((point.above + point.below) * bounds.std_err).sum(axis=1)
     slope_of_bound = (1 - push) if bounds.minimizes_bound else np.zeros(len(push))
-    products = (
-        (point.above * room_above).sum(axis=1)
-        + (point.below * room_below).sum(axis=1)
-        + (point.of_cells * point.cells).sum(axis=1)
+    room = (point.above * room_above).sum(axis=1) + (point.below * room_below).sum(axis=1)
+    products = room + (point.of_cells * point.cells).sum(axis=1)
+    exact = slope + point.of_cells
+    repaired = (
+        room + (np.maximum(exact, 0) * point.cells).sum(axis=1) + bounds.repair(np.maximum(-exact, 0), room_above)
     )
-    most = 2 * point.cells.sum(axis=1) + slack.sum(axis=1) + 1
-    gap = products + np.abs(slope).max(axis=1) * most + np.abs(slope_of_bound) * point.bound
-    return _State(room_above, room_below, slope, slope_of_bound, products, gap)
+    gap = repaired + np.abs(slope_of_bound) * point.bound
+    return State(room_above, room_below, slope, slope_of_bound, products, gap)
 
 
 def _stepped(bounds: Bounds, point: Inside) -> Inside:
     """A predicted step to the boundary, and a corrected one that stays near the center.  Source: spec eq. (65)."""
-    state = _state_of(bounds, point)
+    state = state_of(bounds, point)
     solve = _newton(bounds, point, state)
     count = 2 * bounds.answers.shape[1] + point.cells.shape[1]
     level = state.products / count
@@ -214,7 +247,7 @@ def _stepped(bounds: Bounds, point: Inside) -> Inside:
 Drift = tuple[Array, Array, Array]
 
 
-def _newton(bounds: Bounds, point: Inside, state: _State) -> Callable[[Array, Array, Array], tuple[Inside, Drift]]:
+def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array, Array, Array], tuple[Inside, Drift]]:
     """Newton's equations for any products of slacks and multipliers; the direction, and how slacks change.
 
     Source: spec eq. (65).
@@ -249,7 +282,7 @@ def _newton(bounds: Bounds, point: Inside, state: _State) -> Callable[[Array, Ar
     return solution
 
 
-def _length(point: Inside, state: _State, direction: Inside, drift: Drift, near: float) -> Array:
+def _length(point: Inside, state: State, direction: Inside, drift: Drift, near: float) -> Array:
     """How far a direction may be followed, (b,), at most 1."""
     found = np.full(len(point.cells), np.inf)
     values = (point.above, point.below, point.of_cells, state.room_above, state.room_below, point.cells)

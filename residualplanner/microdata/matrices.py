@@ -33,6 +33,11 @@ class MatrixDual(Dual):
         self._rest = np.setdiff1d(np.arange(len(self._same)), self._largest)
         self._supports = [np.flatnonzero(self._same[row]) for row in self._rest.tolist()]
 
+    @property
+    def rows(self) -> Array:
+        """The sums that are the same in all draws, (k, n)."""
+        return self._same
+
     def take(self, rows: IntArray) -> "MatrixDual":
         """Those of some draws."""
         part = object.__new__(MatrixDual)
@@ -78,7 +83,7 @@ class MatrixDual(Dual):
         def solution(residual: Array) -> Array:
             right = residual[:, kept] - np.matmul(scaled, residual[:, largest, None])[:, :, 0]
             step = np.empty_like(residual)
-            step[:, kept] = np.linalg.solve(core, right[:, :, None])[:, :, 0]
+            step[:, kept] = _solutions(core, right)
             step[:, largest] = residual[:, largest] / block - np.matmul(step[:, None, kept], scaled)[:, 0]
             return step
 
@@ -95,6 +100,19 @@ class MatrixDual(Dual):
             found[:, rest:, :count] = (weighted.reshape(draws * own, -1) @ self._same.T).reshape(draws, own, -1)
             found[:, rest:, count:] = np.matmul(weighted, self._own.transpose(0, 2, 1))
             found[:, :rest, count:] = found[:, rest:, self._rest].transpose(0, 2, 1)
+        return found
+
+
+def _solutions(matrices: Array, right: Array) -> Array:
+    """The solutions (b, k) of systems (b, k, k) of equations; not numbers where one is singular."""
+    try:
+        solutions: Array = np.linalg.solve(matrices, right[:, :, None])[:, :, 0]
+        return solutions
+    except np.linalg.LinAlgError:
+        found = np.full_like(right, np.nan)
+        if len(matrices) > 1:
+            for row in range(len(matrices)):
+                found[row] = _solutions(matrices[row : row + 1], right[row : row + 1])
         return found
 
 

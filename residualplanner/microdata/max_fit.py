@@ -4,6 +4,9 @@ Reads: noisy answers.  Gives: Fit.
 Source: spec eqs. (64) and (65); Abowd et al., section 4.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +14,8 @@ from residualplanner._checks import require_positive, require_type
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.microdata.dual import CellProblem
 from residualplanner.microdata.fit import Fit, fit_of
-from residualplanner.microdata.interior import Bounds, Inside, centered_start, inside
+from residualplanner.microdata.general import least_bound, least_squares_within
+from residualplanner.microdata.interior import Bounds, Inside, centered_start, inside, objective_of
 from residualplanner.microdata.matrices import MatrixDual
 from residualplanner.microdata.newton import is_small
 from residualplanner.microdata.noisy_groups import NoisyGroups
@@ -19,6 +23,8 @@ from residualplanner.microdata.nonnegative import REMEDY
 
 #: Products of slacks and multipliers at the start: of the least largest error for each bound, and of least squares.
 _LEVEL = 0.1
+#: A general solver finds what has a larger gap than this.
+_ROUGH = 1e-7
 #: How many cells of all draws are worked on at a time.
 _AT_ONCE = 200_000
 
@@ -71,15 +77,26 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
 def _fitted(bounds: Bounds, slack: float) -> tuple[Array, Array, Array]:
     """Cells, objective and gap of some draws."""
     least, gap_of_bound = inside(bounds, _start(bounds))
-    scale = bounds.std_err.min()
+    _again(bounds, least, gap_of_bound, least_bound)
     off = np.abs(bounds.answered(least.cells) - bounds.answers) / bounds.std_err
     bound = off.max(axis=1) + slack
-    lifted = least.cells + slack * scale / 3 / least.cells.shape[1]
-    squares = Bounds(bounds.sums, bounds.has_cells, bounds.answers, bounds.std_err, bounds.std_err**-2.0, False)
+    lifted = least.cells + slack * bounds.std_err.min() / 3 / least.cells.shape[1]
+    squares = replace(bounds, weight=bounds.std_err**-2.0, minimizes_bound=False)
     found, gap = inside(squares, centered_start(squares, lifted, bound, level=_LEVEL))
-    errors = (bounds.answered(found.cells) - bounds.answers) / bounds.std_err
-    objective = (errors**2).sum(axis=1) / 2
+    _again(squares, found, gap, least_squares_within)
+    objective = objective_of(squares, found)
     return found.cells, objective, np.maximum(gap / (1 + objective), gap_of_bound / (1 + bound))
+
+
+def _again(
+    bounds: Bounds, found: Inside, gap: Array, general: Callable[[Bounds, Inside], tuple[Inside, Array]]
+) -> None:
+    """Solve the draws that rounding stopped by a general solver, in place."""
+    for row in np.flatnonzero(~(gap <= _ROUGH * (1 + objective_of(bounds, found)))).tolist():
+        rows = np.array([row])
+        point, own = general(bounds.take(rows), found.take(rows))
+        found.put(rows, point)
+        gap[row] = own[0]
 
 
 def _bounds(noisy: NoisyGroups) -> Bounds:
