@@ -47,7 +47,7 @@ CELLS = {
     "PUMA5151255": ((23906.2, 142.9), (2239.7, 130.3), (2274.1, 124.3), (2079.0, 178.5), (2123.0, 172.8)),
 }
 
-#: An independent simulation with exact solvers, 3,000 draws, for MaxFit 600: the error of the total, its standard error,
+#: An independent simulation with exact solvers, 3,000 draws (MaxFit 600): the error of the total, its standard error,
 #: all cells together, the worst one; for all methods but OLS.
 REFERENCE = {
     "Level00-2d": (

@@ -106,7 +106,7 @@ class MatrixDual(Dual):
 def _solutions(matrices: Array, right: Array) -> Array:
     """The solutions (b, k) of systems (b, k, k) of equations; not numbers where one is singular."""
     try:
-        solutions: Array = np.linalg.solve(matrices, right[:, :, None])[:, :, 0]
+        solutions: Array = np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0], dtype=np.float64)
         return solutions
     except np.linalg.LinAlgError:
         found = np.full_like(right, np.nan)
