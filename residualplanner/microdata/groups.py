@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.microdata.sums import MarginalSums, MatrixSums, ResidualSums, Sums
+from residualplanner.microdata.solvers.sums import MarginalSums, MatrixSums, ResidualSums, Sums
 
 Array = NDArray[np.float64]
 

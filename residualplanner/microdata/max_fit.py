@@ -4,6 +4,7 @@ Reads: noisy answers.  Gives: Fit.
 Source: spec eqs. (64) and (65); Abowd et al., section 4.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,14 +13,14 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import require_positive, require_type
 from residualplanner.errors import WorkloadError, memory_for
-from residualplanner.microdata.dual import CellProblem
 from residualplanner.microdata.fit import Fit, fit_of
-from residualplanner.microdata.general import least_bound, least_squares_within
-from residualplanner.microdata.interior import Bounds, Inside, centered_start, inside, objective_of
-from residualplanner.microdata.matrices import MatrixDual
-from residualplanner.microdata.newton import is_small
 from residualplanner.microdata.noisy_groups import NoisyGroups
-from residualplanner.microdata.nonnegative import REMEDY
+from residualplanner.microdata.nonnegative import REMEDY, solved
+from residualplanner.microdata.solvers.dual import CellProblem
+from residualplanner.microdata.solvers.general import least_bound, least_squares_within
+from residualplanner.microdata.solvers.interior import Bounds, Inside, centered_start, inside, objective_of
+from residualplanner.microdata.solvers.matrices import MatrixDual
+from residualplanner.microdata.solvers.newton import is_small
 
 #: Products of slacks and multipliers at the start: of the least largest error for each bound, and of least squares.
 _LEVEL = 0.1
@@ -66,21 +67,26 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
     require_positive("slack", slack)
     if not all(sums.is_disjoint for sums in noisy.groups):
         raise WorkloadError("max_fit needs groups of disjoint sums; residuals of a release overlap")
-    bounds = _bounds(noisy)
+    unit = min(noisy.variances) ** 0.5
+    bounds = _bounds(noisy, unit)
+    start = _start(noisy, bounds, unit)
     draws, cells = bounds.answers.shape[0], noisy.domain.cells(noisy.domain.names)
     count = max(1, -(-draws * cells // _AT_ONCE))
-    parts = [_fitted(bounds.take(rows), slack) for rows in np.array_split(np.arange(draws), min(count, draws))]
+    parts = [
+        _fitted(bounds.take(rows), start.take(rows), slack)
+        for rows in np.array_split(np.arange(draws), min(count, draws))
+    ]
     found, objective, gap = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return fit_of(noisy, found, objective, gap=gap)
+    return fit_of(noisy, found * unit, objective, gap=gap)
 
 
-def _fitted(bounds: Bounds, slack: float) -> tuple[Array, Array, Array]:
+def _fitted(bounds: Bounds, start: Inside, slack: float) -> tuple[Array, Array, Array]:
     """Cells, objective and gap of some draws."""
-    least, gap_of_bound = inside(bounds, _start(bounds))
+    least, gap_of_bound = inside(bounds, start)
     _again(bounds, least, gap_of_bound, least_bound)
     off = np.abs(bounds.answered(least.cells) - bounds.answers) / bounds.std_err
     bound = off.max(axis=1) + slack
-    lifted = least.cells + slack * bounds.std_err.min() / 3 / least.cells.shape[1]
+    lifted = least.cells + slack / 3 / least.cells.shape[1]
     squares = replace(bounds, weight=bounds.std_err**-2.0, minimizes_bound=False)
     found, gap = inside(squares, centered_start(squares, lifted, bound, level=_LEVEL))
     _again(squares, found, gap, least_squares_within)
@@ -95,12 +101,13 @@ def _again(
     for row in np.flatnonzero(~(gap <= _ROUGH * (1 + objective_of(bounds, found)))).tolist():
         rows = np.array([row])
         point, own = general(bounds.take(rows), found.take(rows))
-        found.put(rows, point)
-        gap[row] = own[0]
+        if own[0] < gap[row]:
+            found.put(rows, point)
+            gap[row] = own[0]
 
 
-def _bounds(noisy: NoisyGroups) -> Bounds:
-    """The answers of all groups; those of single cells come last.  The largest error is minimized."""
+def _bounds(noisy: NoisyGroups, unit: float) -> Bounds:
+    """The answers of all groups in units of so many counts; single cells come last.  The largest error is minimized."""
     own = noisy.cell_group
     order = [number for number in range(len(noisy.groups)) if number != own]
     terms = noisy.terms()
@@ -112,17 +119,15 @@ def _bounds(noisy: NoisyGroups) -> Bounds:
     if not is_small(problem):
         raise WorkloadError("max_fit holds all sums beside the largest group as a matrix, and there are too many here")
     order = order if own is None else [*order, own]
-    std_err = np.hstack([np.sqrt(terms[number].spread) for number in order])
-    answers = np.hstack([noisy.values[number] for number in order])
+    std_err = np.hstack([np.sqrt(terms[number].spread) / unit for number in order])
+    answers = np.hstack([noisy.values[number] / unit for number in order])
     return Bounds(MatrixDual(problem), own is not None, answers, std_err, np.zeros_like(std_err), True)
 
 
-def _start(bounds: Bounds) -> Inside:
-    """Cells that are positive, and a bound above their largest error."""
-    cells = np.full((len(bounds.answers), bounds.sums.center.shape[1]), float(bounds.std_err.max()))
-    if bounds.has_cells:
-        count = cells.shape[1]
-        cells = np.maximum(bounds.answers[:, -count:], bounds.std_err[:, -count:])
+def _start(noisy: NoisyGroups, bounds: Bounds, unit: float) -> Inside:
+    """Cells that are positive, near least squares, and a bound above their largest error."""
+    found = solved(noisy.domain.sizes, noisy.terms(), noisy.cell_group).cells / unit
+    cells = found + 1 / math.sqrt(found.shape[1])
     off = np.abs(bounds.answered(cells) - bounds.answers) / bounds.std_err
     bound = 1.1 * off.max(axis=1) + 0.1
     level = float(np.mean(bound)) / bounds.answers.shape[1]

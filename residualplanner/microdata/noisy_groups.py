@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner._checks import require_numbers, require_type
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError, WorkloadError
-from residualplanner.microdata.dual import CellProblem, Term
 from residualplanner.microdata.groups import QueryGroup
 from residualplanner.microdata.laws import NoiseLaw
-from residualplanner.microdata.sums import MarginalSums, Sums
+from residualplanner.microdata.solvers.dual import CellProblem, Term
+from residualplanner.microdata.solvers.sums import MarginalSums, Sums
 
 Array = NDArray[np.float64]
 

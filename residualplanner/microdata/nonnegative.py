@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from residualplanner._checks import require_type
 from residualplanner.errors import memory_for
-from residualplanner.microdata.dual import Term
 from residualplanner.microdata.fit import Fit, fit_of
-from residualplanner.microdata.newton import Solution, solve
 from residualplanner.microdata.noisy_groups import NoisyGroups, problem_of
-from residualplanner.microdata.proximal import solve_without_cells
+from residualplanner.microdata.solvers.dual import Term
+from residualplanner.microdata.solvers.newton import Solution, solve
+from residualplanner.microdata.solvers.proximal import solve_without_cells
 
 #: What to write where an argument is not noisy answers.
 REMEDY = (

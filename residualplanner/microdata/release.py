@@ -12,7 +12,7 @@ from residualplanner.errors import WorkloadError
 from residualplanner.microdata.groups import Residual
 from residualplanner.microdata.laws import Gaussian
 from residualplanner.microdata.noisy_groups import GroupAnswers, NoisyGroups
-from residualplanner.microdata.sums import centered
+from residualplanner.microdata.solvers.sums import centered
 from residualplanner.reconstruction import Release
 
 #: The most cells of a domain that are held in memory.

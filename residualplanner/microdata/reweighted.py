@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import require_type
 from residualplanner.errors import BudgetError, WorkloadError, memory_for
-from residualplanner.microdata.dual import Term
 from residualplanner.microdata.fit import Fit, fit_of
 from residualplanner.microdata.laws import NoiseLaw
 from residualplanner.microdata.noisy_groups import NoisyGroups
 from residualplanner.microdata.nonnegative import REMEDY, solved
-from residualplanner.microdata.sums import MaskedSum, Sums
+from residualplanner.microdata.solvers.dual import Term
+from residualplanner.microdata.solvers.sums import MaskedSum, Sums
 
 Array = NDArray[np.float64]
 

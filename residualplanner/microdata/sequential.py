@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import require_type
 from residualplanner.errors import memory_for
-from residualplanner.microdata.dual import Term
 from residualplanner.microdata.fit import Fit, fit_of
-from residualplanner.microdata.newton import Solution
 from residualplanner.microdata.noisy_groups import NoisyGroups, is_all_cells
 from residualplanner.microdata.nonnegative import REMEDY, solved
-from residualplanner.microdata.sums import MarginalSums, Sums
+from residualplanner.microdata.solvers.dual import Term
+from residualplanner.microdata.solvers.newton import Solution
+from residualplanner.microdata.solvers.sums import MarginalSums, Sums
 
 Array = NDArray[np.float64]
 

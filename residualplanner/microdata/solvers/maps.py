@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.microdata.dual import CellProblem, Dual
-from residualplanner.microdata.sums import Sums
+from residualplanner.microdata.solvers.dual import CellProblem, Dual
+from residualplanner.microdata.solvers.sums import Sums
 
 #: Conjugate gradients stop where the residual is this part of what it was, or after so many steps.
 _PRECISE, _STEPS = 1e-3, 400

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.microdata.dual import CellProblem, Dual, Term
-from residualplanner.microdata.sums import MaskedSum
+from residualplanner.microdata.solvers.dual import CellProblem, Dual, Term
+from residualplanner.microdata.solvers.sums import MaskedSum
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.microdata.sums import Sums
+from residualplanner.microdata.solvers.sums import Sums
 
 Array = NDArray[np.float64]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.microdata.dual import CellProblem, Dual
-from residualplanner.microdata.maps import MapDual
-from residualplanner.microdata.matrices import MatrixDual
+from residualplanner.microdata.solvers.dual import CellProblem, Dual
+from residualplanner.microdata.solvers.maps import MapDual
+from residualplanner.microdata.solvers.matrices import MatrixDual
 
 #: Newton steps at most; halvings of one; how much of the slope a step must gain; rounding of the dual value.
 _STEPS, _HALVINGS, _GAIN, _ROUNDING = 200, 40, 1e-4, 1e-13

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.microdata.matrices import MatrixDual
+from residualplanner.microdata.solvers.matrices import MatrixDual
 
 #: Steps at most; after how many that do not help one gives up; how near to the boundary they go; the gap to reach.
 _STEPS, _PATIENCE, _NEAR, _GAP = 100, 4, 0.995, 1e-9
