@@ -44,12 +44,12 @@ from residualplanner.postprocessing import (
     rounded,
 )
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
-from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
+from residualplanner.queries import Custom, Hierarchy, Identity, Matching, Prefix, Range
 from residualplanner.reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
 from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.workers import DaskWorkers, SparkWorkers
-from residualplanner.workload import Workload, marginals
+from residualplanner.workload import Threshold, Workload, marginals
 
 __all__ = [
     "About",
@@ -71,6 +71,7 @@ __all__ = [
     "Hierarchy",
     "Identity",
     "Ledger",
+    "Matching",
     "MaxVariance",
     "Measurement",
     "MissingExtraError",
@@ -92,6 +93,7 @@ __all__ = [
     "SumOfVariances",
     "Table",
     "Targets",
+    "Threshold",
     "UnexpectedError",
     "UnforcedError",
     "Workload",

@@ -13,12 +13,12 @@ def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
     """A table with a caption, and perhaps a note on what it leaves out.
 
     Example:
-        >>> html_table("Sizes", ["name"], [["<b>"]])
-        '<table><caption>Sizes</caption><thead><tr><th>name</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
+        >>> html_table("Sizes", ["name"], [["<b>"]]).partition("<tbody>")[2]
+        '<tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
     from html import escape  # here, since all entities of HTML come with it
 
-    headings = "".join(f"<th>{escape(heading)}</th>" for heading in head)
+    headings = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in head)
     cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     after = f"<p>{escape(note)}</p>" if note else ""
@@ -26,6 +26,19 @@ def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
         f"<table><caption>{escape(title)}</caption><thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table>"
         f"{after}"
     )
+
+
+def caption_of(noun: object) -> str:
+    """What a noun says of itself, without the brackets around it.
+
+    Example:
+        >>> class Plan:
+        ...     def __repr__(self):
+        ...         return "<Plan for 7 queries>"
+        >>> caption_of(Plan())
+        'Plan for 7 queries'
+    """
+    return repr(noun).removeprefix("<").removesuffix(">")
 
 
 def rest_note(left: int, remedy: str) -> str:

@@ -59,7 +59,7 @@ class ResourceError(ResidualPlannerError, MemoryError):
 
 
 class DeviceError(ResidualPlannerError, RuntimeError):
-    """A device that was asked for cannot be used; nothing is computed elsewhere in its place."""
+    """A device that was requested cannot be used; nothing is computed elsewhere in its place."""
 
 
 class UnforcedError(ResidualPlannerError, OSError):

@@ -29,6 +29,18 @@ def marginal(sizes: Sizes, members: Members) -> Matrix:
     return product(np.eye(n) if i in members else np.ones((1, n)) for i, n in enumerate(sizes))
 
 
+def matches(sizes: Sizes) -> NDArray[np.int64]:
+    """In how many attributes each cell of a table (rows) and each kind of record (columns) are the same."""
+    cells = np.array(list(np.ndindex(*sizes)), dtype=np.int64).reshape(-1, len(sizes))
+    return (cells[:, None] == cells[None]).sum(axis=2)
+
+
+def threshold(sizes: Sizes, members: Members, at_least: int) -> Matrix:
+    """The answers of an r-of-k threshold over the whole domain, one for each cell of its attributes' table."""
+    own = tuple(sizes[i] for i in members)
+    return (matches(own) >= at_least).astype(float) @ marginal(sizes, members)
+
+
 def counts(sizes: Sizes, codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many records each cell of the domain has, from a row of codes a record."""
     found = np.zeros(sizes, dtype=np.int64)

@@ -150,6 +150,7 @@ class MatrixKind:
 
     entries: tuple[tuple[float, ...], ...]
     name: str = "matrix"
+    is_identity, at_least = False, 0
 
     @property
     def W(self):

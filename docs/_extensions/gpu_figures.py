@@ -17,7 +17,7 @@ NONE_YET = "No figures of a GPU have been recorded yet. "
 ROWS = {
     "copy": "copy within the device's memory",
     "fused": "tables by the kernel",
-    "fused_rows_sent": "the same, where each table is told its answers from the host",
+    "fused_rows_sent": "the same, where each table gets its answers from the host",
     "portable": "tables by products of matrices",
     "bus": "copy to the host",
     "to_host": "tables by the kernel, copied to the host",

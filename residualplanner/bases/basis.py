@@ -134,8 +134,11 @@ class Basis(ABC):
     def spans(self, kind: Kind) -> bool:
         """Whether the rows of a kind are combinations of B's and a row of ones: always where m = n-1.
 
-        Large basic matrices are judged by their Gram matrix, which has the same row space.
+        Of joint kinds, whether a permutation of the values changes neither cost nor variances, as (59) asks for.  Large
+        basic matrices are judged by their Gram matrix, which has the same row space.
         """
+        if kind.at_least:
+            return self.is_symmetric
         if self.answers == self.size - 1:
             return True
         if kind in _FULL_RANK:
@@ -154,7 +157,7 @@ class Basis(ABC):
 
     def has_equal_variances(self, kind: Kind) -> bool:
         """Whether all answers of a kind have the same variance factors by symmetry."""
-        return self.is_symmetric and kind == Identity()
+        return self.is_symmetric and kind.is_identity
 
     def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         """Weights on values along one axis as weights on the noise where the attribute is present.

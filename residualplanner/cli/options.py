@@ -56,6 +56,35 @@ SpecFormat = Annotated[
 SpecProfile = Annotated[
     ProfileName | None, typer.Option("--profile", help="The columns beside the labels, in place of the spec's profile.")
 ]
+IsNonNegative = Annotated[
+    bool | None,
+    typer.Option(
+        "--nonnegative/--no-nonnegative",
+        help="Tables without a negative cell that agree with one another, or unbiased.",
+    ),
+]
+RoundTo = Annotated[
+    int | None,
+    typer.Option(
+        "--round-to", min=1, help="Round to multiples of this number that add up; 1: to integers.", metavar="NUMBER"
+    ),
+]
+WithUnbiased = Annotated[
+    bool | None,
+    typer.Option(
+        "--with-unbiased/--without-unbiased",
+        help="Beside non-negative or rounded numbers the unbiased estimates, in a column of their own.",
+    ),
+]
+Simulations = Annotated[
+    int | None,
+    typer.Option(
+        "--published-errors",
+        min=10,
+        help="Write the errors of non-negative or rounded numbers, from so many simulations, such as 50.",
+        metavar="NUMBER",
+    ),
+]
 NewlinesInValues = Annotated[
     bool,
     typer.Option(
@@ -150,8 +179,8 @@ OutputSpec = Annotated[
     Path | None,
     typer.Option(
         "--spec",
-        help="A spec whose [output] says what tables look like: quality, rounding, publication, and what is not given "
-        "here.",
+        help="A spec whose [output] says what tables look like: what is known anyway, quality, publication, and "
+        "whatever is not given here.",
         metavar="SPEC",
     ),
 ]

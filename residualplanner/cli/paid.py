@@ -6,7 +6,7 @@ Reads: plans, paths, ledgers.  Gives: files that survive a failure, and messages
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -40,19 +40,19 @@ def measurement_beside(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.measurement")
 
 
-def require_no_measurement(kept: Path, folder: Path) -> None:
+def require_no_measurement(kept: Path, folder: Path, options: Sequence[str] = ()) -> None:
     """Raise FileExistsError if an earlier release was stopped after it had paid for its measurement."""
     if kept.exists() or kept.is_symlink():
         raise FileExistsError(
             f"{kept} exists already: an earlier run measured and paid for it, but wrote no tables.\n"
-            f"Write them, at no further cost, with  {reconstructing(kept, folder)}\n"
+            f"Write them, at no further cost, with  {reconstructing(kept, folder, options)}\n"
             "or move that file elsewhere to measure again, at the full cost"
         )
 
 
-def reconstructing(measurement: Path, folder: Path) -> str:
-    """The command that computes the tables of a measurement."""
-    return command_text("reconstruct", measurement, "-o", folder)
+def reconstructing(measurement: Path, folder: Path, options: Sequence[str] = ()) -> str:
+    """The command that computes the tables of a measurement, with options where they are not to be unbiased."""
+    return command_text("reconstruct", measurement, "-o", folder, *options)
 
 
 def measurement_bytes(plan: Plan) -> int:
@@ -125,25 +125,28 @@ def telling_loss(measurement: Path, ledger: Ledger | None) -> Iterator[None]:
 
 
 @contextmanager
-def telling_measurement(measurement: Path, folder: Path, *, is_release: bool) -> Iterator[None]:
+def telling_measurement(
+    measurement: Path, folder: Path, *, is_release: bool, options: Sequence[str] = ()
+) -> Iterator[None]:
     """Add to whatever the block raises what is on the disk by then, and what comes next.
 
     Args:
         measurement: the path of the measurement; nothing is there before.
         folder: the folder of its tables, now or later.
         is_release: whether the block writes these tables, too.
+        options: of the command that makes them.
     """
     try:
         yield
     except BaseException as error:
-        found = _found(measurement, folder, is_release=is_release)
+        found = _found(measurement, folder, options, is_release=is_release)
         is_refusal = isinstance(error, ResidualPlannerError) and not notes_of(error)
         for note in found or ([] if is_refusal else ["Nothing was written."]):
             error.add_note(note)
         raise
 
 
-def _found(measurement: Path, folder: Path, *, is_release: bool) -> list[str]:
+def _found(measurement: Path, folder: Path, options: Sequence[str], *, is_release: bool) -> list[str]:
     """What is on the disk, if anything: files and folders appear whole or not at all."""
     has_tables = is_release and folder.is_dir() and any(folder.iterdir())
     if has_tables:
@@ -154,5 +157,5 @@ def _found(measurement: Path, folder: Path, *, is_release: bool) -> list[str]:
     tables = "; no tables were written" if is_release else ""
     return [
         f"The measurement, which has been paid for, is safe in {measurement}{tables}.",
-        f"Next: {reconstructing(measurement, folder)}",
+        f"Next: {reconstructing(measurement, folder, options)}",
     ]

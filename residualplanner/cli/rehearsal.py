@@ -15,12 +15,15 @@ from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import say_measured, say_workload
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
-from residualplanner.cli.runs import make_plan, require_tables, say_format
-from residualplanner.cli.spec.file import OutputTable, SpecFile
+from residualplanner.cli.runs import make_plan_and_adjustments, require_tables, say_format
+from residualplanner.cli.spec.adjustments import WantedOutput
+from residualplanner.cli.spec.file import SpecFile
+from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import load_measurements, require_measurable
 from residualplanner.plan import Plan, bytes_text, resource_estimate, seconds_text
+from residualplanner.postprocessing import Adjustments
 from residualplanner.reconstruction import PARTS_FORMAT
 from residualplanner.workload import Workload
 
@@ -38,22 +41,26 @@ def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, ou
     _measuring(plan, data, open_ledger(ledger), output)
     size = measurement_bytes(plan)
     _say_writing(f"{path}: the noisy answers, some {bytes_text(size)}", output, path=path, size=size)
-    _say_memory(plan.workload, output, is_measured=True, is_written=False)
+    _say_memory(plan, output, Adjustments(), is_measured=True, is_written=False)
     _end(path, size, output)
 
 
-def rehearse_reconstruct(paths: Sequence[Path], folder: Path, wanted: OutputTable, output: Output) -> None:
+def rehearse_reconstruct(paths: Sequence[Path], folder: Path, wanted: WantedOutput, output: Output) -> None:
     """Say what `runs.run_reconstruct` would do."""
     measurement = load_measurements(paths)
     plan = measurement.plan
-    require_tables(plan.workload, wanted)
+    require_tables(plan.workload, wanted.table)
+    with wanted.naming():
+        adjustments = wanted.adjustments(plan.domain)
+        adjustments.require_for(plan)
+        adjustments.require_possible(plan)
     say_workload(plan.workload, output)
     say_measured(measurement.noise, output)
     for path in paths:
         output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
     output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
-    size = _say_tables(plan.workload, folder, wanted, output)
-    _say_memory(plan.workload, output, is_measured=False)
+    size = _say_tables(plan.workload, folder, wanted.table, output)
+    _say_memory(plan, output, adjustments, is_measured=False)
     _end(folder, size, output)
 
 
@@ -63,13 +70,13 @@ def rehearse_release(
     """Say what `runs.run_release` would do; it plans, since that needs no records."""
     charged = open_ledger(ledger)
     with naming(spec):
-        plan = make_plan(changed, output, is_written=True)
+        plan, adjustments = make_plan_and_adjustments(changed, spec, output)
     _measuring(plan, data, charged, output)
     size, measured = measurement_bytes(plan), kept or measurement_beside(folder)
     until = "" if kept else f", until {folder} is complete"
     _say_writing(f"{measured}: the noisy answers, some {bytes_text(size)}{until}", output, path=measured, size=size)
     size += _say_tables(plan.workload, folder, changed.output, output)
-    _say_memory(plan.workload, output, is_measured=True)
+    _say_memory(plan, output, adjustments, is_measured=True)
     _end(folder, size, output)
 
 
@@ -107,12 +114,15 @@ def _say_writing(text: str, output: Output, *, path: Path, size: int) -> None:
     output.fact("Would write", text, event="would-write", path=path, bytes=size)
 
 
-def _say_memory(workload: Workload, output: Output, *, is_measured: bool, is_written: bool = True) -> None:
+def _say_memory(
+    plan: Plan, output: Output, adjustments: Adjustments, *, is_measured: bool, is_written: bool = True
+) -> None:
     """Say the time and memory; the time of the counting depends on the records, and is left out."""
-    estimate = resource_estimate(workload)
+    estimate = resource_estimate(plan.workload)
     steps = [(estimate.measuring_seconds, estimate.measuring_bytes)] * is_measured
     steps += [(estimate.writing_seconds, estimate.writing_bytes)] * is_written
-    seconds, size = sum(step[0] for step in steps), max(step[1] for step in steps) + _AT_REST
+    seconds, size = sum(step[0] for step in steps), max(*(step[1] for step in steps), adjustments.bytes_for(plan))
+    size += _AT_REST
     counting = " in addition to the counting" if is_measured else ""
     text = f"{seconds_text(seconds)}{counting}, and some {bytes_text(size)} of memory"
     output.fact("Would take", text, event="would-take", seconds=seconds, bytes=int(size))

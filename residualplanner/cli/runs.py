@@ -34,14 +34,15 @@ from residualplanner.cli.paid import (
     telling_loss,
     telling_measurement,
 )
-from residualplanner.cli.spec.file import OutputTable, SpecFile
+from residualplanner.cli.spec.adjustments import WantedOutput
+from residualplanner.cli.spec.file import SpecFile
 from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
+from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
-from residualplanner.errors import WorkloadError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
 from residualplanner.plan import Plan, error_format, write_error_table
-from residualplanner.postprocessing import require_base, require_roundable, rounded
+from residualplanner.postprocessing import AdjustedRelease, Adjustments, published_errors
 from residualplanner.reconstruction import (
     MOST_FILES,
     PARTS_FORMAT,
@@ -86,19 +87,20 @@ def run_measure(
 
 
 def run_reconstruct(
-    paths: Sequence[Path], folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1
+    paths: Sequence[Path], folder: Path, wanted: WantedOutput, output: Output, *, workers: int = 1
 ) -> None:
     """Write the tables of a measurement, or of several; where they may be in parts the answers stay on disk."""
     with telling_outputs(folder):
-        is_mapped = wanted.format in (PARTS_FORMAT, None)
+        is_mapped = wanted.table.format in (PARTS_FORMAT, None)
         tables = reconstruct([load_measurement(path, mapped=is_mapped) for path in paths])
-        require_tables(tables.plan.workload, wanted)
-        if wanted.round_to is not None:
-            require_roundable(tables.plan)
-        say_workload(tables.plan.workload, output)
-        say_measured(tables.noise, output)
-        say_format(tables.plan.workload, wanted, output)
-        _write_tables(tables, folder, wanted, output, workers=workers)
+        require_tables(tables.plan.workload, wanted.table)
+        with wanted.naming():
+            adjustments = wanted.adjustments(tables.plan.domain)
+            adjustments.require_for(tables.plan)
+            say_workload(tables.plan.workload, output)
+            say_measured(tables.noise, output)
+            say_format(tables.plan.workload, wanted.table, output)
+            _write_tables(tables, folder, wanted.table, adjustments, output, workers=workers)
 
 
 def run_release(
@@ -113,11 +115,11 @@ def run_release(
     newlines_in_values: bool = False,
 ) -> None:
     """Plan, measure and reconstruct; the measurement is kept beside the folder until that is complete, or for good."""
-    measured = kept or measurement_beside(folder)
-    with telling_measurement(measured, folder, is_release=True):
+    measured, options = kept or measurement_beside(folder), WantedOutput(changed.output, spec).options
+    with telling_measurement(measured, folder, is_release=True, options=options):
         charged = open_ledger(ledger)
         with naming(spec):
-            plan = make_plan(changed, output, is_written=True)
+            plan, adjustments = make_plan_and_adjustments(changed, spec, output)
         size, file_format = measurement_bytes(plan), say_format(plan.workload, changed.output, output)
         require_room_for_tables(folder, plan.workload, file_format, measurement=measured, size=size)
         measurement = _measure_to(
@@ -125,7 +127,7 @@ def run_release(
         )
         if kept is not None:
             output.wrote(kept, ": the noisy answers, from which reconstruct makes tables at no further cost.")
-        _write_tables(reconstruct(measurement), folder, changed.output, output)
+        _write_tables(reconstruct(measurement), folder, changed.output, adjustments, output)
         if kept is None:
             measured.unlink()
 
@@ -146,6 +148,19 @@ def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Out
         output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
 
 
+def make_plan_and_adjustments(changed: SpecFile, spec: Path, output: Output) -> tuple[Plan, Adjustments]:
+    """The plan of a spec, which is described, and what is done to its tables.
+
+    What could not be written is refused, and facts that cannot be true together: all of it before anything is spent.
+    """
+    adjustments = WantedOutput(changed.output, spec).adjustments(domain_of_spec(changed))
+    plan = make_plan(changed, output, is_written=True)
+    adjustments.require_for(plan)
+    with output.progress("checking what is known anyway") as progress:
+        adjustments.require_possible(plan, progress)
+    return plan, adjustments
+
+
 def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Plan:
     """The plan of a spec, which is described; tables that are to be written next are refused if that is impossible."""
     domain = domain_of_spec(spec)
@@ -157,8 +172,6 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Pl
         say_search(workload, output)
     with output.progress("choosing the noise"):
         plan = plan_of_spec(spec, workload)
-    if is_written and spec.output.round_to is not None:
-        require_roundable(plan)
     say_plan(plan, output)
     return plan
 
@@ -171,12 +184,7 @@ def require_tables(workload: Workload, wanted: OutputTable) -> None:
         MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
     """
     require_writable(workload)
-    file_format = wanted.file_format(workload)
-    if wanted.round_to is not None:
-        require_base(wanted.round_to)
-        if file_format == PARTS_FORMAT:
-            raise WorkloadError('round_to is not for the format "parts", whose estimates are unbiased; write parquet')
-    require_exportable(workload, file_format, wanted.profile, quality=wanted.chosen_quality)
+    require_exportable(workload, wanted.file_format(workload), wanted.profile, quality=wanted.chosen_quality)
 
 
 def say_format(workload: Workload, wanted: OutputTable, output: Output) -> FormatName:
@@ -197,22 +205,33 @@ def measure_records(
         return measure(plan, records, ledger=ledger, progress=progress)
 
 
-def save_tables(release: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
+def save_tables(
+    tables: Release | AdjustedRelease, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1
+) -> None:
     """Write the tables of a release, its error table and its manifest to a new folder."""
-    require_writable(release.plan.workload)
+    require_writable(tables.plan.workload)
+    more = _beside(tables, wanted, output) if isinstance(tables, AdjustedRelease) else {}
     with output.progress("writing the tables") as progress:
-        options: dict[str, Any] = {
-            "profile": wanted.profile,
-            "level": wanted.level,
-            "quality": wanted.chosen_quality,
-            "publication": wanted.publication.publication,
-            "progress": progress,
-        }
-        if wanted.round_to is None:
-            release.save(folder, wanted.format, workers=workers, **options)
-        else:
-            tables = rounded(release, base=wanted.round_to)
-            tables.save(folder, wanted.file_format(release.plan.workload), **options)
+        tables.save(
+            folder,
+            wanted.file_format(tables.plan.workload),
+            profile=wanted.profile,
+            level=wanted.level,
+            quality=wanted.chosen_quality,
+            publication=wanted.publication.publication,
+            workers=workers,
+            progress=progress,
+            **more,
+        )
+
+
+def _beside(tables: AdjustedRelease, wanted: OutputTable, output: Output) -> dict[str, Any]:
+    """What is written beside numbers that are not unbiased."""
+    errors = None
+    if wanted.published_errors is not None:
+        with output.progress("simulating the errors of the published numbers") as progress:
+            errors = published_errors(tables, simulations=wanted.published_errors, progress=progress)
+    return {"with_unbiased": wanted.with_unbiased, "errors": errors}
 
 
 def _measure_to(
@@ -230,7 +249,11 @@ def _measure_to(
     return measurement
 
 
-def _write_tables(release: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
-    save_tables(release, folder, wanted, output, workers=workers)
+def _write_tables(
+    release: Release, folder: Path, wanted: OutputTable, adjustments: Adjustments, output: Output, *, workers: int = 1
+) -> None:
+    with output.progress("adjusting the tables") as progress:
+        tables = adjustments.of(release, progress)
+    save_tables(tables, folder, wanted, output, workers=workers)
     in_parts = wanted.file_format(release.plan.workload) == PARTS_FORMAT
-    say_release(release, folder, output, in_parts=in_parts)
+    say_release(tables, folder, output, in_parts=in_parts)

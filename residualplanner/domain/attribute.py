@@ -103,6 +103,17 @@ class Attribute:
         return tuple(dict.fromkeys(map(str, own)))
 
     @property
+    def heading(self) -> str:
+        """What stands above its column for people: its title and unit, or its name if it has no title.
+
+        Example:
+            >>> Attribute("inc", 9, about=About(title="Income", unit="dollars")).heading
+            'Income, dollars'
+        """
+        about = self.about
+        return ", ".join(filter(None, (about.title, about.unit))) if about.title else self.name
+
+    @property
     def labels(self) -> tuple[Label, ...] | None:
         """The values where they were declared as labels, as tables show them, or None."""
         return self.values.labels if isinstance(self.values, Listed | Dates) else None

@@ -161,7 +161,7 @@ class Bins:
         return np.where(np.isnan(positions), MISSING, np.where(known, codes, UNKNOWN))
 
     def integer_range(self) -> None:
-        """None: integers are not told apart in bins."""
+        """None: a bin holds several integers, and does not distinguish them."""
 
     def to_json(self) -> dict[str, Any]:
         """Edges and labels; dates and infinite edges become strings."""

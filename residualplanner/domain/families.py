@@ -67,7 +67,7 @@ class Values(Protocol):
         ...
 
     def integer_range(self) -> tuple[int, int] | None:
-        """The least and the largest integer among the values; None where integers are not told apart as such."""
+        """The least and the largest integer among the values; None where single integers are not distinguished."""
         ...
 
     def to_json(self) -> dict[str, Any]:

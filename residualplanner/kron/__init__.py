@@ -22,6 +22,14 @@ from residualplanner.kron.residuals import (
     tables_of_residuals,
     tensors_of_residuals,
 )
+from residualplanner.kron.thresholds import (
+    require_threshold,
+    threshold_count,
+    threshold_distance,
+    threshold_factor,
+    threshold_map,
+    threshold_probability,
+)
 
 __all__ = [
     "HOST",
@@ -46,9 +54,15 @@ __all__ = [
     "products_modulo",
     "read_only",
     "rebuilding",
+    "require_threshold",
     "sparse_product",
     "subtracting",
     "tables_of_residuals",
     "take",
     "tensors_of_residuals",
+    "threshold_count",
+    "threshold_distance",
+    "threshold_factor",
+    "threshold_map",
+    "threshold_probability",
 ]

@@ -81,7 +81,7 @@ def combine_words(low: IntArray, near: FloatArray) -> NDArray[Any]:
     Returns:
         The numbers, (..): ``low`` itself where int64 can hold them all, else Python integers.
 
-    Guarantees: exact, so that the type and which steps are taken are functions of the numbers y alone, whatever the
+    Guarantees: exact, so that the type and the steps are functions of the numbers y alone, whatever the
         errors of ``near`` are.  ``y = low + 2**64 h`` for an integer h.  As a float ``low`` errs by at most
         ``2**9``, and ``near - low``, at most ``2**113`` in size, is rounded by at most ``2**60``.  So it is within
         ``2**62 + 2**9 + 2**60 < 2**63`` of ``2**64 h``: below ``2**63`` in size if and only if h is 0, and h is the

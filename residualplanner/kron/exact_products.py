@@ -40,7 +40,7 @@ def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
         choose k with ``e n 2**k <= 2**53`` and L with ``total <= 2**(k L)``, and write each entry v of the table as
         ``v_0 + 2**k v_1 + .. + 2**(k (L-1)) v_{L-1}`` with ``0 <= v_l < 2**k``, but ``-2**k <= v_{L-1} <= 2**k`` for
         the last, which holds the sign.  The sums for one limb are at most ``e n 2**k`` and so are exact.  As int64
-        computes modulo ``2**64``, adding up the limbs gives the result modulo ``2**64``.  Which way is taken depends on
+        computes modulo ``2**64``, adding up the limbs gives the result modulo ``2**64``.  The choice depends on
         the matrix, the sizes and ``total`` alone.
     Cost: 2 L floating-point operations for each entry of the matrix and each of the m results.
     Source: spec eq. (36).

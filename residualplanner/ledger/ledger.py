@@ -10,7 +10,7 @@ from typing import NoReturn, final
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import require_path
-from residualplanner._html import html_table
+from residualplanner._html import caption_of, html_table
 from residualplanner._words import decimal_text_down, decimal_text_up
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger.file import create_file
@@ -245,7 +245,7 @@ class Ledger:
             for entry in self._store.account().entries
         ]
         note = "" if self.remaining is None else f"remaining: pcost {decimal_text_down(self.remaining)}"
-        return html_table(repr(self), head, rows, note=note)
+        return html_table(caption_of(self), head, rows, note=note)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")

@@ -13,6 +13,7 @@ from residualplanner.measurement.measure import measure, require_measurable
 from residualplanner.measurement.measurement import Measurement, answers_hash, load_measurement
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement, noise_of_release
+from residualplanner.measurement.resources import require_room
 from residualplanner.measurement.stored import (
     abort_measuring,
     load_stored_measurement,
@@ -43,5 +44,6 @@ __all__ = [
     "measure_in_store",
     "noise_of_release",
     "require_measurable",
+    "require_room",
     "resume_measuring",
 ]

@@ -1,6 +1,6 @@
 """Base mechanisms with continuous Gaussian noise, in floating point.
 
-Reads: counts and noise variances.  Gives: residual answers.  For research: real numbers are taken for exact.
+Reads: counts and noise variances.  Gives: residual answers.  For research: floating point stands for exact real noise.
 """
 
 import math

@@ -186,9 +186,10 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
     if not isinstance(reason, str) or len(reason) > TEXT_LIMIT or not reason.isprintable():
         raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
     record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, _versions(stated["package_versions"]), reason)
-    for told in (replace(record, omission=omission_of(plan.domain)), record):  # older files do not say what is left out
-        if dict(stated) == noise_to_json(told, plan):
-            return told
+    # older files do not say what is left out
+    for candidate in (replace(record, omission=omission_of(plan.domain)), record):
+        if dict(stated) == noise_to_json(candidate, plan):
+            return candidate
     raise FileFormatError(_CONTRADICTION)
 
 

@@ -172,18 +172,20 @@ def noise_of_release(stated: object, plan: Plan, plans: Sequence[Plan]) -> Noise
         raise FileFormatError("it does not say what the noise of each measurement was")
     if not is_combined_from(plan, plans):
         raise FileFormatError("its plan is not that of all measurements together")
-    records = tuple(_record_of_release(_about_noise(told), own) for told, own in zip(several, plans, strict=True))
+    records = tuple(
+        _record_of_release(_about_noise(statement), own) for statement, own in zip(several, plans, strict=True)
+    )
     noise = CombinedNoise(tuple(plans), records)
     if json_text(dict(stated)) != json_text(noise.published(plan)):
         raise FileFormatError("what it says of all measurements together does not follow from each")
     return noise
 
 
-def _about_noise(told: object) -> object:
+def _about_noise(statement: object) -> object:
     """What is said of one of several measurements, without the hash of its plan."""
-    if not isinstance(told, Mapping):
-        return told
-    return {name: value for name, value in told.items() if name != "plan_sha256"}
+    if not isinstance(statement, Mapping):
+        return statement
+    return {name: value for name, value in statement.items() if name != "plan_sha256"}
 
 
 def _record_of_release(stated: object, plan: Plan) -> NoiseRecord:

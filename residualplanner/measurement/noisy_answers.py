@@ -77,7 +77,7 @@ def noisy_answers(
     Returns:
         The residual answers times the divisor, (b, m_1, .., m_k).
 
-    Guarantees: exact.  Which steps are taken depends on the bases, ``records``, ``width`` and the answers alone.
+    Guarantees: exact.  The steps depend on the bases, ``records``, ``width`` and the answers alone.
     Source: spec eqs. (35), (36) and (44).
 
     Example:

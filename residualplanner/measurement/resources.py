@@ -24,15 +24,28 @@ def require_memory(groups: BasisGroups, memory: int | None = None, *, system: Pa
         memory: how many bytes of counts and answers may be held at once; by default all are.
         system: where ``proc`` and ``sys`` are; on systems without them only the process's own limit is checked.
     """
-    needed = measuring_bytes(groups, memory)
+    require_room(
+        measuring_bytes(groups, memory),
+        "measuring holds {needed} of counts and answers at once",
+        "nothing was charged or read.  Ask for fewer or smaller tables, with a lower up_to or with max_cells, measure "
+        "block by block with memory=, or on a machine with more memory",
+        system=system,
+    )
+
+
+def require_room(needed: float, purpose: str, remedy: str, *, system: Path = Path("/")) -> None:
+    """Raise ResourceError where something needs more memory than this process can get.
+
+    Args:
+        needed: in bytes.
+        purpose: what for, with ``{needed}`` where the size is to stand.
+        remedy: what to do.
+        system: as of `require_memory`.
+    """
     room, where = min(_rooms(system), default=(needed, ""))
     if room < needed:
-        raise ResourceError(
-            f"too little memory: measuring holds {bytes_text(needed)} of counts and answers at once, and "
-            f"{where} has {bytes_text(max(room, 0))} left; nothing was charged or read.  Ask for fewer or smaller "
-            "tables, with a lower up_to or with max_cells, measure block by block with memory=, or on a machine with "
-            "more memory"
-        )
+        held = purpose.format(needed=bytes_text(needed))
+        raise ResourceError(f"too little memory: {held}, and {where} has {bytes_text(max(room, 0))} left; {remedy}")
 
 
 def _rooms(system: Path) -> Iterator[tuple[int, str]]:

@@ -119,7 +119,7 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
     for margins, label, color, width in intervals if table.has_intervals else ():
         axes.hlines(rows, estimates - margins, estimates + margins, color=color, linewidth=width, label=label)
     axes.plot(estimates, rows, "o", color=INK, markersize=3, label="estimate")
-    _name_rows(axes, [" · ".join(cell) for cell in table.labels])
+    _name_rows(axes, [cell_name(cell) for cell in table.labels])
     axes.axvline(0, color=QUIET, linewidth=0.8)
     axes.xaxis.set_major_formatter(lambda value, _: number_text(value))
     axes.set_xlabel("records")
@@ -127,6 +127,20 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
     handles, names = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], names[::-1], loc="outside upper center", ncols=3)
     return figure
+
+
+def cell_name(labels: Sequence[str], longest: int = 44) -> str:
+    """The labels of a cell in one line; where there is no room for all, the longest ones are cut, not the last.
+
+    Example:
+        >>> cell_name(["North", "2"]), cell_name(["Lake district and islands", "2", "[0, 9)"], 24)
+        ('North · 2', 'Lake distr… · 2 · [0, 9)')
+    """
+    room = longest - 3 * (len(labels) - 1)
+    most = max(
+        (size for size in range(4, longest + 1) if sum(min(size, len(label)) for label in labels) <= room), default=4
+    )
+    return " · ".join(short_text(label, most) for label in labels)
 
 
 def _bars(rows: int) -> "tuple[Figure, Axes]":

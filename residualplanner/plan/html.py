@@ -5,7 +5,7 @@ Reads: what a plan says of itself.  Gives: HTML.
 
 from typing import TYPE_CHECKING, Protocol
 
-from residualplanner._html import ROWS, html_table, rest_note
+from residualplanner._html import ROWS, caption_of, html_table, rest_note
 from residualplanner._words import number_text
 from residualplanner.workload import Workload
 
@@ -26,8 +26,8 @@ class _Shown(Protocol):
 def plan_html(plan: _Shown) -> str:
     """The plan in words, and the errors of its first queries where there are not too many."""
     if len(plan.workload) > LARGEST:
-        return html_table(repr(plan), [], [], note=".errors() has the error table")
+        return html_table(caption_of(plan), [], [], note=".errors() has the error table")
     errors = plan.errors()
     rows = errors[_COLUMNS].head(ROWS).to_numpy().tolist()
     texts = [[query, kinds, *map(number_text, numbers)] for query, kinds, *numbers in rows]
-    return html_table(repr(plan), _COLUMNS, texts, note=rest_note(len(errors) - len(rows), ".errors() has all"))
+    return html_table(caption_of(plan), _COLUMNS, texts, note=rest_note(len(errors) - len(rows), ".errors() has all"))

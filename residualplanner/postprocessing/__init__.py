@@ -4,6 +4,10 @@ Reads: releases, facts.  Gives: releases of other numbers, with their mark.
 Everything here is post-processing: it sees no record and costs no privacy budget.
 """
 
+from residualplanner.postprocessing.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative
+from residualplanner.postprocessing.adjusted.release import AdjustedRelease, require_parts_alone
+from residualplanner.postprocessing.adjustments import Adjustments
+from residualplanner.postprocessing.facts import StatedTable, StatedZeros
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease, nonnegative
 from residualplanner.postprocessing.published_errors import PublishedErrors, require_errors_of
 from residualplanner.postprocessing.published_errors_simulation import published_errors
@@ -11,15 +15,22 @@ from residualplanner.postprocessing.rounding import RoundedRelease, require_base
 from residualplanner.postprocessing.weights import Weights, WeightsName
 
 __all__ = [
+    "AdjustedRelease",
+    "Adjustments",
     "NonNegativeRelease",
     "PublishedErrors",
     "RoundedRelease",
+    "StatedTable",
+    "StatedZeros",
     "Weights",
     "WeightsName",
     "nonnegative",
+    "nonnegative_bytes",
     "published_errors",
     "require_base",
     "require_errors_of",
+    "require_memory_for_nonnegative",
+    "require_parts_alone",
     "require_roundable",
     "rounded",
 ]

@@ -4,7 +4,8 @@ Reads: what the user states, a plan.  Gives: Facts: tables of counts by value, a
 Contradictions are refused by name.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from residualplanner._checks import FloatArray, frozen, value_text
 from residualplanner.domain import Domain
-from residualplanner.errors import WorkloadError
+from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.cells import cell_kinds
 from residualplanner.queries import Identity, Kind
@@ -25,10 +26,40 @@ from residualplanner.workload import QueryLike, query_of, written_query
 _EQUAL = 1e-9
 #: How many labels a message lists.
 _LISTED = 8
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StatedTable:
+    """A table that is known, and what messages call it, such as where it stands in a file.
+
+    Attributes:
+        query: which table.
+        counts: in the shape of the query's table.
+        words: what messages call it; ``known[query]`` if empty.
+    """
+
+    query: QueryLike
+    counts: ArrayLike | Table
+    words: str = ""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StatedZeros:
+    """Cells that cannot occur, and what messages call them.
+
+    Attributes:
+        cells: from attribute names to a label, or several.
+        words: what messages call them; ``impossible[cells]`` if empty.
+    """
+
+    cells: Mapping[str, Any]
+    words: str = ""
+
+
 #: Cells that cannot occur, as users write them: from attribute names to a label, or several.
-Impossible = Mapping[str, Any]
+Impossible = Mapping[str, Any] | StatedZeros
 #: Known tables, as users write them: by query, or, for queries in other kinds, as pairs of a query and a table.
-Known = Mapping[QueryLike, ArrayLike | Table] | Iterable[tuple[QueryLike, ArrayLike | Table]]
+Known = Mapping[QueryLike, ArrayLike | Table] | Iterable[tuple[QueryLike, ArrayLike | Table] | StatedTable]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -103,23 +134,39 @@ def read_facts(plan: Plan, known: Known | None, impossible: Iterable[Impossible]
     if isinstance(impossible, Mapping | str) or not isinstance(impossible, Iterable):
         raise WorkloadError('impossible must be a list of mappings; write [{"age": [0, 1], "marital": "married"}]')
     facts = Facts(
-        tuple(_known(plan, query, table) for query, table in _pairs(known)),
-        tuple(_impossible(plan, cells) for cells in impossible),
+        tuple(_known(plan, stated) for stated in _stated_tables(known)),
+        tuple(_impossible(plan, stated) for stated in map(_stated_zeros, impossible)),
     )
     _require_agreement(plan, facts)
     return facts
 
 
-def _pairs(known: Known | None) -> list[tuple[QueryLike, ArrayLike | Table]]:
-    """Known tables as pairs."""
+def _stated_tables(known: Known | None) -> list[StatedTable]:
+    """Known tables, however they are written."""
     try:
-        pairs = list(known.items() if isinstance(known, Mapping) else known or ())
-        return [(query, table) for query, table in pairs]
+        entries = list(known.items() if isinstance(known, Mapping) else known or ())
+        return [entry if isinstance(entry, StatedTable) else StatedTable(*entry) for entry in entries]
     except (TypeError, ValueError):
         raise WorkloadError(
             "known must be a mapping from queries to tables, or a list of pairs of these; write {(): 40_000} for a "
             "known total"
         ) from None
+
+
+def _stated_zeros(cells: Impossible) -> StatedZeros:
+    """Cells that cannot occur, however they are written."""
+    return cells if isinstance(cells, StatedZeros) else StatedZeros(cells)
+
+
+@contextmanager
+def _told_where(words: str) -> Iterator[None]:
+    """Put what messages call a fact before those about attributes and labels that are not in the domain."""
+    try:
+        yield
+    except DomainError as error:
+        if not words:
+            raise
+        raise DomainError(f"{words}: {error}", attributes=error.attributes) from None
 
 
 def cell_counts(plan: Plan, attributes: Sequence[int], counts: FloatArray) -> FloatArray:
@@ -131,16 +178,19 @@ def cell_counts(plan: Plan, attributes: Sequence[int], counts: FloatArray) -> Fl
     return counts
 
 
-def _known(plan: Plan, query: QueryLike, table: ArrayLike | Table) -> Fact:
+def _known(plan: Plan, stated: StatedTable) -> Fact:
     """The fact of a known table."""
     domain = plan.domain
-    written = written_query(domain, query)
-    words = f"known[{query_of(domain, *written)!r}]"
+    with _told_where(stated.words):
+        written = written_query(domain, stated.query)
+    words = stated.words or f"known[{query_of(domain, *written)!r}]"
     shape = tuple(kind.rows(domain.sizes[position]) for position, kind in zip(*written, strict=True))
-    counts = _numbers(words, table, shape).transpose(np.argsort(written.positions, kind="stable").tolist())
+    counts = _numbers(words, stated.counts, shape).transpose(np.argsort(written.positions, kind="stable").tolist())
     positions, kinds = written.in_domain_order
+    if any(kind.at_least for kind in kinds):
+        raise WorkloadError(f"{words}: give the marginal of these attributes, from which the threshold follows")
     for axis, (position, kind) in enumerate(zip(positions, kinds, strict=True)):
-        if kind != Identity():
+        if not kind.is_identity:
             counts = _by_value(plan, words, position, kind, counts, axis)
     several = tuple(position for position in positions if domain.sizes[position] > 1)
     _require_measured(plan, words, several)
@@ -181,17 +231,21 @@ def _by_value(plan: Plan, words: str, position: int, kind: Kind, counts: FloatAr
     return found
 
 
-def _impossible(plan: Plan, cells: Impossible) -> Fact:
+def _impossible(plan: Plan, stated: StatedZeros) -> Fact:
     """The fact of cells that cannot occur: 1 where something can."""
-    domain = plan.domain
+    domain, cells = plan.domain, stated.cells
     if not isinstance(cells, Mapping) or not cells:
         raise WorkloadError(
             f"cells that cannot occur must be a mapping from attributes to labels, got {value_text(cells)}; write "
             '{"age": [0, 1], "marital": "married"}'
         )
-    codes = {name: _codes(domain, name, labels) for name, labels in cells.items()}
+    with _told_where(stated.words):
+        codes = {name: _codes(domain, name, labels) for name, labels in cells.items()}
     shown = {name: [domain[name].value_labels[code] for code in found] for name, found in codes.items()}
-    words = "impossible[{" + ", ".join(f"{name!r}: {_listed(labels)}" for name, labels in shown.items()) + "}]"
+    words = (
+        stated.words
+        or "impossible[{" + ", ".join(f"{name!r}: {_listed(labels)}" for name, labels in shown.items()) + "}]"
+    )
     positions = domain.positions(codes)
     several = tuple(position for position in positions if domain.sizes[position] > 1)
     _require_measured(plan, words, several)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.facts import Fact, Facts
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Kind, answered_jointly
 from residualplanner.reconstruction import Origin, Table
 
 
@@ -45,19 +45,23 @@ def origin_of(table: Table, facts: Facts) -> Origin:
 def _over(table: Table, fact: Fact, largest: Sequence[FloatArray]) -> FloatArray:
     """The answers to a table's query of the counts of a fact, in the table's shape.
 
-    Along axes that the fact says nothing about, as if all were at the value that counts most.
+    Along axes that the fact says nothing about, as if all were at the value that counts most.  Where attributes are
+    answered together, a fact that lacks some of the table's says nothing about those: a record need not match them.
     """
-    common = [position for position in table.positions if position in fact.attributes]
+    tells_all = _has_all(table.plan, table.positions, fact)
+    alone = [position for position, kind in zip(table.positions, table.kinds, strict=True) if not kind.at_least]
+    common = [position for position in (table.positions if tells_all else alone) if position in fact.attributes]
     ascending = sorted(common)
     counts = fact.over(common).transpose([ascending.index(position) for position in common])
-    axes = [axis for axis, position in enumerate(table.positions) if position in fact.attributes]
+    axes = [axis for axis, position in enumerate(table.positions) if position in common]
     for number, axis in enumerate(axes):
-        if table.kinds[axis] != Identity():
+        if not table.kinds[axis].is_identity:
             counts = table.kinds[axis].apply(counts, number)
     shape = table.estimate.shape
     counts = counts.reshape([size if axis in axes else 1 for axis, size in enumerate(shape)])
     others = [np.ones(1) if axis in axes else most for axis, most in enumerate(largest)]
-    return counts * _product(others, (1,) * len(shape)) * np.ones(shape)
+    counts = counts * _product(others, (1,) * len(shape)) * np.ones(shape)
+    return answered_jointly(counts, table.kinds) if tells_all else counts
 
 
 def _has_all(plan: Plan, positions: Sequence[int], fact: Fact) -> bool:
@@ -75,7 +79,7 @@ def _product(vectors: Sequence[FloatArray], shape: tuple[int, ...]) -> NDArray[n
 
 def _entries(kind: Kind, size: int) -> tuple[FloatArray, FloatArray]:
     """Of each row of a kind whether no entry is negative, as 1 or 0, and its largest entry."""
-    if kind == Identity():
+    if kind.is_identity:
         return np.ones(size), np.ones(size)
     matrix = kind.matrix(size)
     is_sum: FloatArray = np.all(matrix >= 0, axis=1).astype(np.float64)

@@ -9,32 +9,22 @@ from typing import Literal
 
 import numpy as np
 
-from residualplanner._atomic import PathLike
-from residualplanner._checks import FloatArray, frozen, require_positive, require_type
+from residualplanner._checks import require_positive, require_type
 from residualplanner.errors import WorkloadError, memory_for
-from residualplanner.measurement import NoiseStatement, Progress
-from residualplanner.plan import Plan
+from residualplanner.measurement import NoisyAnswers, Progress
+from residualplanner.postprocessing.adjusted.drawing import Simulation, nonnegative_draws
+from residualplanner.postprocessing.adjusted.memory import require_memory_for_nonnegative
+from residualplanner.postprocessing.adjusted.numbers import AdjustedNumbers, AnswersInMemory, cleared
+from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
 from residualplanner.postprocessing.facts import Facts, Impossible, Known, read_facts
 from residualplanner.postprocessing.limits import origin_of
 from residualplanner.postprocessing.newton import ROUNDING
 from residualplanner.postprocessing.problem import Problem
-from residualplanner.postprocessing.published_errors import PublishedErrors
-from residualplanner.postprocessing.saving import SavingOptions, save_made
 from residualplanner.postprocessing.stating import Statement, center_of
 from residualplanner.postprocessing.weights import WeightsName, weights_named
-from residualplanner.reconstruction import (
-    FormatName,
-    Product,
-    ProfileName,
-    Publication,
-    Quality,
-    Release,
-    Table,
-    TableBatch,
-    Tables,
-)
+from residualplanner.reconstruction import Product, Release, Table, TableBatch
 from residualplanner.workload import WrittenQuery
 
 #: The most steps of the solver, unless told otherwise.
@@ -42,7 +32,7 @@ _STEPS = 5000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NonNegativeRelease(Tables):
+class NonNegativeRelease(AdjustedRelease):
     """A mapping from queries to tables that have no negative cell and agree with one another; they are biased.
 
     It has the tables that `unbiased` has, by the same queries.  Standard errors of its tables are those of the unbiased
@@ -52,7 +42,7 @@ class NonNegativeRelease(Tables):
         unbiased: the release that it was made from.
         gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance.
         steps: how many steps the solver took.
-        facts: what was taken from elsewhere, in words.
+        facts: the public facts from other sources, in words.
     """
 
     unbiased: Release
@@ -64,19 +54,21 @@ class NonNegativeRelease(Tables):
     _statement: Statement = field(repr=False)
 
     @property
-    def plan(self) -> Plan:
-        """What was measured, with how much noise."""
-        return self.unbiased.plan
-
-    @property
-    def noise(self) -> NoiseStatement:
-        """How the noise was drawn."""
-        return self.unbiased.noise
+    def measurement(self) -> NoisyAnswers:
+        """The noisy answers that the unbiased tables follow from."""
+        return self.unbiased.measurement
 
     @property
     def product(self) -> Product:
         """What the numbers are."""
         return Product(is_nonnegative=True, facts=self.facts)
+
+    @property
+    def part_numbers(self) -> AdjustedNumbers:
+        """Its numbers as parts hold them."""
+        layout = self._made.measurement.residuals
+        values = np.concatenate([layout.block(group).ravel() for group in range(len(layout.groups.members))])
+        return AdjustedNumbers(self.product, AnswersInMemory(values), self._least)
 
     def __repr__(self) -> str:
         return f"<NonNegativeRelease of {len(self):,} tables: gap {self.gap:.1e}>"
@@ -92,45 +84,17 @@ class NonNegativeRelease(Tables):
     def batches(self) -> Iterator[TableBatch]:
         """The tables of all queries of the workload as arrays, as `Release.batches` gives them."""
         for batch in self._made.batches():
-            yield replace(batch, estimates=self._finished(batch.estimates))
+            yield replace(batch, estimates=cleared(batch.estimates, self._least))
 
-    def save(  # noqa: PLR0913
-        self,
-        folder: PathLike,
-        format: FormatName = "parquet",
-        *,
-        profile: ProfileName = "default",
-        level: float | None = None,
-        with_unbiased: bool = False,
-        errors: PublishedErrors | None = None,
-        quality: Quality | None = None,
-        publication: Publication | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        """Write all tables of the workload to a new folder, whole or not at all, as `Release.save` does.
+    def simulation(self) -> "Simulation[NonNegativeRelease]":
+        """Non-negative tables made again from noise around these."""
+        drawn = nonnegative_draws(self._statement, self.measurement, self._made.measurement)
 
-        Columns of estimates end with ``_nonneg``, those of standard errors and margins, which are those of the unbiased
-        estimates, with ``_unbiased``.  Intervals, ``ci_low`` and ``ci_high``, are those of the unbiased estimates, cut
-        at the counts that are possible.  Manifest and metadata say what the numbers are, and what was taken from
-        elsewhere.
+        def draw(generator: np.random.Generator) -> NonNegativeRelease:
+            made, least = drawn(generator)
+            return replace(self, _made=made, _least=least)
 
-        Args:
-            folder: one that does not exist, or is empty.
-            format: "parquet", "csv", "xlsx" or "workbook".
-            profile: as of `Release.save`.
-            level: as of `Release.save`.
-            with_unbiased: whether the unbiased estimates stand beside the numbers, in a column of their own.
-            errors: from `published_errors` of this release, to be written to ``published-errors.csv``.
-            quality: as of `Release.save`.
-            publication: as of `Release.save`.
-            progress: as in `tables`.
-
-        Raises:
-            BudgetError, FileExistsError, WorkloadError, MissingExtraError, OSError: as `Release.save` does; the format
-                is "parts", or the errors are another release's.
-        """
-        chosen = SavingOptions(format, profile, level, quality, publication, with_unbiased, errors)
-        save_made(self, self.tables(progress), folder, chosen)
+        return Simulation(self, draw)
 
     def _require(self, query: WrittenQuery) -> None:
         self._made._require(query)
@@ -139,12 +103,8 @@ class NonNegativeRelease(Tables):
         return self._marked(self._made._table(query), self.unbiased._table(query))
 
     def _marked(self, table: Table, unbiased: Table) -> Table:
-        estimate, origin = self._finished(table.estimate), origin_of(unbiased, self._statement.facts)
+        estimate, origin = cleared(table.estimate, self._least), origin_of(unbiased, self._statement.facts)
         return replace(table, estimate=estimate, product=self.product, origin=origin)
-
-    def _finished(self, estimates: FloatArray) -> FloatArray:
-        """Estimates, of which those that are 0 but for rounding are 0."""
-        return frozen(np.where(np.abs(estimates) <= self._least, 0.0, estimates))
 
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")
@@ -188,8 +148,9 @@ def nonnegative(
         WorkloadError: a fact does not fit the release; facts contradict one another or leave no non-negative tables,
             and are named; there are no such weights.
         BudgetError: ``gap`` or ``max_steps`` is not positive.
+        ResourceError: the largest tables, which are made all at once, need more memory than there is.
 
-    Guarantees: post-processing; it costs no budget.  What is taken from elsewhere is not protected, which files say.
+    Guarantees: post-processing; it costs no budget.  Facts from other sources are not protected, which files say.
         The gap is proved by the dual problem.
     Cost: a few hundred steps, each O(cells) for a pass along each axis; memory of about ten arrays a table.
     Source: spec eqs. (48) to (56).
@@ -209,6 +170,7 @@ def nonnegative(
     if total not in ("estimate", "free"):
         raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
     facts = read_facts(release.plan, known, impossible)
+    require_memory_for_nonnegative(release.plan)
     statement = Statement(facts, weights_named(weights), fixes_total=total == "estimate")
     problem = statement.problem(release.measurement)
     solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)

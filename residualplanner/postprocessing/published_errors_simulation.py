@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen, require_type, value_text
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.measurement import Progress
-from residualplanner.postprocessing.drawing import Simulation, simulation_of
-from residualplanner.postprocessing.nonnegative import NonNegativeRelease
+from residualplanner.postprocessing.adjusted.drawing import Batched, Simulation
+from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.published_errors import PublishedErrors
-from residualplanner.postprocessing.rounding import RoundedRelease
 from residualplanner.reconstruction import TableBatch
 from residualplanner.workload import Workload
 
@@ -26,7 +25,7 @@ _FEWEST, _GROUPS = 10, 8
 
 @memory_for("to simulate the errors of tables of this size; ask for fewer tables, or use a machine with more memory")
 def published_errors(
-    release: NonNegativeRelease | RoundedRelease,
+    release: AdjustedRelease,
     *,
     simulations: int = 50,
     seed: int = 0,
@@ -34,7 +33,7 @@ def published_errors(
 ) -> PublishedErrors:
     """The root mean square error and the bias of the published numbers of every table, by simulation.
 
-    The published tables are taken for the truth.  In every simulation noise of the plan's variances is added to the
+    The published tables serve as the truth.  In every simulation noise of the plan's variances is added to the
     answers that they have, and tables are made of that as the published ones were made: with the same facts, weights
     and rounding.  What is known is not given noise.
 
@@ -49,7 +48,7 @@ def published_errors(
         progress: called with the number of simulations done, and of all.
 
     Returns:
-        Errors table by table.  For rounded tables those before rounding are taken for the truth.
+        Errors table by table.  For rounded tables those before rounding serve as the truth.
 
     Raises:
         ArgumentError: ``release`` is neither.
@@ -69,9 +68,9 @@ def published_errors(
         (['b', 'a × b'], True)
     """
     remedy = "write published_errors(nonnegative(release)); of unbiased tables release.plan.errors() has them exactly"
-    require_type("published_errors", "release", release, (NonNegativeRelease, RoundedRelease), remedy)
+    require_type("published_errors", "release", release, AdjustedRelease, remedy)
     number, seed = _integer("simulations", simulations, least=_FEWEST), _integer("seed", seed, least=0)
-    simulation, generator = simulation_of(release), np.random.default_rng(seed)
+    simulation, generator = release.simulation(), np.random.default_rng(seed)
     tally = _Tally.about(simulation, release.plan.workload, number)
     for done in range(number):
         tally.add(done, simulation.draw(generator).batches())
@@ -88,7 +87,7 @@ class _Tally:
     Attributes:
         cells (m,): of each table.
         starts (m,): where the cells of each table start among all.
-        truth (y,): the cells of the tables that are taken for the truth.
+        truth (y,): the cells of the tables that serve as the truth.
         sums (g, y): the sums of errors in each group of simulations.
         squares (m, s): the mean square of the errors of each table in each simulation.
     """
@@ -100,7 +99,7 @@ class _Tally:
     squares: NDArray[np.float64]
 
     @classmethod
-    def about(cls, simulation: Simulation, workload: Workload, simulations: int) -> "_Tally":
+    def about(cls, simulation: Simulation[Batched], workload: Workload, simulations: int) -> "_Tally":
         """Nothing yet."""
         cells = workload.cells.astype(np.int64)
         starts, total = np.cumsum(cells) - cells, int(cells.sum())

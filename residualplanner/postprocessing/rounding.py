@@ -1,53 +1,61 @@
 """Tables of integers that add up, table by table.
 
 Reads: a release.  Gives: RoundedRelease.  Costs no privacy budget.
-
-The integers of a set of attributes are made from those of smaller sets: of its first attribute alone, and of the others
-together.  They agree with both.
 Source: spec eq. (57).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from residualplanner._atomic import PathLike
-from residualplanner._checks import FloatArray, frozen, require_type, value_text
-from residualplanner.errors import ArgumentError, WorkloadError, memory_for
-from residualplanner.measurement import NoiseStatement, Progress
+from residualplanner._checks import require_type, value_text
+from residualplanner.errors import ArgumentError, WorkloadError
+from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.plan import Plan
+from residualplanner.postprocessing.adjusted.drawing import Simulation, unbiased_simulation
+from residualplanner.postprocessing.adjusted.numbers import LookedUp, UnbiasedLookup
+from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.cells import cell_kinds, determines_counts
-from residualplanner.postprocessing.controlled import apportioned, rounded_matrix
+from residualplanner.postprocessing.integers import Integers, RoundedNumbers
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease
-from residualplanner.postprocessing.published_errors import PublishedErrors
-from residualplanner.postprocessing.saving import SavingOptions, save_made
-from residualplanner.queries import Identity, Kind
-from residualplanner.reconstruction import (
-    FormatName,
-    Product,
-    ProfileName,
-    Publication,
-    Quality,
-    Release,
-    Table,
-    TableBatch,
-    Tables,
-    unlimited,
-)
-from residualplanner.workload import WrittenQuery, query_of, written_query
+from residualplanner.reconstruction import Product, Release, Table, TableBatch, unlimited
+from residualplanner.workload import WrittenQuery
 
-#: How many tables of integers are kept for others that must agree with them.
-_KEPT = 4096
 #: The largest base.
 _LARGEST_BASE = 10**9
 
 
+class Source(Protocol):
+    """What integers are made from: the tables of a release, unbiased or adjusted."""
+
+    @property
+    def part_numbers(self) -> LookedUp:
+        """Its numbers as parts hold them."""
+        ...
+
+    def simulation(self) -> Simulation[Release] | Simulation[NonNegativeRelease]:
+        """The same made again from noise around its tables."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class UnbiasedSource:
+    """The tables of an unbiased release, which is of an earlier room and knows neither of these two."""
+
+    release: Release
+
+    @property
+    def part_numbers(self) -> LookedUp:
+        """Its numbers as parts hold them."""
+        return UnbiasedLookup()
+
+    def simulation(self) -> Simulation[Release]:
+        """The same with other noise."""
+        return unbiased_simulation(self.release)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class RoundedRelease(Tables):
+class RoundedRelease(AdjustedRelease):
     """A mapping from queries to tables of integers that add up.
 
     A table agrees with the total, with the table of each of its attributes alone, and with the table of all of them but
@@ -64,22 +72,25 @@ class RoundedRelease(Tables):
 
     source: Release | NonNegativeRelease
     base: int = 1
-    _kinds: tuple[Kind, ...] = field(init=False)
-    _integers: Any = field(init=False)
+    _integers: Integers = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_kinds", cell_kinds(self.plan))
-        object.__setattr__(self, "_integers", lru_cache(_KEPT)(self._new_integers))
+        numbers = Integers(self.plan, lambda query: self.source._table(query).estimate, self.base)
+        object.__setattr__(self, "_integers", numbers)
 
     @property
-    def plan(self) -> Plan:
-        """What was measured, with how much noise."""
-        return self.source.plan
+    def measurement(self) -> NoisyAnswers:
+        """The noisy answers that the unbiased tables follow from."""
+        return self.source.measurement
 
     @property
-    def noise(self) -> NoiseStatement:
-        """How the noise was drawn."""
-        return self.source.noise
+    def part_numbers(self) -> RoundedNumbers:
+        """Its numbers as parts hold them."""
+        return RoundedNumbers(self._source.part_numbers, self.base)
+
+    @property
+    def _source(self) -> Source:
+        return UnbiasedSource(self.source) if isinstance(self.source, Release) else self.source
 
     @property
     def product(self) -> Product:
@@ -102,74 +113,20 @@ class RoundedRelease(Tables):
 
     def batches(self) -> Iterator[TableBatch]:
         """The tables of all queries of the workload as arrays, one at a time."""
-        for number, table in enumerate(self.tables()):
-            numbers, positions = np.array([number]), np.array([table.positions], dtype=np.int32).reshape(1, -1)
-            yield TableBatch(numbers, positions, table.kinds, table.estimate[None])
+        return map(self._integers.batch, range(len(self)))
 
-    def save(  # noqa: PLR0913
-        self,
-        folder: PathLike,
-        format: FormatName = "parquet",
-        *,
-        profile: ProfileName = "default",
-        level: float | None = None,
-        with_unbiased: bool = False,
-        errors: PublishedErrors | None = None,
-        quality: Quality | None = None,
-        publication: Publication | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        """Write all tables of the workload to a new folder, as `NonNegativeRelease.save` does.
-
-        The column of estimates holds integers; its name ends with ``_rounded`` or ``_nonneg_rounded``.
-        """
-        chosen = SavingOptions(format, profile, level, quality, publication, with_unbiased, errors)
-        save_made(self, self.tables(progress), folder, chosen)
+    def simulation(self) -> "Simulation[RoundedRelease]":
+        """Integers made again from noise around the tables before rounding, which are taken for the truth."""
+        inner = self._source.simulation()
+        return Simulation(inner.center, lambda generator: replace(self, source=inner.draw(generator)))
 
     def _require(self, query: WrittenQuery) -> None:
         self.source._require(query)
 
-    @memory_for("for a table of integers of this size; query a smaller one, or use a machine with more memory")
     def _table(self, query: WrittenQuery) -> Table:
-        domain, (positions, kinds) = self.plan.domain, query.in_domain_order
-        several = tuple(position for position in positions if domain.sizes[position] > 1)
-        counts = self._by_value(several).reshape([domain.sizes[position] for position in positions])
-        for axis, kind in enumerate(kinds):
-            if kind != Identity():
-                counts = kind.apply(counts, axis)
         source = self.source._table(query)
-        multiples = np.asarray(self.base * np.rint(counts))
         origin = source.origin or unlimited(source.estimate)
-        return Table(self.plan, *query, frozen(multiples.transpose(query.axes)), self.product, origin)
-
-    def _by_value(self, attributes: tuple[int, ...]) -> FloatArray:
-        """The integers of a set by value; where only groups of values are known, all on the first of each group."""
-        counts: FloatArray = self._integers(attributes)
-        for axis, attribute in enumerate(attributes):
-            kind, size = self._kinds[attribute], self.plan.domain.sizes[attribute]
-            if kind != Identity():
-                firsts = kind.matrix(size).argmax(axis=1)
-                whole = np.zeros((*counts.shape[:axis], size, *counts.shape[axis + 1 :]))
-                whole[(slice(None),) * axis + (firsts,)] = counts
-                counts = whole
-        return counts
-
-    def _new_integers(self, attributes: tuple[int, ...]) -> FloatArray:
-        """The numbers of the cells of a set of several values each, in units of the base.  Source: spec eq. (57)."""
-        numbers = self._numbers(attributes) / self.base
-        if not attributes:
-            return frozen(np.asarray(np.rint(numbers)))
-        if len(attributes) == 1:
-            return frozen(apportioned(numbers, float(self._integers(()))))
-        first, rest = self._integers(attributes[:1]), self._integers(attributes[1:])
-        matrix = rounded_matrix(numbers.reshape(len(first), -1), first, rest.ravel())
-        return frozen(matrix.reshape(numbers.shape))
-
-    def _numbers(self, attributes: tuple[int, ...]) -> FloatArray:
-        domain = self.plan.domain
-        query = query_of(domain, attributes, [self._kinds[attribute] for attribute in attributes])
-        numbers: NDArray[np.float64] = self.source._table(written_query(domain, query)).estimate
-        return numbers
+        return Table(self.plan, *query, self._integers.table(query), self.product, origin)
 
 
 def rounded(release: Release | NonNegativeRelease, *, base: int = 1) -> RoundedRelease:

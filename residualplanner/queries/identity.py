@@ -1,28 +1,30 @@
-"""The identity: one count per value of an attribute, as in marginals."""
+"""One count per value of an attribute: the identity, as in marginals, and matching, as in thresholds.
+
+Reads: nothing.  Gives: Identity and Matching.
+"""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._checks import value_text
 from residualplanner.domain import Attribute
+from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray
 from residualplanner.queries.kind import PlainRows
 
 
-@dataclass(frozen=True, slots=True)
-class Identity(PlainRows):
-    """One answer per value: the basic matrix is the identity.
+class ValueRows(PlainRows, Protocol):
+    """One answer per value: the basic matrix is the identity."""
 
-    Source: spec eq. (1).
+    __slots__ = ()
 
-    Example:
-        >>> Identity().matrix(2)
-        array([[1., 0.],
-               [0., 1.]])
-    """
-
-    name = "identity"
+    @property
+    def is_identity(self) -> bool:
+        """Yes."""
+        return True
 
     def matrix(self, size: int) -> NDArray[np.float64]:
         """The identity matrix, (size, size)."""
@@ -34,6 +36,7 @@ class Identity(PlainRows):
 
     def require_fit(self, attribute: Attribute) -> None:
         """Accept every attribute, whatever its size."""
+        del attribute
 
     def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
         """The diagonal matrix of the weights, (size, size)."""
@@ -56,3 +59,50 @@ class Identity(PlainRows):
     def meanings(self, attribute: Attribute) -> tuple[str, ...]:
         """The values of the attribute in words, (size,)."""
         return attribute.value_meanings
+
+
+@dataclass(frozen=True, slots=True)
+class Identity(ValueRows):
+    """One answer per value: the basic matrix is the identity.
+
+    Source: spec eq. (1).
+
+    Example:
+        >>> Identity().matrix(2)
+        array([[1., 0.],
+               [0., 1.]])
+    """
+
+    name = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class Matching(ValueRows):
+    """One answer per value, matched together: a record counts if it has the values of at least r of the attributes.
+
+    All attributes of a query that have this kind with the same r are answered together, as an r-of-k threshold; others
+    beside them are answered each for itself.  `Threshold` writes a query in which all attributes are matched.
+
+    Attributes:
+        at_least: r, how many of these attributes must match; at least 1, and fewer than there are.
+
+    Raises:
+        WorkloadError: r is not a positive integer.
+
+    Source: spec eq. (58).
+
+    Example:
+        >>> Matching(1).name
+        'at least 1'
+    """
+
+    at_least: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.at_least, bool) or not isinstance(self.at_least, int) or self.at_least < 1:
+            raise WorkloadError(f"at_least must be an integer, at least 1, got {value_text(self.at_least)}")
+
+    @property
+    def name(self) -> str:
+        """The word for this kind in error tables and files."""
+        return f"at least {self.at_least}"

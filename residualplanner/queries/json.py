@@ -14,7 +14,7 @@ from residualplanner.domain import Attribute
 from residualplanner.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.queries.custom import LARGEST_ENTRY, Custom
 from residualplanner.queries.hierarchy import Hierarchy
-from residualplanner.queries.identity import Identity
+from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.kind import SIZE_LIMIT, Kind
 from residualplanner.queries.runs import Prefix, Range
 
@@ -23,6 +23,7 @@ _FIELDS: dict[str, set[str]] = {
     **{word: set() for word in _PLAIN},
     "hierarchy": {"levels", "total", "leaves", "values"},
     "custom": {"size", "rows", "labels"},
+    "matching": {"at_least"},
 }
 
 
@@ -47,6 +48,8 @@ def kind_to_json(kind: Kind) -> dict[str, Any]:
         columns, bounds = W.indices.tolist(), W.indptr.tolist()
         rows = [[columns[i:j], numbers[i:j]] for i, j in pairwise(bounds)]
         return {"kind": kind.name, "size": W.shape[1], "rows": rows, "labels": list(kind.row_labels)}
+    if kind.at_least:
+        return {"kind": "matching", "at_least": kind.at_least}
     return {"kind": kind.name}
 
 
@@ -58,7 +61,9 @@ def kind_from_json(value: object) -> Kind:
     """
     word = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(word, str) or word not in _FIELDS:
-        message = "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy' or 'custom', got "
+        message = (
+            "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy', 'custom' or 'matching', got "
+        )
         raise FileFormatError(message + reprlib.repr(value))
     if set(value) != {"kind"} | _FIELDS[word]:
         fields = sorted({"kind"} | _FIELDS[word])
@@ -68,6 +73,8 @@ def kind_from_json(value: object) -> Kind:
             return _hierarchy(value)
         if word == "custom":
             return _custom(value)
+        if word == "matching":
+            return Matching(value["at_least"])
     except (DomainError, WorkloadError) as error:
         raise FileFormatError(f"an invalid kind {word!r}: {error}") from None
     return _PLAIN[word]

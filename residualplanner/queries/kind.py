@@ -20,6 +20,11 @@ SIZE_LIMIT = 10_000
 class Rows(Protocol):
     """A matrix W (q, n) over the values of one attribute.  No method but ``matrix`` forms it densely."""
 
+    @property
+    def is_identity(self) -> bool:
+        """Whether its rows are the values themselves, one after another."""
+        ...
+
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: q."""
         ...
@@ -68,6 +73,14 @@ class Kind(Rows, Protocol):
     @property
     def name(self) -> str:
         """The word for this kind in error tables and files."""
+        ...
+
+    @property
+    def at_least(self) -> int:
+        """Of all attributes of this kind in a query, how many a record must match: fewer than all.
+
+        Such a kind is *joint*: a query answers its attributes together.  0 where it answers each for itself.
+        """
         ...
 
     def require_fit(self, attribute: Attribute) -> None:
@@ -133,6 +146,16 @@ class PlainRows(Kind, Protocol):
     """Kinds whose rows contain no large constant, and whose columns all differ."""
 
     __slots__ = ()
+
+    @property
+    def is_identity(self) -> bool:
+        """No: rows are sums of values."""
+        return False
+
+    @property
+    def at_least(self) -> int:
+        """0: each attribute is answered for itself."""
+        return 0
 
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: as many as it has values."""

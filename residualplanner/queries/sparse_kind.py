@@ -34,7 +34,10 @@ _CHUNK = 2**22
 
 
 class SparseKind(ABC):
-    """A kind whose rows are held as a sparse matrix."""
+    """A kind whose rows are held as a sparse matrix; each attribute is answered for itself."""
+
+    is_identity = False
+    at_least = 0
 
     @abstractmethod
     def sparse_rows(self, size: int) -> sparse.csr_array:

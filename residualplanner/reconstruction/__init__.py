@@ -8,19 +8,23 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 
 from residualplanner.kron import Device, cuda_device
 from residualplanner.reconstruction.batches import TableBatch
+from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
 from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
+from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers, RunOfTables
 from residualplanner.reconstruction.parts.reading import SavedParts
+from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of, profile_named
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
-from residualplanner.reconstruction.release import Release, reconstruct
-from residualplanner.reconstruction.table import Estimate, Table
+from residualplanner.reconstruction.reconstruct import reconstruct
+from residualplanner.reconstruction.release import Release
+from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
@@ -28,17 +32,21 @@ __all__ = [
     "PARTS_FORMAT",
     "PUBLISHED_ERRORS",
     "PUBLISHED_ERRORS_FILE",
+    "SENT",
     "UNBIASED",
+    "UNBIASED_NUMBERS",
     "Device",
     "Estimate",
     "FormatName",
     "Layout",
     "Origin",
+    "PartNumbers",
     "Product",
     "ProfileName",
     "Publication",
     "Quality",
     "Release",
+    "RunOfTables",
     "SavedParts",
     "SavedTable",
     "SavedTables",
@@ -54,6 +62,7 @@ __all__ = [
     "profile_named",
     "reconstruct",
     "require_exportable",
+    "save_parts",
     "save_tables",
     "unlimited",
 ]

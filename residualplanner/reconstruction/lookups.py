@@ -10,7 +10,7 @@ import numpy as np
 from residualplanner._checks import value_text
 from residualplanner._words import suggestion
 from residualplanner.errors import DomainError
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Kind
 
 #: How many labels a message lists.
 _LISTED = 8
@@ -85,13 +85,15 @@ def require_attribute(names: Sequence[str], name: str) -> None:
 
 
 def adds_up(kind: Kind, size: int) -> bool:
-    """Whether the rows of a kind of query on so many values add up to the number of records.
+    """Whether the rows of a kind of query on so many values add up to the number of records, in any table.
 
     Example:
         >>> from residualplanner.queries import Identity, Prefix
         >>> adds_up(Identity(), 5), adds_up(Prefix(), 5)
         (True, False)
     """
-    if kind == Identity():
+    if kind.at_least:
+        return False
+    if kind.is_identity:
         return True
     return kind.rows(size) <= size and bool((kind.apply(np.eye(size), 0).sum(axis=0) == 1).all())

@@ -71,19 +71,25 @@ class Product:
 
     @property
     def elsewhere(self) -> str:
-        """The sentence about what was taken from elsewhere; empty where nothing was."""
+        """The sentence about facts from other sources; empty where there are none."""
         if not self.facts:
             return ""
-        return "Taken from elsewhere, as public, and not protected by this release: " + "; ".join(self.facts) + "."
+        return "Public facts from other sources, not protected by this release: " + "; ".join(self.facts) + "."
+
+    @property
+    def caution(self) -> str:
+        """The mark as a sentence; empty for unbiased estimates."""
+        return (
+            f"These numbers are {self.mark}; standard errors are those of the unbiased estimates." if self.mark else ""
+        )
 
     @property
     def sentences(self) -> str:
-        """Mark and sentence, for people; empty for unbiased estimates."""
-        about = f"These numbers are {self.mark}; standard errors are those of the unbiased estimates."
-        return "  ".join(filter(None, (about if self.mark else "", self.elsewhere)))
+        """Both sentences, for people; empty for unbiased estimates."""
+        return "  ".join(filter(None, (self.caution, self.elsewhere)))
 
     def require_unbiased(self, what: str) -> None:
-        """Raise WorkloadError, naming what was asked for, unless the numbers are unbiased."""
+        """Raise WorkloadError, naming what was requested, unless the numbers are unbiased."""
         if not self.is_unbiased:
             raise WorkloadError(
                 f"{what} is known of unbiased estimates only, and these are {self.mark}; ask the release that they "

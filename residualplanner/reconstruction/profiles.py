@@ -63,6 +63,7 @@ class Profile:
         level: the confidence level, unless another is given.
         columns: the name of each column of numbers, and the quantity that it holds.
         is_described: whether a column `QUERY` says in words which cell a row is about.
+        has_noise: whether the noise of every set of attributes stands beside the tables; covariances follow from it.
         product: what the numbers are.
         with_unbiased: whether unbiased estimates stand beside numbers that were made from them.
         quality: which estimates are reliable, if that is to be said.
@@ -72,6 +73,7 @@ class Profile:
     level: float
     columns: tuple[tuple[str, str], ...]
     is_described: bool = False
+    has_noise: bool = False
     product: Product = UNBIASED
     with_unbiased: bool = False
     quality: Quality | None = None
@@ -200,7 +202,7 @@ _ALL = tuple((quantity, quantity) for quantity in _MEANINGS)
 PROFILES: dict[str, Profile] = {
     "default": Profile("default", 0.95, _ALL),
     "acs": Profile("acs", 0.90, (("E", "estimate"), ("M", "moe"))),
-    "gls": Profile("gls", 0.95, (("estimate", "estimate"), ("std_dev", "std_err")), is_described=True),
+    "gls": Profile("gls", 0.95, (("estimate", "estimate"), ("std_dev", "std_err")), is_described=True, has_noise=True),
 }
 
 

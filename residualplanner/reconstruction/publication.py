@@ -1,4 +1,4 @@
-"""Who publishes tables, and what readers are told about them.
+"""Who publishes tables, and what is said to readers about them.
 
 Reads: strings that a user declares.  Gives: Publication.
 """
@@ -10,7 +10,7 @@ from residualplanner.domain import require_words, words_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """What readers are told about all tables of a release together.  It changes no number; what is empty is left out.
+    """What is said to readers about all tables of a release together.  It changes no number; what is empty is left out.
 
     Attributes:
         title: of the publication.

@@ -79,8 +79,9 @@ class Quality:
         """What the grades mean, in a sentence."""
         gone = "; those that are unreliable are left out" if self.suppress else ""
         return (
-            f"{RELIABLE} where the coefficient of variation is below {self.reliable:.6g}, {CAUTION} below "
-            f"{self.usable:.6g}, else {UNRELIABLE}; from published numbers alone, never from true counts{gone}"
+            f"{RELIABLE} where the coefficient of variation is below {100 * self.reliable:.6g}%, {CAUTION} "
+            f"below {100 * self.usable:.6g}%, else {UNRELIABLE}; from published numbers alone, never from "
+            f"true counts{gone}"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from residualplanner.bases import Basis
 from residualplanner.kron import Array, AxisMap, empty_floats
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Kind
 
 #: A kind with more answers than this many for each value is applied after the values have been rebuilt.
 _MANY = 2
@@ -25,12 +25,13 @@ def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:
 
     Example:
         >>> from residualplanner.bases import integer_basis
+        >>> from residualplanner.queries import Identity
         >>> reconstruction_map(integer_basis([[1, -1]], "given"), Identity()).matrix
         array([[ 0.5,  0.5],
                [ 0.5, -0.5]])
     """
     values = basis.reconstruction
-    if kind == Identity():
+    if kind.is_identity:
         return values
     rows = kind.rows(basis.size)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from residualplanner.bases import basis_codes
 from residualplanner.kron import HOST, Array, AxisMap, Device, ProductMap, Scratch, read_only
 from residualplanner.measurement import BATCH_CELLS, NoisyAnswers
-from residualplanner.queries import Kind
+from residualplanner.queries import Kind, answered_jointly
 from residualplanner.reconstruction.device_answers import DeviceAnswers
 from residualplanner.reconstruction.rebuilding import reconstruction_map
 from residualplanner.reconstruction.reference_answers import reference_answers
@@ -74,7 +74,7 @@ class Reconstructor:
         Yields:
             Rows of the same bases and kinds, in order; each row comes once.
 
-        Source: spec eqs. (10), (13) and (25).
+        Source: spec eqs. (10), (13), (25) and (58).
         """
         trivial = self._closure.trivial[attributes]
         for pattern in _patterns(trivial):
@@ -104,7 +104,7 @@ class Reconstructor:
             for part in np.array_split(same, pieces):
                 blocks, of_part = self._answers.blocks(numbers, row[part])
                 tables = self.device.tables(blocks, of_part, divisors=divisors, maps=maps, scratch=scratch)
-                yield Stack(rows[part], chosen, read_only(tables))
+                yield Stack(rows[part], chosen, read_only(answered_jointly(tables, chosen, first_axis=1)))
 
     def _new_table_map(self, codes: tuple[int, ...], kinds: tuple[Kind, ...]) -> ProductMap:
         return ProductMap([self._axis_map(code, kind) for code, kind in zip(codes, kinds, strict=True)])

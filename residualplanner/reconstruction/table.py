@@ -1,13 +1,10 @@
 """One published table: estimates, and how far they may be off.
 
-Reads: a plan and estimates.  Gives: Table and Estimate.
+Reads: a plan and estimates.  Gives: Table.
 """
 
-import itertools
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,49 +17,20 @@ from residualplanner.errors import WorkloadError
 from residualplanner.pictures import Picture, ShownTable, draw_intervals, shown_table
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind, labels_in_words
-from residualplanner.reconstruction.label_columns import label_column_names, label_columns
+from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.lookups import adds_up, index_of_cell, require_members
-from residualplanner.reconstruction.origin import Origin, unlimited
+from residualplanner.reconstruction.origin import Origin
 from residualplanner.reconstruction.product import UNBIASED, Product
-from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
+from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table_views import html_of, polars_of, text_of, xarray_of
-from residualplanner.workload import query_of
+from residualplanner.reconstruction.tidy_form import TidyForm
+from residualplanner.workload import QueryKey, query_of
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import xarray as xr
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """An unbiased estimate of one number.
-
-    Attributes:
-        estimate: in counts.
-        variance: exact, in counts squared.
-    """
-
-    estimate: float
-    variance: float
-
-    @property
-    def std_err(self) -> float:
-        """The standard error, in counts."""
-        return math.sqrt(self.variance)
-
-    def moe(self, level: float = 0.95) -> float:
-        """The margin of error: the estimate is within it of the truth with probability ``level`` at least.
-
-        Raises:
-            BudgetError: ``level`` is not between 0 and 1.
-        """
-        return margin_factor(level) * self.std_err
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The confidence interval, low and high end; errors as in `moe`."""
-        return self.estimate - self.moe(level), self.estimate + self.moe(level)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -101,7 +69,7 @@ class Table:
         return tuple(names[position] for position in self.positions)
 
     @property
-    def query(self) -> tuple[str, ...] | dict[str, Kind]:
+    def query(self) -> QueryKey:
         """The query that this table answers, as every method accepts it: names, or a mapping from name to kind."""
         return query_of(self.plan.domain, self.positions, self.kinds)
 
@@ -274,7 +242,7 @@ class Table:
         """
         import pandas as pd
 
-        return pd.DataFrame(self._columns(level, profile, quality))
+        return pd.DataFrame(self._tidy.columns(level, profile, quality))
 
     def to_polars(
         self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
@@ -285,7 +253,7 @@ class Table:
             MissingExtraError: polars is not installed.
             BudgetError, WorkloadError: as `to_frame`.
         """
-        return polars_of({name: list(column) for name, column in self._columns(level, profile, quality).items()})
+        return polars_of({name: list(column) for name, column in self._tidy.columns(level, profile, quality).items()})
 
     def to_xarray(self) -> "xr.Dataset":
         """The table as an xarray data set: ``estimate`` and ``std_err`` in counts, with labels along each axis.
@@ -310,38 +278,7 @@ class Table:
         labels = f"{percent} interval of a cell", f"{percent} for all cells at once"
         return Picture(JOIN.join(self.names) or TOTAL, lambda: draw_intervals(shown, labels=labels))
 
-    def _columns(self, level: float | None, profile: ProfileName, quality: Quality | None) -> dict[str, Any]:
-        """The columns of the tidy form, by name."""
-        import pandas as pd
-
-        chosen = profile_named(profile).of(self.product, with_intervals=self.origin is not None).graded(quality)
-        require_free_names(label_column_names(attribute for attribute, _ in self._axes), chosen)
-        indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
-        columns: dict[str, Any] = {
-            name: pd.Series(list(labels)).take(index).array
-            for axis, index in zip(self._axes, indices, strict=True)
-            for name, labels in label_columns(*axis).items()
-        }
-        if chosen.is_described:
-            columns[QUERY] = cell_words(self.names, self.labels_in_words)
-        origin = (self.origin or unlimited(self.estimate)).raveled()
-        numbers = chosen.numbers(self.estimate.ravel(), self.std_err.ravel(), level_of(profile, level), origin=origin)
-        columns.update(zip((name for name, _ in chosen.columns), numbers, strict=True))
-        return columns
-
-
-def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]]) -> list[str]:
-    """Every cell of a table in words, in C order.
-
-    Args:
-        names: of the attributes.
-        labels: of each attribute, in words, in the order of its axis.
-
-    Example:
-        >>> cell_words(["sex", "yes"], [["F", "M"], ["false", "true"]])
-        ['sex=F, yes=false', 'sex=F, yes=true', 'sex=M, yes=false', 'sex=M, yes=true']
-        >>> cell_words([], [])
-        ['(total)']
-    """
-    pairs = [[f"{name}={label}" for label in entries] for name, entries in zip(names, labels, strict=True)]
-    return [", ".join(words) for words in itertools.product(*pairs)] if pairs else [TOTAL]
+    @property
+    def _tidy(self) -> TidyForm:
+        """The table with a row for each cell."""
+        return TidyForm(self.names, self._axes, self.estimate, self.std_err, self.product, self.origin)

@@ -13,10 +13,9 @@ from residualplanner._checks import IntArray
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan
-from residualplanner.queries import Kind
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import QueryLike, WrittenQuery, workload_html, written_query
+from residualplanner.workload import QueryKey, QueryLike, WrittenQuery, workload_html, written_query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,11 +88,11 @@ class Tables(Mapping[Any, Table]):
             return default
         return self._table(written)
 
-    def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
+    def __iter__(self) -> Iterator[QueryKey]:
         return iter(self.plan.workload)
 
     def _repr_html_(self) -> str:
-        return workload_html(self.plan.workload, repr(self), remedy="iterate over the tables for all")
+        return workload_html(self.plan.workload, self, remedy="iterate over the tables for all")
 
     def __len__(self) -> int:
         return len(self.plan.workload)

@@ -20,6 +20,7 @@ from residualplanner.reporting.words import level_text, table_names
 #: The most cells that a page holds, of all tables together, unless another number is given.
 CELLS = 20_000
 _DIGITS = 6
+_UNBIASED_ERROR = "Standard error of the unbiased estimate that the number was made from; not that of the number shown."
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -28,7 +29,7 @@ class PageTable:
 
     Attributes:
         name: of its query.
-        heads: the names of its attributes.
+        heads: what stands above its labels: the titles of its attributes, or their names.
         axes: the numbers of the lists of labels along its axes.
         sizes: how many labels each of these has.
         values: for each column of numbers, by its key, its values in C order, or one value for all cells.
@@ -99,7 +100,8 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
     for row, name in zip(chosen.tolist(), table_names(subject.errors.iloc[chosen]), strict=True):
         table = subject.table(row)
         axes = tuple(numbers.setdefault(labels, len(numbers)) for labels in table.labels_in_words)
-        page.tables.append(PageTable(name, table.names, axes, table.estimate.shape, _values(subject, table)))
+        heads = tuple(subject.plan.domain[attribute].heading for attribute in table.names)
+        page.tables.append(PageTable(name, heads, axes, table.estimate.shape, _values(subject, row, table)))
     page.labels.extend(numbers)
     return page
 
@@ -123,27 +125,35 @@ def tables_json(page: PageTables) -> str:
 def _columns(subject: Subject) -> tuple[Column, ...]:
     product = subject.product
     level = level_text(subject.level)
-    error = (
-        Column("moe", f"± {level}", f"Margin of error of the cell by itself, at {level}.", "number", 1)
+    cut = f"of the {level} interval for the true count: that of the unbiased estimate, cut at possible counts."
+    ends = (Column("low", f"{level} from", f"Low end {cut}", "number", 1),
+            Column("high", f"{level} to", f"High end {cut}", "number", 1))  # fmt: skip
+    errors = (
+        (Column("moe", f"± {level}", f"Margin of error of the cell by itself, at {level}.", "number", 1),)
         if product.is_unbiased
-        else Column("std_err", "Standard error of the unbiased estimate", "Not that of the number shown.", "number", 1)
+        else (
+            Column("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "number", 1),
+            *(ends if subject.has_intervals else ()),
+        )
     )
     grade = Column("quality", "Quality", subject.quality.meaning if subject.quality else "", "text")
     return (
         Column("estimate", "Estimate", "The published number of records.", "number", 0 if product.is_rounded else 1),
-        error,
+        *errors,
         Column("cv", "Coefficient of variation", "Standard error over the size of the estimate.", "percent", 1),
         *([grade] if subject.quality else []),
     )
 
 
-def _values(subject: Subject, table: Table) -> dict[str, Any]:
+def _values(subject: Subject, row: int, table: Table) -> dict[str, Any]:
     """The values of each column of a table, as JSON has them."""
     estimate, std_err = table.estimate.ravel(), table.std_err.ravel()
     quality = subject.quality or Quality()
     variation = quality.variation(estimate, std_err)
     error = std_err if not subject.product.is_unbiased else margin_factor(subject.level) * std_err
     numbers = {"estimate": estimate, "cv": variation, "std_err" if not subject.product.is_unbiased else "moe": error}
+    if subject.has_intervals:
+        numbers |= dict(zip(("low", "high"), subject.interval(row), strict=True))
     found: dict[str, Any] = {key: _plain(array) for key, array in numbers.items()}
     return found | ({"quality": quality.grades(variation).tolist()} if subject.quality else {})
 

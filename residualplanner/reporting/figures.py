@@ -13,6 +13,7 @@ import numpy as np
 
 from residualplanner._margins import margin_factor
 from residualplanner._words import count_text, number_text, percent_text
+from residualplanner.domain import omission_of
 from residualplanner.pictures import (
     ShownTable,
     draw_budget,
@@ -89,17 +90,26 @@ def estimates_of(subject: Subject) -> Iterator[Figure]:
         if subject.product.is_unbiased:
             yield _estimates(table, name, order, subject.level)
         else:
-            yield _made_estimates(table, name, order, subject.product.sentences)
+            yield _made_estimates(table, name, order)
 
 
-def total_texts(subject: Subject) -> tuple[str, str] | None:
-    """The number of records and its margin, empty where it is not unbiased, where a release has the table of it."""
-    rows = np.flatnonzero((subject.errors["order"].to_numpy() == 0) & subject.has_table)
-    if not rows.size:
+def total_texts(subject: Subject) -> tuple[str, str, str] | None:
+    """The number of records where a release has the table of it: what it is, the number, a remark."""
+    rows = np.flatnonzero((subject.errors["order"].to_numpy() == 0) & subject.has_table).tolist()
+    table = subject.read_table(rows[0]) if rows else None
+    if table is None or np.isnan(table.estimates[0]):
         return None
-    table = subject.read_table(int(rows[0]))
-    margin = number_text(float(table.margins[0])) if subject.product.is_unbiased else ""
-    return None if np.isnan(table.estimates[0]) else (f"{table.estimates[0]:,.1f}", margin)
+    records = "Records that are not left out" if omission_of(subject.plan.domain) else "Records"
+    number, percent = f"{table.estimates[0]:,.{0 if subject.product.is_rounded else 1}f}", level_text(subject.level)
+    if subject.plan.neighbors.has_public_total:
+        return f"{records} (public)", f"{table.estimates[0]:,.0f}", "the same before and after a change of records"
+    if subject.product.is_unbiased:
+        return f"{records} (estimate)", number, f"± {number_text(float(table.margins[0]))} ({percent})"
+    low, high = (float(end[0]) for end in subject.interval(rows[0])) if subject.has_intervals else (np.nan, np.nan)
+    if low == high:
+        return f"{records} (known)", number, "from elsewhere, as public; not protected"
+    remark = "" if np.isnan(low) else f"between {low:,.1f} and {high:,.1f} ({percent})"
+    return f"{records} (estimate)", number, remark
 
 
 def order_text(order: int) -> str:
@@ -251,7 +261,7 @@ def _estimates(table: ShownTable, name: str, order: int, level: float) -> Figure
     )
 
 
-def _made_estimates(table: ShownTable, name: str, order: int, sentences: str) -> Figure:
+def _made_estimates(table: ShownTable, name: str, order: int) -> Figure:
     """The same of numbers that are not unbiased: without intervals, as these would not cover the truth."""
     import pandas as pd
 
@@ -261,7 +271,7 @@ def _made_estimates(table: ShownTable, name: str, order: int, sentences: str) ->
     return Figure(
         name=f"table-{order}",
         title=name,
-        caption=f"{size} {count_text(table.cells, 'cell')}. {sentences}",
+        caption=f"{size} {count_text(table.cells, 'cell')}.",
         svg=svg_of(partial(draw_intervals, table, labels=("", ""))),
         data=pd.concat([data, pd.DataFrame(columns)], axis=1),
         head=(*table.names, "Estimate", "Standard error of the unbiased estimate"),

@@ -17,6 +17,9 @@ _STATEMENT = re.compile(
     r"\b[\w.+/]{1,20}-(?:zCDP|GDP|DP)\b|\b(?:rho|mu|epsilon|delta|pcost) = [\w.+/-]{0,24}\w(?![\w.+/-]*\w)"
 )
 _SPAN = r'<span class="unbroken">\g<0></span>'
+#: A fraction of long numbers, each of which is to stand on one line.
+_FRACTION = re.compile(r"\b(\d{6,24}/)(\d{6,24})\b")
+_SPANS = r'<span class="whole">\1</span><span class="whole">\2</span>'
 
 
 def html_of(template: str, *, title: str, **values: Any) -> str:
@@ -41,7 +44,9 @@ def html_of(template: str, *, title: str, **values: Any) -> str:
     environment.filters["picture"] = lambda figure: Markup(
         inline_svg(figure.svg, figure.name, title=figure.title, description=figure.caption)
     )
-    environment.filters["unbroken"] = lambda text: Markup(_STATEMENT.sub(_SPAN, str(escape(text))))
+    environment.filters["unbroken"] = lambda text: Markup(
+        _FRACTION.sub(_SPANS, _STATEMENT.sub(_SPAN, str(escape(text))))
+    )
     style, running = ready(source("page.css").strip()), ready(css_text(title))
     return environment.get_template(template).render(title=title, style=style, running=running, **values)
 

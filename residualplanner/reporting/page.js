@@ -17,15 +17,17 @@
     return column.form === "percent" ? fixed(100 * value, column.decimals) + "%" : fixed(value, column.decimals);
   }
 
-  // One line of a table: `head` says which cell is its heading, `link` where that leads.
+  // One line of a table: `isHead` says which cells are its headings, `link` where these lead.
   function line(rows, row) {
     const found = document.createElement("tr");
     for (const column of rows.columns) {
-      const cell = document.createElement(column.key === rows.head ? "th" : "td");
-      if (column.key === rows.head) cell.scope = "row";
-      else if (column.form !== "text") cell.className = "n";
+      const isHead = rows.isHead(column.key);
+      const cell = document.createElement(isHead ? "th" : "td");
       const text = shownText(rows.value(column.key, row), column);
-      const link = column.key === rows.head ? rows.link(row) : "";
+      if (isHead) cell.scope = "row";
+      if (isHead && text.length <= rows.unbroken) cell.className = "short";
+      else if (column.form !== "text") cell.className = "n";
+      const link = isHead ? rows.link(row) : "";
       if (link) {
         const anchor = document.createElement("a");
         anchor.href = link;
@@ -141,7 +143,8 @@
     return {
       count: total,
       columns,
-      head: "query",
+      isHead: (key) => key === "query",
+      unbroken: 0,
       value,
       rank: value,
       isName: (key) => key === "query",
@@ -172,7 +175,8 @@
     return {
       count,
       columns: [...labels, ...page.columns],
-      head: null,
+      isHead: isLabel,
+      unbroken: Math.floor(options.unbroken / Math.max(1, axes.length)),
       value,
       rank: (key, row) => (isLabel(key) ? code(axisOf(key), row) : value(key, row)),
       isName: (key) => key === "quality",

@@ -26,6 +26,8 @@ from residualplanner.reporting.words import level_text, publication_texts
 PAGE_ROWS, PRINT_ROWS = 25, 1_000
 #: How many files are listed for readers without scripts, too.
 LISTED = 5_000
+#: Labels of a row that have no more letters together are not broken.
+UNBROKEN = 48
 _LABELS = 6
 
 
@@ -39,7 +41,7 @@ class Contents:
         tables: of a release, those that the page holds.
         figures: in their order.
         estimates: tables of a release.
-        total: the number of records and its margin, as strings.
+        total: the number of records: what it is, the number, a remark.
     """
 
     subject: Subject
@@ -47,7 +49,7 @@ class Contents:
     tables: PageTables
     figures: tuple[Figure, ...]
     estimates: tuple[Figure, ...]
-    total: tuple[str, str] | None
+    total: tuple[str, str, str] | None
 
 
 def page_of(contents: Contents, folder: str) -> str:
@@ -65,7 +67,7 @@ def page_of(contents: Contents, folder: str) -> str:
         script_hash=script_hash(script),
         data=ready(rows_json(contents.rows)),
         cells=ready(tables_json(contents.tables)),
-        options=json.dumps({"page": PAGE_ROWS, "print": PRINT_ROWS}),
+        options=json.dumps({"page": PAGE_ROWS, "print": PRINT_ROWS, "unbroken": UNBROKEN}),
         link="./" + quote(folder, safe=""),
         **_values(contents),
     )
@@ -86,10 +88,9 @@ def _values(contents: Contents) -> dict[str, Any]:
         "figures": figures,
         "estimates": contents.estimates,
         "published": _published(subject),
-        "total": contents.total,
         "omission": omission_of(subject.plan.domain),
         "promise": promise,
-        "facts": _facts(subject, promise),
+        "facts": _facts(subject, promise) + ([contents.total] if contents.total else []),
         "by_order": _by_order(subject),
         "attributes": [_attribute_texts(attribute) for attribute in subject.plan.domain.attributes],
         "bases": _bases(subject.plan),
@@ -110,6 +111,8 @@ def _shown_table(page: PageTables) -> dict[str, Any]:
         "number": page.first,
         "name": table.name,
         "cells": table.cells,
+        "axes": len(table.axes),
+        "short": UNBROKEN // max(1, len(table.axes)),
         "heads": page.heads(table),
         "rows": page.texts(table, PAGE_ROWS),
     }
@@ -133,6 +136,7 @@ def _published(subject: Subject) -> dict[str, Any] | None:
 
 def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
     """The numbers at the top: what, how much, and a remark."""
+    of = "" if subject.product.is_unbiased else " of the unbiased estimates"
     facts = [
         ("Tables", number_text(len(subject.errors)), count_text(subject.cells, "cell")),
         (
@@ -140,11 +144,11 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
             promise.statement,
             f"rho-zCDP with rho at most {rounded_up(subject.plan.budget.pcost_exact / 2)}",
         ),
-        ("Typical error", f"{number_text(subject.rmse)}", "root mean square over all cells, counts"),
+        ("Typical error", f"{number_text(subject.rmse)}", f"root mean square over all cells{of}, counts"),
         (
             "Worst margin",
             f"± {number_text(float(subject.worst_margins.max()))}",
-            f"{level_text(subject.level)}, least accurate cell, counts",
+            f"{level_text(subject.level)}, least accurate cell{of}, counts",
         ),
     ]
     targets = subject.with_targets

@@ -3,11 +3,10 @@
 Reads: a data frame of `PublishedErrors`.  Gives: rows of strings.
 """
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from residualplanner._words import number_text
-from residualplanner.reporting.words import column_texts, table_names
+from residualplanner.reporting.words import decimals_for, table_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,9 +16,9 @@ HEAD = (
     "Table",
     "Cells",
     "RMSE of published numbers",
-    "± (simulation)",
-    "Bias",
-    "± (simulation)",
+    "Simulation error",
+    "Bias of published numbers",
+    "Simulation error",
     "RMSE of unbiased estimates",
 )
 MOST_ROWS = 100
@@ -29,6 +28,8 @@ _NUMBERS = ("rmse", "rmse_simulation_error", "bias", "bias_simulation_error", "s
 def published_rows(errors: "pd.DataFrame") -> list[tuple[str, ...]]:
     """The tables with the largest errors, as strings, in the order of the workload."""
     shown = errors.loc[errors["rmse"].nlargest(MOST_ROWS).index.sort_values()]
-    texts = iter(column_texts(shown[list(_NUMBERS)].to_numpy().ravel().tolist()))
-    named = zip(table_names(shown), shown["cells"].tolist(), strict=True)
-    return [(name, number_text(cells), *islice(texts, len(_NUMBERS))) for name, cells in named]
+    decimals = decimals_for(shown[["rmse", "std_err_unbiased"]].to_numpy().ravel())
+    rows = zip(table_names(shown), shown["cells"].tolist(), shown[list(_NUMBERS)].to_numpy().tolist(), strict=True)
+    return [
+        (name, number_text(cells), *(f"{number:,.{decimals}f}" for number in numbers)) for name, cells, numbers in rows
+    ]

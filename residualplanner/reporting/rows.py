@@ -144,6 +144,10 @@ def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]
     ]
     optional = [
         ("weight", "Weight", "How much it counts in the loss.", "number", errors["weight"].nunique() > 1),
+        ("rmse", "RMSE of published numbers", "The root mean square error of a cell of the published table, by "
+         "simulation; the standard error is that of the unbiased estimates that it was made from.", "number", True),
+        ("bias", "Bias of published numbers", "The root mean square, over its cells, of the bias of the published "
+         "numbers, by simulation.", "number", True),
         ("privacy_share", "Share of budget", "The part of the privacy cost that it accounts for.", "percent", True),
         ("std_err", "Standard error", "The root of the average variance of its cells.", "number", True),
         ("moe", margin, f"An average cell is this near the truth in {level_text(subject.level)} of releases.",
@@ -153,10 +157,6 @@ def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]
         ("expected_abs_error", "Expected error", "The mean distance from the truth, over its cells.", "number", True),
         ("expected_max_abs_error", "Expected largest error",
          "The mean of the largest distance from the truth among its cells, or what bounds it.", "number", True),
-        ("rmse", "Error of the published numbers", "The root mean square error of a cell of the published table, by "
-         "simulation; the standard error is that of the unbiased estimates that it was made from.", "number", True),
-        ("bias", "Their bias", "The root mean square, over its cells, of the bias of the published numbers.",
-         "number", True),
         ("target", "Target", "The largest margin of error that was allowed.", "number", True),
         ("meets_target", "Meets target", "Whether the worst cell's margin is within the target.", "truth", True),
     ]  # fmt: skip

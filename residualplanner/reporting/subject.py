@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._checks import FloatArray
 from residualplanner._margins import margin_factor
 from residualplanner.pictures import ShownTable
 from residualplanner.plan import Plan
@@ -28,6 +29,9 @@ from residualplanner.reconstruction import (
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The columns of intervals in the files of tables.
+INTERVAL = ("ci_low", "ci_high")
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Subject:
@@ -40,7 +44,7 @@ class Subject:
         level: the confidence level of all margins.
         plan: what is measured, with how much noise.
         tables: of a release; None for a plan.
-        publication: what readers are told about all tables together.
+        publication: what is said to readers about all tables together.
         published: the errors of the published numbers, where these are not unbiased and their errors were simulated.
         errors: the error table of the plan, a row for each query; where a folder has the errors of published numbers
             that are not unbiased, also these, ``rmse`` and ``bias``.
@@ -109,6 +113,30 @@ class Subject:
         if self.tables is not None:
             found[self.tables.numbers] = True
         return found
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether there are intervals of numbers that are not unbiased, at the level of the report."""
+        if self.tables is None or self.product.is_unbiased or isinstance(self.tables, SavedParts):
+            return False
+        if not isinstance(self.tables, SavedTables):
+            return True
+        about = self.tables.metadata["tables"]
+        columns = {column["name"] for column in about["columns"]}
+        return columns.issuperset(INTERVAL) and bool(about["conf_level"] == self.level)
+
+    def interval(self, row: int) -> tuple[FloatArray, FloatArray]:
+        """The ends of the intervals of a table whose numbers are not unbiased, (cells,) each, in C order.
+
+        They are those of the unbiased estimates, cut at the counts that are possible.
+        """
+        if isinstance(self.tables, SavedTables):
+            (query,) = self.plan.workload.take([row])
+            frame = self.tables.frame(query)
+            low, high = (frame[name].to_numpy(dtype=np.float64) for name in INTERVAL)
+        else:
+            low, high = (end.ravel() for end in self.table(row).interval(self.level))
+        return low, high
 
     def read_table(self, row: int) -> ShownTable:
         """The rows to show of the table that a row of the error table is about, in a release."""

@@ -83,5 +83,5 @@ def table_names(errors: "pd.DataFrame") -> list[str]:
 
 
 def publication_texts(publication: Publication) -> list[tuple[str, str]]:
-    """What readers are told about the publication, by headings; its title is above them."""
+    """What is said to readers about the publication, by headings; its title is above them."""
     return [(name.capitalize(), text) for name, text in publication.to_json().items() if name != "title"]

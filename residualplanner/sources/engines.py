@@ -33,7 +33,7 @@ def records_of_engine(data: Any, domain: Domain) -> EngineRecords | None:
 def require_result_room(data: Any, cells: int) -> None:
     """Raise ResourceError where an engine would refuse to send the counts of all cells.
 
-    How large the counts are depends on the records, so they are taken to be as large as they can be.
+    How large the counts are depends on the records, so they are assumed to be as large as they can be.
 
     Args:
         data: the records; only PySpark frames have such a limit.

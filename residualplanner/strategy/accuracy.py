@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.queries import Kind
+from residualplanner.queries import Kind, joint_factors
 from residualplanner.strategy.attributes import has_equal_cells, require_spanned, workload_numbers
 from residualplanner.strategy.cells import (
     AnswerFactors,
@@ -112,6 +112,7 @@ class Accuracy:
             group, tables = self._tables.numbered(run.attributes, run.kinds, self.workload.kinds)
             for number, table in enumerate(tables):
                 table.multiply(coefficients, group == number)
+            coefficients = coefficients * self.workload.joint_factors(run) ** 2
             yield queries, self.strategy.closure.subset_positions(run.attributes), coefficients
 
     def table(self, query: WrittenQuery) -> TableAccuracy:
@@ -125,8 +126,8 @@ class Accuracy:
         for position, axis in zip(positions, axes, strict=True):
             require_spanned(names[position], axis.basis, axis.kind)
         attributes = np.array(positions, dtype=np.int32)
-        sets = self.strategy.closure.subset_positions(attributes[None])[0]
-        return TableAccuracy(axes, self._tables.table(attributes, kinds), self.noise[sets], query.axes)
+        noise = self._noise_of(attributes[None], np.arange(len(kinds), dtype=np.int16)[None], kinds)[0]
+        return TableAccuracy(axes, self._tables.table(attributes, kinds), noise, query.axes)
 
     def stacked_variances(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> NDArray[np.float64]:
         """The variance of every cell of several tables of one shape and the same kinds, (m, q_1, .., q_k).
@@ -140,15 +141,25 @@ class Accuracy:
         """
         codes = np.broadcast_to(np.arange(len(kinds), dtype=np.int16), attributes.shape)
         varying, tables = self._tables.numbered(attributes, codes, kinds)
-        noise = self.noise[self.strategy.closure.subset_positions(attributes)]
-        alike = row_numbers(np.column_stack([varying, self.strategy.of_attribute[attributes]]))
+        noise = self._noise_of(attributes, codes, kinds)
+        group = row_numbers(np.column_stack([varying, self.strategy.of_attribute[attributes]]))
         found: list[NDArray[np.float64]] = []
-        order = np.argsort(alike, kind="stable")
-        for same in np.split(order, 1 + np.flatnonzero(np.diff(alike[order]))):
+        order = np.argsort(group, kind="stable")
+        for same in np.split(order, 1 + np.flatnonzero(np.diff(group[order]))):
             axes = self._axes(attributes[same[0]].tolist(), kinds)
             table = TableAccuracy(axes, tables[varying[same[0]]], noise[same[0]], tuple(range(len(kinds))))
             found.append(table.stacked_variances(noise[same]))
         return np.concatenate(found)[np.argsort(order)]
+
+    def _noise_of(
+        self, attributes: NDArray[np.int32], codes: NDArray[np.int16], kinds: Sequence[Kind]
+    ) -> NDArray[np.float64]:
+        """The noise of every subset of some queries' attributes, times what their answers multiply it by, (m, 2**k).
+
+        Source: spec eq. (60).
+        """
+        sizes = np.array(self.workload.domain.sizes, dtype=np.int64)[attributes]
+        return self.noise[self.strategy.closure.subset_positions(attributes)] * joint_factors(kinds, codes, sizes) ** 2
 
     def _axes(self, positions: Sequence[int], kinds: Sequence[Kind]) -> tuple[Axis, ...]:
         bases, numbers = self.strategy.bases, self.strategy.of_attribute

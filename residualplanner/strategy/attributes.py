@@ -47,6 +47,11 @@ def require_spanned(name: str, basis: Basis, kind: Kind) -> None:
         WorkloadError: the rows of the query are not combinations of what is measured.
     """
     if not basis.spans(kind):
+        if kind.at_least:
+            raise WorkloadError(
+                f"the basis of {name!r} tells its values apart, and a threshold treats them all in the same way; ask "
+                "for the threshold in the workload and plan again, without a basis of your own for it"
+            )
         raise WorkloadError(
             f"the basis of {name!r} has {basis.answers} answers, from which {kind.name} does not follow; "
             "ask for it in the workload and plan again, or give a basis that spans it"

@@ -139,8 +139,10 @@ def _runs(
                 step = max(1, int(_CHUNK // cells))
                 for first in range(0, len(members), step):
                     part = members[first : first + step]
-                    noise = noise_variance[tables.strategy.closure.subset_positions(block.attributes[part])]
-                    pairs = answers.pair[block.attributes[part], block.kinds[part]]
+                    chosen = block.part(part)
+                    noise = noise_variance[tables.strategy.closure.subset_positions(chosen.attributes)]
+                    noise = noise * workload.joint_factors(chosen) ** 2
+                    pairs = answers.pair[chosen.attributes, chosen.kinds]
                     factors = [answers.all_of(pairs[:, axis], tried[axis]) for axis in table.constant]
                     yield queries.start + part, factors, table.applied(noise, weights)
 

@@ -95,7 +95,7 @@ def cost_parts(strategy: Strategy, noise_variance: FloatArray) -> FloatArray:
 
     The maxima of (41) are of what a set costs less the messages it sends, and of what a single attribute costs with
     those it receives.  If the messages are the best ones, there are weights on the cells that attain the maxima for
-    which the messages cancel, and the costs add up to the bound.  The equal weights taken here need not be those.
+    which the messages cancel, and the costs add up to the bound.  The equal weights used here need not be those.
 
     Args:
         strategy: the bases and the messages.
@@ -138,7 +138,7 @@ def _mean_at_largest(costs: NDArray[np.float64], term: NDArray[np.float64]) -> f
 
 
 def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
-    """Refuse to drop records where their number is taken to be public.
+    """Refuse to drop records where their number is assumed to be public.
 
     A record that is replaced by one that is dropped changes the number of records in the tables, which is measured as
     if it never changed.

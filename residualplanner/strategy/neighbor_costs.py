@@ -22,7 +22,7 @@ from residualplanner.bases import ResidualNumbers
 from residualplanner.privacy import Neighbors
 from residualplanner.workload import Closure
 
-#: What a set that costs nothing is taken to cost, relative to the cheapest other: its part of a budget is then about
+#: What a set that costs nothing is assumed to cost, relative to the cheapest other: its part of a budget is then about
 #: the root of this, too little to matter, and its noise is positive.
 _TOKEN = 2.0**-80
 #: Up to this many attributes that occur in the closure, all ways to differ are tried; above it a bound is used.
@@ -32,7 +32,7 @@ _ULP = 2.0**-52
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SummedCosts:
-    """Costs that add up, as two data sets can differ the most for all sets at once, or are taken to.
+    """Costs that add up, as two data sets can differ the most for all sets at once, or are assumed to.
 
     Attributes:
         largest (m,): the most that each set can cost at unit noise, where one record changes.

@@ -3,8 +3,8 @@
 Reads: for each set, what each attribute's total is spread by.  Gives: tables.
 Source: spec eq. (39).
 
-A subset of a table's attributes is told by its bits: bit i stands for the attribute of axis i.  Arrays have an axis for
-each attribute of the table, of length 1 where the attribute makes no difference.
+A subset of a table's attributes is given by its bits: bit i stands for the attribute of axis i.  Arrays have an
+axis for each attribute of the table, of length 1 where the attribute makes no difference.
 """
 
 from collections.abc import Iterator, Mapping

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
 from residualplanner.bases import Basis
-from residualplanner.queries import Identity, Kind, Rows
+from residualplanner.queries import Kind, Rows
 
 #: How many entries of a basic matrix are formed at a time.
 _FORMED = 2**22
@@ -77,7 +77,7 @@ class Axis:
 
 def _weights_by_value(rows: Rows, size: int, weights: NDArray[np.float64], number: int) -> NDArray[np.float64]:
     """Weights on values that amount to weights (.., q, ..) on answers: a matrix's transpose along one axis."""
-    if rows == Identity():
+    if rows.is_identity:
         return weights
     each_value = np.eye(size)
     last = np.moveaxis(weights, number, -1)

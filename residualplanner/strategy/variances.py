@@ -1,7 +1,7 @@
 """How the variances of queries follow from the noise of the base mechanisms: linear maps, as arrays.
 
 Reads: a workload, the numbers of its attributes, noise variances.  Gives: arrays.
-Source: spec eqs. (11) and (14); paper Theorem 4.4.
+Source: spec eqs. (11), (14) and (60); paper Theorem 4.4.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,11 +25,12 @@ def variance_pieces(
 ) -> Iterator[tuple[slice, IntArray, FloatArray]]:
     """For runs of queries: which they are, the closure sets within each and their coefficients, both (m, 2**k).
 
-    Source: spec eq. (11): the variance of an average cell of Q is ``sum_A m_{Q,A} sigma_A**2``.
+    Source: spec eqs. (11) and (60): the variance of an average cell of Q is ``sum_A m_{Q,A} sigma_A**2``.
     """
     for queries, run in workload.runs(CHUNK):
         absent, present = (factors[run.attributes, run.kinds] for factors in (numbers.absent, numbers.present))
-        yield queries, closure.subset_positions(run.attributes), subset_products(absent, present)
+        coefficients = subset_products(absent, present) * workload.joint_factors(run) ** 2
+        yield queries, closure.subset_positions(run.attributes), coefficients
 
 
 def variance_matrix(workload: Workload, closure: Closure, numbers: ResidualNumbers) -> sparse.csr_array:

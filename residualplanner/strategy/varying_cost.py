@@ -42,8 +42,8 @@ def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
         >>> silent = varying_strategy(closure, [2, 2], bases, [0, 0, 1, 1], np.zeros(4))
         >>> exact_varying_cost(silent, np.array([1.0, 1.0, 1.0, 2.0]))  # 4 + 4 + 2
         Fraction(10, 1)
-        >>> told = varying_strategy(closure, [2, 2], bases, [0, 0, 1, 1], np.array([1.0, -1.0, 1.0, -1.0]))
-        >>> exact_varying_cost(told, np.array([1.0, 1.0, 1.0, 2.0]))  # what a record of the second values costs is 8
+        >>> strategy = varying_strategy(closure, [2, 2], bases, [0, 0, 1, 1], np.array([1.0, -1.0, 1.0, -1.0]))
+        >>> exact_varying_cost(strategy, np.array([1.0, 1.0, 1.0, 2.0]))  # a record of the second values costs 8
         Fraction(8, 1)
     """
     varying = np.flatnonzero(np.diff(strategy.varying_starts)).tolist()
@@ -66,7 +66,7 @@ def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
                 by_value[attribute] = [factor * length for length in lengths]
             else:
                 messages, before = strategy.messages_at(own).tolist(), by_value[attribute]
-                by_value[attribute] = [told + _whole(phi, common) for told, phi in zip(before, messages, strict=True)]
+                by_value[attribute] = [cost + _whole(phi, common) for cost, phi in zip(before, messages, strict=True)]
                 axes.append(list(dict.fromkeys(zip(lengths, messages, strict=True))))
             own += 1
         total += 0 if len(members) == 1 else _largest_rest(factor, axes, common)
@@ -75,8 +75,8 @@ def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
 
 def _common_denominator(strategy: Strategy, precision: FloatArray) -> int:
     """A number that all costs and messages are whole when multiplied by, so that nothing else need be a fraction."""
-    told = strategy.messages[strategy.messages != 0]
-    exponents = np.frexp(np.concatenate([precision, told]))[1] - _MANTISSA
+    messages = strategy.messages[strategy.messages != 0]
+    exponents = np.frexp(np.concatenate([precision, messages]))[1] - _MANTISSA
     used = {basis.pcost.denominator for basis in strategy.bases}
     power: int = math.lcm(*used) ** len(strategy.closure.blocks)
     return power << max(0, -int(exponents.min()))

@@ -7,7 +7,7 @@ The variance of a cell is a sum over the subsets B of its table's attributes: of
 constant attribute, times what this module gives, a function of the cell's answers on the varying attributes.  Without
 varying attributes it is 1.
 
-A subset is told by its bits: bit i stands for the attribute of axis i.  Arrays have an axis for each varying attribute.
+A subset is given by its bits: bit i is for the attribute of axis i.  Arrays have an axis for each varying attribute.
 """
 
 import math

@@ -7,20 +7,24 @@ Nothing here ever sees a record.
 """
 
 from residualplanner.workload.attribute_sets import AttributeSets, numbers_of_blocks, row_numbers
+from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
 from residualplanner.workload.html import workload_html
-from residualplanner.workload.query import QueryLike, WrittenQuery, query_of, written_query
+from residualplanner.workload.query import QueryKey, QueryLike, WrittenQuery, query_of, written_query
 from residualplanner.workload.query_numbers import query_numbers
 from residualplanner.workload.symmetry import Orbits, workload_orbits
-from residualplanner.workload.workload import QueryBlock, Workload, require_workload
+from residualplanner.workload.threshold import Threshold
+from residualplanner.workload.workload import Workload, require_workload
 
 __all__ = [
     "AttributeSets",
     "Closure",
     "Orbits",
     "QueryBlock",
+    "QueryKey",
     "QueryLike",
+    "Threshold",
     "Workload",
     "WrittenQuery",
     "downward_closure",

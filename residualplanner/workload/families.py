@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from residualplanner._checks import require_type, value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind, tied_kind
+from residualplanner.kron import require_threshold
+from residualplanner.queries import Identity, Kind, Matching, tied_kind
 from residualplanner.workload.attribute_sets import PositionArray, combinations, extensions
+from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.query import require_distinct, require_kind
-from residualplanner.workload.workload import QueryBlock, Workload
+from residualplanner.workload.workload import Workload
 
 
 def marginals(
@@ -22,6 +24,7 @@ def marginals(
     up_to: int | None = None,
     max_cells: int | None = None,
     kinds: Mapping[str, Kind] | None = None,
+    at_least: int | None = None,
 ) -> Workload:
     """All tables of ``order`` attributes, of at most ``up_to`` attributes, or of at most ``max_cells`` cells.
 
@@ -31,13 +34,15 @@ def marginals(
         up_to: at most this many attributes, from the total (none) upwards.
         max_cells: leave out tables with more cells than this; alone, it gives tables of any order.
         kinds: kinds of query for some attributes, instead of one count per value.
+        at_least: thresholds in place of marginals: records are counted where they match at least so many of the
+            ``order`` attributes.
 
     Returns:
         The workload, each query with weight 1.
 
     Raises:
         WorkloadError: both ``order`` and ``up_to``, or none of the three; no table qualifies, or too many do; a kind of
-            query does not fit its attribute.
+            query does not fit its attribute; ``at_least`` is not from 1 to ``order``, or goes with ``kinds``.
         DomainError: ``kinds`` names an attribute that is not in the domain.
 
     Example:
@@ -46,10 +51,12 @@ def marginals(
         [(), ('age',), ('sex',), ('race',)]
         >>> list(marginals(domain, order=2, max_cells=100))
         [('sex', 'race')]
+        >>> list(marginals(domain, order=2, at_least=1, max_cells=100))
+        [Threshold(attributes=('sex', 'race'), at_least=1)]
     """
     require_type("marginals", "domain", domain, Domain, 'write marginals(Domain({"age": 85, ...}), up_to=2)')
     orders = _orders(domain, order, up_to, max_cells)
-    distinct, codes = _kinds(domain, {} if kinds is None else kinds)
+    distinct, codes = _kinds(domain, _matching(domain, order, kinds, at_least))
     rows = np.array(
         [distinct[code].rows(size) for code, size in zip(codes, domain.sizes, strict=True)], dtype=np.float64
     )
@@ -64,6 +71,18 @@ def marginals(
     if not any(map(len, blocks)):
         raise WorkloadError(f"no table of these orders has at most {max_cells} cells; raise max_cells")
     return Workload.from_blocks(domain, blocks, distinct)
+
+
+def _matching(
+    domain: Domain, order: int | None, kinds: Mapping[str, Kind] | None, at_least: int | None
+) -> Mapping[str, Kind]:
+    """The kinds of query that differ from one count per value."""
+    if at_least is None:
+        return {} if kinds is None else kinds
+    if order is None or kinds:
+        raise WorkloadError("at_least goes with order=, the number of attributes of a threshold, and not with kinds=")
+    require_threshold(at_least, order)
+    return dict.fromkeys(domain.names, Matching(at_least)) if at_least < order else {}
 
 
 def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int | None) -> range:

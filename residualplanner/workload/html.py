@@ -6,7 +6,7 @@ Reads: Workload.  Gives: HTML.
 from typing import Protocol
 
 from residualplanner._checks import FloatArray
-from residualplanner._html import ROWS, html_table, rest_note
+from residualplanner._html import ROWS, caption_of, html_table, rest_note
 from residualplanner._words import JOIN, TOTAL, number_text
 from residualplanner.domain import Domain
 from residualplanner.workload.query import WrittenQuery
@@ -27,12 +27,12 @@ class _Shown(Protocol):
     def query_at(self, number: int) -> WrittenQuery: ...
 
 
-def workload_html(workload: _Shown, title: str, *, remedy: str) -> str:
+def workload_html(workload: _Shown, noun: object, *, remedy: str) -> str:
     """The first queries of a workload as a table.
 
     Args:
         workload: the queries.
-        title: above the table.
+        noun: what they are the queries of; what it says of itself stands above the table.
         remedy: where the other queries are.
     """
     count = min(len(workload), ROWS)
@@ -43,4 +43,4 @@ def workload_html(workload: _Shown, title: str, *, remedy: str) -> str:
         kinds = JOIN.join(kind.name for kind in query.kinds)
         rows.append((names or TOTAL, kinds, number_text(cells), number_text(weight)))
     note = rest_note(len(workload) - count, remedy)
-    return html_table(title, ["query", "kinds", "cells", "weight"], rows, note=note)
+    return html_table(caption_of(noun), ["query", "kinds", "cells", "weight"], rows, note=note)

@@ -8,16 +8,22 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
+import numpy as np
+
 from residualplanner._checks import value_text
 from residualplanner._words import suggestion
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind, tied_kind
+from residualplanner.queries import Identity, Kind, require_joint, tied_kind
+from residualplanner.workload.threshold import Threshold
 
 #: The most different kinds of query of a workload: blocks number them in 16 bits.
 KIND_LIMIT = 2**15 - 1
-#: A query as users write it: attribute names (identity on each), one name, or a mapping from name to kind of query.
+#: A query as users write it: attribute names (identity on each), one name, or a mapping from name to kind of query,
+#: of which a threshold is one.
 QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
+#: A query as this library writes it.
+QueryKey = tuple[str, ...] | Threshold | dict[str, Kind]
 #: The name of a kind of query, and how the kind is written.
 _KINDS = {
     "identity": "Identity()",
@@ -25,6 +31,7 @@ _KINDS = {
     "range": "Range()",
     "hierarchy": "Hierarchy(...)",
     "custom": "Custom(...)",
+    "threshold": "Threshold(names, at_least)",
 }
 #: Kinds that have been tied to an attribute, so that each is checked once and not for every query.
 TiedKinds = dict[tuple[int, Kind], Kind]
@@ -93,7 +100,7 @@ def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = Non
     Raises:
         DomainError: an attribute is not in the domain, or is named twice.
         WorkloadError: the query is neither names nor a mapping from names to kinds of query, or a kind does not fit
-            its attribute.
+            its attribute, or the others.
     """
     tied = {} if tied is None else tied
     if isinstance(query, str):
@@ -109,12 +116,16 @@ def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = Non
     for pair in zip(positions, kinds, strict=True):
         if pair not in tied:
             tied[pair] = tied_kind(pair[1], domain.attributes[pair[0]])
-    return WrittenQuery(positions, tuple(tied[pair] for pair in zip(positions, kinds, strict=True)))
+    found = tuple(tied[pair] for pair in zip(positions, kinds, strict=True))
+    require_joint(found, np.arange(len(found), dtype=np.int16)[None])
+    return WrittenQuery(positions, found)
 
 
-def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -> tuple[str, ...] | dict[str, Kind]:
-    """Write a query as users do: names where every kind is the identity, else a mapping from name to kind."""
+def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -> QueryKey:
+    """Write a query as users do: names where every kind is the identity, a threshold, or a mapping."""
     names = tuple(domain.names[position] for position in attributes)
     if all(kind == Identity() for kind in kinds):
         return names
+    if kinds[0].at_least and all(kind == kinds[0] for kind in kinds):
+        return Threshold(names, kinds[0].at_least)
     return dict(zip(names, kinds, strict=True))

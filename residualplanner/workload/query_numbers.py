@@ -7,7 +7,8 @@ import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner.workload.attribute_sets import row_numbers
-from residualplanner.workload.workload import Workload, block_of_order
+from residualplanner.workload.blocks import block_of_order
+from residualplanner.workload.workload import Workload
 
 
 def query_numbers(workload: Workload, part: Workload) -> IntArray:
@@ -24,7 +25,7 @@ def query_numbers(workload: Workload, part: Workload) -> IntArray:
     recode = np.array([codes.get(kind, len(codes)) for kind in part.kinds], dtype=np.int64)
     found, start = [], 0
     for order, block in enumerate(part.blocks):
-        theirs = block_of_order(workload, order)
+        theirs = block_of_order(workload.blocks, order)
         rows = [np.concatenate([theirs.attributes, theirs.kinds], axis=1)]
         rows.append(np.concatenate([block.attributes, recode[block.kinds]], axis=1))
         number = row_numbers(np.concatenate(rows))

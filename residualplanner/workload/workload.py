@@ -6,7 +6,6 @@ Reads: a domain, kinds of query, weights.  Gives: Workload.  Never sees a record
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,67 +13,29 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner._checks import frozen, is_data, require_type
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind
-from residualplanner.workload.attribute_sets import SET_LIMIT, AttributeSets, PositionArray, unique_rows
+from residualplanner.queries import Identity, Kind, joint_factors, require_joint
+from residualplanner.workload.attribute_sets import SET_LIMIT, AttributeSets, unique_rows
+from residualplanner.workload.blocks import QueryBlock, block_as_written, block_of_order, concatenated, merged
 from residualplanner.workload.closure import Closure, downward_closure
 from residualplanner.workload.html import workload_html
-from residualplanner.workload.query import QueryLike, TiedKinds, WrittenQuery, query_of, require_distinct, written_query
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class QueryBlock:
-    """The queries of one order, in lexicographic order of their attributes, then kinds.
-
-    Attributes:
-        attributes (m, k): positions in the domain, ascending in each row.
-        kinds (m, k): the number of each attribute's kind among the workload's kinds of query.
-        weights (m,): the importance of each query, at least 0.
-        axes (m, k): the order in which each query was written, as columns of ``attributes``; None, to save memory,
-            where all are in the domain's order.
-    """
-
-    attributes: PositionArray
-    kinds: NDArray[np.int16]
-    weights: NDArray[np.float64]
-    axes: PositionArray | None = None
-
-    def __post_init__(self) -> None:
-        if self.axes is not None and (self.axes == np.arange(self.axes.shape[1])).all():
-            object.__setattr__(self, "axes", None)
-
-    def __len__(self) -> int:
-        return len(self.weights)
-
-    @property
-    def written_attributes(self) -> PositionArray:
-        """The attributes of each query in the order in which it was written, (m, k)."""
-        return self.attributes if self.axes is None else np.take_along_axis(self.attributes, self.axes, axis=1)
-
-    @property
-    def written_kinds(self) -> NDArray[np.int16]:
-        """The kinds of each query in that order, (m, k)."""
-        return self.kinds if self.axes is None else np.take_along_axis(self.kinds, self.axes, axis=1)
-
-    @property
-    def every_axes(self) -> PositionArray:
-        """The order in which each query was written, (m, k), even where it is the domain's."""
-        if self.axes is None:
-            return np.broadcast_to(np.arange(self.kinds.shape[1], dtype=np.int32), self.kinds.shape)
-        return self.axes
-
-    def part(self, rows: Any) -> "QueryBlock":
-        """Some of the queries, by number, slice or mask."""
-        axes = None if self.axes is None else self.axes[rows]
-        return QueryBlock(self.attributes[rows], self.kinds[rows], self.weights[rows], axes)
+from residualplanner.workload.query import (
+    QueryKey,
+    QueryLike,
+    TiedKinds,
+    WrittenQuery,
+    query_of,
+    require_distinct,
+    written_query,
+)
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Workload:
     """The tables to publish, and the importance of each.
 
-    A query is a tuple of attribute names in any order (a marginal: one count for each combination of their values), or
-    a mapping from attribute name to kind of query.  The empty tuple is the number of records.  A repeated query counts
-    once; if its weights differ, the larger holds.
+    A query is a tuple of attribute names in any order (a marginal: one count for each combination of their values), a
+    `Threshold`, or a mapping from attribute name to kind of query.  The empty tuple is the number of records.  A
+    repeated query counts once; if its weights differ, the larger holds.
 
     A query keeps the order in which it was written, and so do the axes, names and columns of its table.  It is the same
     query in every order.  If it was written in several, the one that sorts last by the attributes' positions in the
@@ -120,7 +81,7 @@ class Workload:
             chosen = [number for number, query in enumerate(read) if len(query.positions) == order]
             written = np.array([read[i].positions for i in chosen], dtype=np.int32).reshape(len(chosen), order)
             numbers = np.array([[codes[kind] for kind in read[i].kinds] for i in chosen], dtype=np.int16)
-            blocks.append(_merged(_block_as_written(written, numbers.reshape(len(chosen), order), given[chosen])))
+            blocks.append(merged(block_as_written(written, numbers.reshape(len(chosen), order), given[chosen])))
         self._set(domain, tuple(blocks), kinds)
 
     @classmethod
@@ -155,11 +116,13 @@ class Workload:
         if kinds != (Identity(),):
             for attribute, code in np.argwhere(self.uses).tolist():
                 kinds[code].require_fit(domain.attributes[attribute])
+        for block in blocks:
+            require_joint(kinds, block.kinds)
 
     def __len__(self) -> int:
         return sum(map(len, self.blocks))
 
-    def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
+    def __iter__(self) -> Iterator[QueryKey]:
         for block in self.blocks:
             written = zip(block.written_attributes.tolist(), block.written_kinds.tolist(), strict=True)
             for attributes, codes in written:
@@ -170,7 +133,7 @@ class Workload:
         return f"<Workload of {len(self):,} queries over {len(self.domain)} attributes: {counts}>"
 
     def _repr_html_(self) -> str:
-        return workload_html(self, repr(self), remedy="iterate over the workload for all")
+        return workload_html(self, self, remedy="iterate over the workload for all")
 
     def __add__(self, other: "Workload") -> "Workload":
         """The queries of both; a query of both has the larger of its two weights."""
@@ -183,8 +146,8 @@ class Workload:
         recode = np.array([kinds.index(kind) for kind in other.kinds], dtype=np.int16)
         blocks = []
         for order in range(max(len(self.blocks), len(other.blocks))):
-            mine, theirs = block_of_order(self, order), block_of_order(other, order)
-            blocks.append(_merged(_concatenated(mine, replace(theirs, kinds=recode[theirs.kinds]))))
+            mine, theirs = block_of_order(self.blocks, order), block_of_order(other.blocks, order)
+            blocks.append(merged(concatenated(mine, replace(theirs, kinds=recode[theirs.kinds]))))
         return Workload.from_blocks(self.domain, blocks, kinds)
 
     def take(self, numbers: ArrayLike) -> "Workload":
@@ -303,6 +266,25 @@ class Workload:
         """How many answers every query has, (m,); floating point, since a query may have more than 2**63."""
         return frozen(np.concatenate([self.answers[each.attributes, each.kinds].prod(axis=1) for each in self.blocks]))
 
+    def joint_factors(self, block: QueryBlock) -> NDArray[np.float64]:
+        """What some of the queries multiply the residual of each subset of their attributes by, (m, 2**k) or (m, 1).
+
+        It is 1 unless attributes are answered together.  The columns are those of `Closure.subset_positions`.
+
+        Source: spec eq. (59).
+
+        Example:
+            >>> from residualplanner.workload.threshold import Threshold
+            >>> workload = Workload(Domain({"age": 85, "sex": 2}), [Threshold(("age", "sex"), 1)])
+            >>> workload.joint_factors(workload.blocks[2]).tolist()
+            [[86.0, 1.0, 84.0, -1.0]]
+        """
+        return joint_factors(self.kinds, block.kinds, self._sizes[block.attributes])
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.array(self.domain.sizes, dtype=np.int64)
+
     @cached_property
     def closure(self) -> Closure:
         """Every subset of a query's attributes, each once: the sets whose residuals are measured.
@@ -339,45 +321,3 @@ def _checked_weights(weights: ArrayLike | None, count: int) -> NDArray[np.float6
     if not (array > 0).any():
         raise WorkloadError("all weights are 0; at least one query must matter")
     return array
-
-
-def block_of_order(workload: Workload, order: int) -> QueryBlock:
-    """The queries of one order, which may be none."""
-    if order < len(workload.blocks):
-        return workload.blocks[order]
-    empty = np.empty((0, order))
-    return QueryBlock(empty.astype(np.int32), empty.astype(np.int16), np.empty(0))
-
-
-def _block_as_written(attributes: PositionArray, kinds: NDArray[np.int16], weights: NDArray[np.float64]) -> QueryBlock:
-    """A block of queries (m, k) whose attributes are in the order in which they were written."""
-    ascending = np.argsort(attributes, axis=1)
-    return QueryBlock(
-        np.take_along_axis(attributes, ascending, axis=1),
-        np.take_along_axis(kinds, ascending, axis=1),
-        weights,
-        np.argsort(ascending, axis=1).astype(np.int32),
-    )
-
-
-def _concatenated(left: QueryBlock, right: QueryBlock) -> QueryBlock:
-    """The queries of both, one after the other."""
-    is_in_domain_order = left.axes is None and right.axes is None
-    return QueryBlock(
-        np.concatenate([left.attributes, right.attributes]),
-        np.concatenate([left.kinds, right.kinds]),
-        np.concatenate([left.weights, right.weights]),
-        None if is_in_domain_order else np.concatenate([left.every_axes, right.every_axes]),
-    )
-
-
-def _merged(block: QueryBlock) -> QueryBlock:
-    """The queries in order and without repetitions: of equal ones the larger weight holds, and the last of the axes."""
-    if not len(block):
-        return block
-    written = () if block.axes is None else block.axes.T[::-1]
-    order = np.lexsort([block.weights, *written, *block.kinds.T[::-1], *block.attributes.T[::-1]])
-    rows = np.concatenate([block.attributes, block.kinds], axis=1)[order]
-    starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
-    last = order[np.concatenate([starts[1:], [len(rows)]]) - 1]
-    return replace(block.part(last), weights=np.maximum.reduceat(block.weights[order], starts))

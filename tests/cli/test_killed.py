@@ -20,6 +20,7 @@ from residualplanner.datasets import adult
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import load_measurement
 from residualplanner.plan import plan_hash
+from slowness import slow
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
 
@@ -87,13 +88,14 @@ def prepare(folder, text, records):
 
 EXACT = """
 import os, signal, sys
-import pandas, pyarrow.csv, pyarrow.parquet  # as much as can be before the fork
+import pandas, pyarrow.csv, pyarrow.parquet, scipy.optimize  # as much as can be before the fork
 import residualplanner.cli.app, residualplanner.cli.rehearsal, residualplanner.cli.runs
 import residualplanner.cli.spec.overrides
 from residualplanner.cli import main
 
 gate = sys.modules["residualplanner.measurement.measure"]
 count_tables = gate.count_tables
+every = int(sys.argv.pop())
 folder, steps = os.fsencode(sys.argv[1]), {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 
 def count_down(event, arguments):
@@ -117,7 +119,7 @@ for number in range(10**6):
         log = os.open("log", os.O_CREAT | os.O_WRONLY)
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
-        gate.count_tables, left, sys.argv = reading, [number], ["residualplanner", *sys.argv[2:]]
+        gate.count_tables, left, sys.argv = reading, [number * every], ["residualplanner", *sys.argv[2:]]
         sys.addaudithook(count_down)
         try:
             main()
@@ -128,11 +130,23 @@ for number in range(10**6):
 """
 
 
-def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatch):
+#: Numbers that are not unbiased, with all that stands beside them.
+ADJUSTED = """
+nonnegative = true
+round_to = 1
+with_unbiased = true
+published_errors = 10
+known = [{ query = ["sex"], counts = [200, 300] }]
+impossible = [{ grade = 4 }]
+"""
+
+
+@pytest.mark.parametrize(("output", "every"), [pytest.param("", 1, id="unbiased"), slow(ADJUSTED, 8, id="adjusted")])
+def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatch, output, every):
     base, seen = tmp_path / "base", set()
     base.mkdir()
-    text = spec.read_text().replace("up_to = 2", "up_to = 1")
-    command = [sys.executable, "-c", EXACT, str(base), *COMMAND]
+    text = spec.read_text().replace("up_to = 2", "up_to = 1") + output
+    command = [sys.executable, "-c", EXACT, str(base), *COMMAND, str(every)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         for number in range(200):
             folder = base / str(number)
@@ -150,9 +164,11 @@ def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatc
             if number % 5 == 0:
                 check_that_one_can_go_on(run, folder, left, monkeypatch)
         process.kill()
-    assert number > 20, "there were hardly any steps to be killed at: the test has shown nothing"
+    assert number > 20 / every, "there were hardly any steps to be killed at: the test has shown nothing"
     assert (left.charges, left.is_measured, left.is_written) == (1, False, True)
-    assert seen == {
+    assert {(0, False, False, False), (1, True, True, False), (1, True, False, True)} <= seen
+    assert every > 1 or {(1, True, False, False), (1, True, True, True)} <= seen
+    assert seen <= {
         (0, False, False, False),
         (1, True, False, False),
         (1, True, True, False),

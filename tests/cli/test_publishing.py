@@ -71,13 +71,6 @@ def test_what_cannot_be_published_is_refused_before_records_are_opened(run, file
     assert not (files / "out").exists()
 
 
-def test_parts_are_not_rounded(run, files):
-    (files / "spec.toml").write_text(SPEC.format(output="round_to = 5").replace('"csv"', '"parts"'))
-    found = run("release", files / "spec.toml", files / "records.csv", "-o", files / "out")
-    assert found.exit_code == 2
-    assert 'round_to is not for the format "parts"' in found.stderr
-
-
 def test_a_report_is_written_on_a_ledger_and_takes_its_publication_from_a_spec(run, files):
     rp.Ledger.create(files / "a.ledger", data_set="people", budget=rp.zcdp(1))
     run("report", files / "a.ledger", "-o", files / "page.html", "--spec", files / "spec.toml")

@@ -12,7 +12,7 @@ from residualplanner.cli.starting.starting_spec import spec_text
 from residualplanner.domain import Domain
 from residualplanner.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
-from residualplanner.workload import Workload, marginals
+from residualplanner.workload import Threshold, Workload, marginals
 
 HEAD = """\
 budget = { zcdp = 1 }
@@ -220,6 +220,7 @@ def test_the_schema_knows_the_kinds():
         "range",
         "hierarchy",
         "custom",
+        "matching",
     ]
     short = definitions["QueriesTable"]["properties"]["kinds"]["additionalProperties"]["anyOf"]
     assert {"enum": ["identity", "prefix", "range"], "type": "string"} in short
@@ -247,3 +248,38 @@ def test_the_spec_of_the_manual_is_one(tmp_path):
     workload = workload_of_spec(spec, domain_of_spec(spec))
     assert {kind.name for kind in workload.kinds} == {"identity", "prefix", "range", "hierarchy", "custom"}
     assert ("age", "sex") in list(workload)
+
+
+def test_thresholds_are_written_as_tables_of_which_some_attributes_must_match(workload_of):
+    names, either = ("age", "sex"), Threshold(("age", "sex"), 1)
+    assert list(workload_of('queries = [["age", "sex"]]\nat_least = 1\n')) == [either]
+    assert list(workload_of('queries = [["age", "sex"]]\nat_least = 2\n')) == [names]
+    matching = '{ kind = "matching", at_least = 1 }'
+    assert list(workload_of(f"queries = [{{ age = {matching}, sex = {matching} }}]\n")) == [either]
+    family = marginals(workload_of("order = 2\n").domain, order=2, at_least=1)
+    assert list(workload_of("order = 2\nat_least = 1\n")) == list(family)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("up_to = 2\nat_least = 1", FileFormatError, "at_least goes with order, or with queries"),
+        ('order = 2\nat_least = 1\nkinds = { age = "prefix" }', FileFormatError, "at_least goes with order"),
+        ("order = 2\nat_least = 0", FileFormatError, "expected a number that is at least 1, got 0"),
+        ("order = 2\nat_least = 3", WorkloadError, "at_least must be an integer from 1 to 2"),
+        ('queries = [["age"]]\nat_least = 2', WorkloadError, "entry 1: at_least must be an integer from 1 to 1"),
+        (
+            'queries = [{ age = "matching", sex = "matching" }]',
+            FileFormatError,
+            "give how many attributes of this",
+        ),
+        (
+            'kinds = { age = { kind = "prefix", at_least = 1 } }\norder = 1',
+            FileFormatError,
+            "'at_least' does not",
+        ),
+    ],
+)
+def test_thresholds_that_cannot_be_are_refused(workload_of, text, error, message):
+    with pytest.raises(error, match=message):
+        workload_of(text + "\n")

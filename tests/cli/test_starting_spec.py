@@ -5,6 +5,7 @@ import datetime as dt
 import gzip
 import json
 import math
+import re
 
 import pandas as pd
 import pyarrow as pa
@@ -234,3 +235,12 @@ def test_a_json_schema_that_cannot_be_is_refused(tmp_path, value, message):
     (tmp_path / "domain.json").write_text(json.dumps(value))
     with pytest.raises(DomainError, match=f"domain.json: .*{message}"):
         starting_spec(tmp_path / "domain.json")
+
+
+def test_every_entry_of_the_output_is_shown_and_can_be_uncommented_together_with_all_others(tmp_path):
+    text = spec_text(Domain({"age": 3, "sex": ["F", "M"]}))
+    start, end = text.index("[output]"), text.index("# The columns and the values")
+    path = tmp_path / "spec.toml"
+    path.write_text(text[:start] + re.sub(r"^# (?=\w+ = )", "", text[start:end], flags=re.MULTILINE) + text[end:])
+    output = read_spec(path).output
+    assert output.model_fields_set == set(type(output).model_fields)

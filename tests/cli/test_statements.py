@@ -90,7 +90,7 @@ def test_no_output_claims_what_holds_for_continuous_noise_alone(run, spec, recor
         ("schema",),
         *((word, "--help") for word in ("init", "plan", "measure", "release", "compare", "ledger", "report")),
     )]  # fmt: skip
-    assert not [text for text in told if "Error" in text]
+    assert not [text for text in told if "Error: " in text]
     files = [path for path in folder.rglob("*") if path.suffix in (".toml", ".json", ".csv", ".html")]
     told += [re.sub(r"<(script|style).*?</\1>", "", path.read_text(), flags=re.DOTALL) for path in files]
     assert len(told) > 40

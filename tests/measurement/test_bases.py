@@ -237,8 +237,8 @@ BY_SET = plan_by_set(sample_workload(), 6)
 @pytest.mark.parametrize(
     ("plan", "repeats", "answers"),
     [
-        slow(PAIRS, 4000, 32, id="subtraction"),
-        slow(SMALL, 3000, 27, id="one basis"),
+        slow(PAIRS, 2000, 32, id="subtraction"),
+        slow(SMALL, 2000, 27, id="one basis"),
         slow(BY_SET, 1000, 36, id="by set"),
         pytest.param(SMALL, 300, 27, id="few"),
     ],
@@ -246,7 +246,7 @@ BY_SET = plan_by_set(sample_workload(), 6)
 def test_answers_spread_around_the_truth_with_the_covariance_of_eq_26(noise, plan, repeats, answers):
     """Measurements of fixed bits, all sets at once.
 
-    Power: of 3,000, a variance off by 15%, or a correlation of 0.13, is found with probability above 0.99; of 1,000,
+    Power: of 2,000, a variance off by 30%, or a correlation of 0.2, is found with probability above 0.99; of 1,000,
     40% or 0.3; of 300, 70% or 0.5.
     """
     codes, data = data_of(plan, 40)

@@ -143,7 +143,7 @@ def test_files_say_what_was_taken_from_elsewhere_and_is_not_protected(tmp_path):
     made = rp.nonnegative(release(), known={(): 40}, impossible=[{"age": 0, "marital": ["married", "widowed"]}])
     made.save(tmp_path / "tables", "csv")
     sentence = (
-        "Taken from elsewhere, as public, and not protected by this release: the number of records; that there is no "
+        "Public facts from other sources, not protected by this release: the number of records; that there is no "
         "record in which age is 0 and marital is married or widowed."
     )
     manifest, metadata = (

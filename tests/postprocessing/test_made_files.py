@@ -138,12 +138,6 @@ def test_tables_cannot_be_passed_off_as_unbiased(tmp_path):
         rp.load_tables(tmp_path / "tables")
 
 
-def test_parts_are_refused_with_a_remedy(tmp_path):
-    with pytest.raises(WorkloadError, match='"parts" is for unbiased tables; write non-negative ones as "parquet"'):
-        rp.nonnegative(release()).save(tmp_path / "tables", "parts")
-    assert not (tmp_path / "tables").exists()
-
-
 @pytest.mark.parametrize("name", MADE)
 def test_a_report_shows_the_mark_and_no_intervals(tmp_path, name):
     made = MADE[name](release())

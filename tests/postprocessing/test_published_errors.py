@@ -95,9 +95,7 @@ def test_equal_seeds_give_equal_errors_and_others_others():
 def test_simulations_of_pairs_agree_with_fits_made_one_by_one():
     """The solver of simulations stops early; the tables are those of `nonnegative` but for a little."""
     made = rp.nonnegative(release())
-    from residualplanner.postprocessing.drawing import simulation_of
-
-    drawn = simulation_of(made).draw(np.random.default_rng(5))
+    drawn = made.simulation().draw(np.random.default_rng(5))
     layout_noise = np.random.default_rng(5)
     again = _fit_by_hand(made, layout_noise)
     smallest = PLAN.errors()["std_err"].min()
@@ -116,6 +114,14 @@ def _fit_by_hand(made, generator):
     answers = answers_of(layout, measured_components(layout, made._made.measurement) + noise)
     assert isinstance(answers, FloatResiduals)
     return rp.nonnegative(rp.reconstruct(Measurement(made.plan, answers, NoiseRecord(seed=0))))
+
+
+def test_errors_of_multiples_are_those_of_rounding_to_the_same_base():
+    plan = rp.select(rp.Workload(rp.Domain({"a": 4}), ["a"]), budget=rp.zcdp(10**8))
+    made = exact_release(plan, np.array([1.0, 2.0, 8.0, 9.0]))
+    rmse = {base: float(rp.published_errors(rp.rounded(made, base=base), simulations=10).rmse[0]) for base in (1, 5)}
+    assert rmse[1] < 0.1
+    assert rmse[5] == pytest.approx(np.sqrt((1 + 4 + 4 + 1) / 4), rel=1e-3)  # 0, 0, 10, 10
 
 
 def test_progress_counts_simulations():

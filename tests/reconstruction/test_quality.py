@@ -217,3 +217,31 @@ def test_tables_rounded_to_a_base_are_multiples_that_add_up(tmp_path):
 def test_a_base_that_is_no_positive_integer_is_refused(base):
     with pytest.raises(rp.ArgumentError, match="base must be an integer from 1"):
         rp.rounded(RELEASE, base=base)
+
+
+def test_every_sheet_prints_as_wide_as_it_is_with_title_headings_and_page_numbers(tmp_path):
+    import openpyxl
+
+    about = rp.Publication(title="A & B", author="Büro")
+    RELEASE.save(tmp_path / "out", "workbook", publication=about)
+    book = openpyxl.load_workbook(tmp_path / "out" / "tables.xlsx")
+    assert (book.properties.title, book.properties.creator) == ("A & B", "Büro")
+    for sheet in book:
+        assert sheet.sheet_properties.pageSetUpPr.fitToPage
+        assert (sheet.page_setup.fitToWidth or 1, sheet.page_setup.fitToHeight) == (1, 0)
+        assert sheet.oddHeader.left.text == "A && B"
+        assert (sheet.oddFooter.left.text, sheet.oddFooter.right.text) == ("&A", "&P / &N")
+        assert sheet.print_title_rows == (None if sheet.title == "about" else "$1:$1")
+    assert book["4 age.sex"].oddHeader.right.text == "age × sex"
+
+
+def test_sentences_about_a_release_run_over_lines_of_their_sheet(tmp_path):
+    import openpyxl
+
+    RELEASE.save(tmp_path / "out", "workbook")
+    sheet = openpyxl.load_workbook(tmp_path / "out" / "tables.xlsx")["about"]
+    (row,) = [cell.row for cell in sheet["A"] if cell.value == "variances"]
+    assert len(sheet.cell(row, 2).value) > 96
+    assert sheet.cell(row, 2).alignment.wrap_text
+    assert f"B{row}:C{row}" in {str(merged) for merged in sheet.merged_cells.ranges}
+    assert sheet.row_dimensions[row].height == 30

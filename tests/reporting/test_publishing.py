@@ -120,9 +120,43 @@ def test_both_errors_stand_in_the_table_of_errors(release, tmp_path):
         assert data["values"][name] == pytest.approx(errors[name].tolist(), rel=1e-6)
     assert data["values"]["std_err"] == pytest.approx(release.plan.errors()["std_err"], rel=1e-6)
     heads = [head.text for head in page.one("table", id="errors").all("th", scope="col")]
-    assert {"Error of the published numbers", "Their bias", "Standard error"} <= set(heads)
+    assert {"RMSE of published numbers", "Bias of published numbers", "Standard error"} <= set(heads)
     columns = [column["label"] for column in tables_in(page)["columns"]]
-    assert columns[:2] == ["Estimate", "Standard error of the unbiased estimate"]
+    assert columns[:4] == ["Estimate", "Standard error, unbiased", "95% from", "95% to"]
+
+
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_tables_that_are_not_unbiased_have_intervals_that_the_known_facts_cut(release, tmp_path, is_saved):
+    made = rp.rounded(rp.nonnegative(release, known={(): 20_000}))
+    made.save(tmp_path / "out", "csv")
+    source = rp.load_tables(tmp_path / "out") if is_saved else made
+    write_report(source, tmp_path / "report.html")
+    page = read_page(tmp_path / "report.html")
+    found = {table["name"]: table["values"] for table in tables_in(page)["tables"]}
+    assert (found["(total)"]["low"], found["(total)"]["high"]) == ([20_000], [20_000])
+    unbiased = release["age"].estimate - release["age"].moe(0.95)
+    assert found["age"]["low"] == pytest.approx(np.clip(unbiased, 0, 20_000), rel=1e-5)
+    assert found["age"]["low"] != pytest.approx(made["age"].estimate - release["age"].moe(0.95), rel=1e-5)
+    (known,) = [fact for fact in page.all("dl")[0].all("div") if fact.one("dt").text.startswith("Records")]
+    assert (known.one("dt").text, known.one("strong").text) == ("Records (known)", "20,000")
+    assert page.text.count("Public facts from other sources") == 1
+
+
+def test_intervals_of_another_level_than_the_files_are_not_shown(release, tmp_path):
+    rp.nonnegative(release).save(tmp_path / "out", "csv")
+    write_report(tmp_path / "out", tmp_path / "report.html", level=0.9)
+    columns = {column["key"] for column in tables_in(read_page(tmp_path / "report.html"))["columns"]}
+    assert not columns & {"low", "high"}
+
+
+def test_columns_of_tables_in_a_page_have_the_titles_of_their_attributes(tmp_path):
+    age = rp.Attribute("age", 3, about=rp.About(title="Age at <admission>", unit="years"))
+    plan = rp.select(rp.marginals(rp.Domain({"age": age, "sex": 2}), order=2), budget=rp.zcdp(1))
+    write_report(rp.reconstruct(rp.measure(plan, np.zeros((9, 2), int))), tmp_path / "report.html")
+    page = read_page(tmp_path / "report.html")
+    table = page.one("table", id="cells")
+    assert [head.text for head in table.all("th", scope="col")][:2] == ["Age at <admission>, years", "sex"]
+    assert [head.text for head in table.one("tbody").all("tr")[1].all("th", scope="row")] == ["0", "1"]
 
 
 @pytest.mark.parametrize("cells", [-1, True, 1.5, "9"])

@@ -27,7 +27,7 @@ from residualplanner.privacy import zcdp
 from residualplanner.queries import Identity, Prefix
 from residualplanner.workload import Workload
 
-RUNS, FEW = 6_000, 1_000
+RUNS, FEW = 4_000, 1_000
 NOISE = sys.modules["residualplanner.measurement.exact_noise"]
 DOMAIN = Domain({"sex": ["F", "M"], "age": 3})
 PLAN = select(Workload(DOMAIN, [("sex",), ("age",), ("sex", "age")]), budget=zcdp("0.5"))
@@ -84,9 +84,9 @@ def test_the_released_tables_are_unbiased_and_vary_as_the_plan_says(before):
 
 def test_the_best_adversary_achieves_the_claim_and_no_more(before, after):
     found = audit(scores(before, CENTER), scores(after, CENTER), mu=1.0)
-    assert abs(found.mu - 1) <= 5 * found.mu_error < 0.1
+    assert abs(found.mu - 1) <= 5 * found.mu_error < 0.12
     assert found.epsilon <= gaussian_epsilon(1.0) <= PLAN.budget.epsilon(DELTA)
-    assert found.epsilon >= 0.85 * expected_epsilon(1.0, RUNS) > 0.45 * gaussian_epsilon(1.0)
+    assert found.epsilon >= 0.85 * expected_epsilon(1.0, RUNS) > 0.44 * gaussian_epsilon(1.0)
 
 
 def test_an_adversary_who_picks_a_cell_achieves_what_its_variance_says(before, after):
@@ -112,9 +112,7 @@ def test_noise_that_is_a_fifth_too_low_is_found(monkeypatch):
     real = NOISE.precision_of
     monkeypatch.setattr(NOISE, "precision_of", lambda variance: real(variance) / 0.8**2)
     monkeypatch.setattr(NOISE, "require_affordable", lambda plan, cost: None)
-    found = audit(
-        scores(tables(RECORDS, 2 * FEW, 4), CENTER), scores(tables([*RECORDS, RECORD], 2 * FEW, 5), CENTER), mu=1.0
-    )
+    found = audit(scores(tables(RECORDS, FEW, 4), CENTER), scores(tables([*RECORDS, RECORD], FEW, 5), CENTER), mu=1.0)
     assert found.contradicts(1.0)
 
 

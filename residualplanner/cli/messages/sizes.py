@@ -9,7 +9,6 @@ from residualplanner._words import number_text
 from residualplanner.cli.messages.output import Output
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import bytes_text, resource_estimate, seconds_text
-from residualplanner.queries import Identity
 from residualplanner.workload import Workload
 
 #: The numbers of sets of attributes, and of cells, above which it is stated in advance what a plan needs.
@@ -89,7 +88,7 @@ def _bases_text(workload: Workload) -> str:
         >>> _bases_text(Workload(domain, [{"age": Prefix()}, {"income": Prefix()}, ("county",)]))
         'choosing bases for income (2,000 values) takes some 100 seconds or, with loss = "max", some 6 minutes'
     """
-    is_other = np.array([kind != Identity() for kind in workload.kinds])
+    is_other = np.array([not kind.is_identity for kind in workload.kinds])
     own = [workload.domain.attributes[position] for position in np.flatnonzero(workload.uses[:, is_other].any(axis=1))]
     large = [attribute for attribute in own if attribute.size >= LARGE_SIZE]
     if not large:

@@ -16,7 +16,7 @@ from residualplanner.domain import omission_of
 from residualplanner.measurement import Measurement, NoiseStatement
 from residualplanner.plan import Plan
 from residualplanner.privacy import PrivacyClaim, claim_of_budget
-from residualplanner.reconstruction import Release
+from residualplanner.reconstruction import Tables
 from residualplanner.workload import Workload
 
 if TYPE_CHECKING:
@@ -89,8 +89,12 @@ def say_omission(plan: Plan, output: Output) -> None:
         )
 
 
-def say_release(release: Release, folder: Path, output: Output, *, in_parts: bool = False) -> None:
-    """Say what has been written to a folder of tables."""
+def say_release(release: Tables, folder: Path, output: Output, *, in_parts: bool = False) -> None:
+    """Say what has been written to a folder of tables, and what their numbers are where they are not unbiased."""
+    product = release.product
+    if product.mark:
+        lines = (f"{product.mark}; intervals are those of the unbiased estimates", product.elsewhere)
+        output.fact("Numbers", *filter(None, lines), product=product.name, facts=list(product.facts))
     files = "tables.parquet says which part holds" if in_parts else "index.csv says which file is"
     errors = "it also says" if in_parts else "errors.csv"
     output.wrote(

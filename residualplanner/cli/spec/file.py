@@ -4,95 +4,34 @@ Reads: a TOML file.  Gives: SpecFile, or FileFormatError with one line for each 
 pydantic's home.  Here values are checked one by one; `objects` has what they mean together.
 """
 
-import datetime as dt
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
+from residualplanner.cli.spec.attributes import Attribute
 from residualplanner.cli.spec.kinds import Kind, Query
 from residualplanner.cli.spec.messages import messages_of
+from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import toml_text
 from residualplanner.cli.spec.values import (
     BetweenZeroAndOne,
-    DeclaredLabel,
-    Edge,
     Exact,
     Loss,
-    Month,
     Real,
-    Rule,
     SpecTable,
-    checked,
     refusal,
 )
-from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
+from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.losses import SumOfVariances
 from residualplanner.privacy import gdp, require_discrete
-from residualplanner.reconstruction import MOST_FILES, FormatName, Publication, Quality, chosen_format, level_of
-from residualplanner.workload import Workload
 
 #: The longest spec, in bytes.
 SIZE_LIMIT = 2**20
 #: How many dots there may be between two other signs of TOML: its parser is slow for names of very many parts.
 DOT_LIMIT = 100
-#: The value that `init` writes for an attribute whose values are to be declared by hand.
-UNDECLARED = "?"
-
-
-class AttributeTable(SpecTable):
-    """One column: exactly one of a size, labels, bins (which may have labels), months and years; and words about it."""
-
-    size: int | None = Field(None, ge=1, description="The records hold codes 0 .. size-1.")
-    labels: list[DeclaredLabel] | None = Field(
-        None, min_length=1, description="The values themselves, or pairs of a value and its meaning; or names of bins."
-    )
-    bins: list[Edge] | None = Field(
-        None, min_length=2, description="Edges of intervals of numbers or dates, strictly increasing."
-    )
-    months: list[Month] | None = Field(
-        None, min_length=2, max_length=2, description="The first and the last month, for a column of dates."
-    )
-    years: list[int] | None = Field(
-        None, min_length=2, max_length=2, description="The first and the last year, for a column of dates."
-    )
-    unknown: Rule = Field(
-        "error", description="For values that are none of these: error, drop, one of the values, or a label of its own."
-    )
-    missing: Rule = Field(
-        "error", description="For records without a value: error, drop, one of the values, or a label of its own."
-    )
-    title: str = Field("", description="What the column is called, for readers of the tables.")
-    unit: str = Field("", description="The unit of its values.")
-    source: str = Field("", description="Where its definition is from.")
-    note: str = Field("", description="Anything else that readers should know of it.")
-
-    @model_validator(mode="after")
-    def _has_values(self) -> "AttributeTable":
-        values = [self.size, self.bins or self.labels, self.months, self.years]
-        if sum(given is not None for given in values) != 1:
-            raise refusal("give exactly one of size, labels, bins, months and years (bins may have labels)")
-        return self
-
-
-def _attribute(value: Any) -> Any:
-    """The short forms of an attribute written out."""
-    if isinstance(value, bool) or not isinstance(value, int | list | dict | str):
-        raise refusal("expected a size, a list of labels, or a table such as { bins = [0, 9] }")
-    if isinstance(value, str):
-        checked(lambda text: text == UNDECLARED, "expected a size, a list of labels, or a table")(value)
-        return None
-    if isinstance(value, int):
-        return {"size": value}
-    return {"labels": value} if isinstance(value, list) else value
-
-
-Attribute = Annotated[
-    AttributeTable | None,
-    BeforeValidator(_attribute, json_schema_input_type=int | list[DeclaredLabel] | Literal["?"] | AttributeTable),
-]
 
 
 class QueriesTable(SpecTable):
@@ -107,6 +46,9 @@ class QueriesTable(SpecTable):
     kinds: dict[str, Kind] = Field(
         {}, description="The kinds of query on some attributes, in place of one count per value."
     )
+    at_least: int | None = Field(
+        None, ge=1, description="Count the records that match a cell in at least so many attributes, not in all."
+    )
     weight: Real = Field(1.0, description="How much each of them matters, at least 0.")
 
     @model_validator(mode="after")
@@ -116,6 +58,8 @@ class QueriesTable(SpecTable):
             raise refusal("give queries = [[...]], or one of order, up_to and max_cells")
         if self.order is not None and self.up_to is not None:
             raise refusal("give order or up_to, not both")
+        if self.at_least is not None and (self.kinds or (self.queries is None and self.order is None)):
+            raise refusal("at_least goes with order, or with queries = [[...]], and not with kinds")
         return self
 
 
@@ -123,6 +67,7 @@ class TargetTable(SpecTable):
     """The margin of error, at the level of [output], that no cell of some tables is to exceed."""
 
     queries: list[Query] = Field(min_length=1, description="Which of the tables of [[workload]], written as there.")
+    at_least: int | None = Field(None, ge=1, description="As in [[workload]]: they are thresholds.")
     moe: Real = Field(description="The margin of error, in counts.")
 
 
@@ -155,85 +100,6 @@ class BudgetTable(SpecTable):
         if len(self.model_dump(exclude_none=True)) != 1:
             raise refusal("give exactly one of zcdp, approx_dp and pcost")
         return self
-
-
-class QualityTable(SpecTable):
-    """Which estimates are too noisy to use, by their coefficient of variation: standard error over estimate."""
-
-    reliable: Real = Field(default=0.15, description='Below this an estimate is "reliable".')
-    usable: Real = Field(default=0.30, description='Below this it is to "use with caution", else it is "unreliable".')
-    suppress: bool = Field(default=False, description="Whether files leave out unreliable estimates.")
-
-    @property
-    def quality(self) -> Quality:
-        """The same for tables."""
-        return Quality(reliable=self.reliable, usable=self.usable, suppress=self.suppress)
-
-    @model_validator(mode="after")
-    def _is_in_order(self) -> "QualityTable":
-        try:
-            _ = self.quality
-        except WorkloadError as error:
-            raise refusal(str(error)) from None
-        return self
-
-
-class PublicationTable(SpecTable):
-    """What readers of the tables are told about all of them together."""
-
-    title: str = Field(default="", description="The title of the publication.")
-    author: str = Field(default="", description="Who publishes it.")
-    date: str | dt.date = Field(default="", description="The date of publication.")
-    contact: str = Field(default="", description="Where questions are answered.")
-    source: str = Field(default="", description="Where the records are from.")
-    note: str = Field(default="", description="Anything else that readers should know.")
-
-    @property
-    def publication(self) -> Publication:
-        """The same for tables."""
-        return Publication(**{name: str(text) for name, text in self.model_dump().items()})
-
-
-class OutputTable(SpecTable):
-    """What the published tables look like."""
-
-    format: FormatName | None = Field(
-        default=None,
-        description="The files' type; xlsx: a workbook for each table; workbook: one for all; parts: Parquet files of "
-        f"many tables each, as if not given for more than {MOST_FILES:,} tables; else parquet.",
-    )
-    profile: Literal["default", "acs", "gls"] = Field(
-        default="default",
-        description="Estimates with 95% margins and intervals; or with 90% margins, as E and M; or with standard "
-        "deviations, for generalized least squares.",
-    )
-    level: BetweenZeroAndOne | None = Field(
-        default=None, description="Confidence level of margins of error; the profile's if not given."
-    )
-
-    round_to: int | None = Field(
-        default=None, ge=1, description="Round to multiples of this that add up, table by table; 1: to integers."
-    )
-    quality: QualityTable | None = Field(default=None, description="Columns on how noisy each estimate is.")
-    publication: PublicationTable = Field(
-        default=PublicationTable(), description="Title, author and the like, for readers."
-    )
-
-    @property
-    def chosen_quality(self) -> Quality | None:
-        """Which estimates are reliable, if tables are to say it."""
-        return None if self.quality is None else self.quality.quality
-
-    def file_format(self, workload: Workload) -> FormatName:
-        """The format of the tables of a workload: given, or else chosen by what is wanted and how many there are."""
-        if self.format is None and self.round_to is not None:
-            return "parquet"
-        return chosen_format(workload, self.format, self.profile, quality=self.chosen_quality)
-
-    @property
-    def chosen_level(self) -> float:
-        """The confidence level, given or the profile's."""
-        return level_of(self.profile, self.level)
 
 
 class SpecFile(SpecTable):

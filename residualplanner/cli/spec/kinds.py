@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag,
 
 from residualplanner.cli.spec.values import LABEL_SCHEMA, Real, SpecTable, checked, is_label, refusal, unlike
 
-KindWord = Literal["identity", "prefix", "range", "hierarchy", "custom"]
-_FIELDS = {"hierarchy": {"levels", "total", "leaves"}, "custom": {"matrix", "labels"}}
+KindWord = Literal["identity", "prefix", "range", "hierarchy", "custom", "matching"]
+_FIELDS = {"hierarchy": {"levels", "total", "leaves"}, "custom": {"matrix", "labels"}, "matching": {"at_least"}}
 
 
 def _level(value: Any) -> Any:
@@ -38,9 +38,9 @@ Total = Annotated[
 
 
 class KindTable(SpecTable):
-    """The kind of query on one attribute; a hierarchy has levels, a custom query a matrix."""
+    """The kind of query on one attribute; a hierarchy has levels, a custom query a matrix, matching a number."""
 
-    kind: KindWord = Field(description="identity, prefix, range, hierarchy or custom.")
+    kind: KindWord = Field(description="identity, prefix, range, hierarchy, custom or matching.")
     levels: list[GroupLevel] | None = Field(
         None, description="Of a hierarchy, from coarse to fine: widths of bands, or groups and their members."
     )
@@ -50,6 +50,9 @@ class KindTable(SpecTable):
         None, description="Of a custom query: a row for each answer, with a number for each value."
     )
     labels: list[str] | None = Field(None, description="The names of the rows of a custom query.")
+    at_least: int | None = Field(
+        None, ge=1, description="Of matching, how many of a query's attributes of this kind a record must match."
+    )
 
     @model_validator(mode="after")
     def _has_its_fields(self) -> "KindTable":
@@ -61,6 +64,8 @@ class KindTable(SpecTable):
             raise refusal("give the levels of the hierarchy, from coarse to fine: levels = [...]")
         if self.kind == "custom" and self.matrix is None:
             raise refusal("give the rows of the custom query: matrix = [[1, 1, 1], [0, 1, 2]]")
+        if self.kind == "matching" and self.at_least is None:
+            raise refusal("give how many attributes of this kind must match: at_least = 1")
         return self
 
 

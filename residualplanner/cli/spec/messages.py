@@ -63,12 +63,17 @@ def _at(where: Sequence[str | int]) -> str:
     Example:
         >>> _at(("workload", 1, "up_to")), _at(("domain", "age", "bins", 0)), _at(())
         ('[[workload]] number 2, up_to: ', '[domain] age, bins, entry 1: ', '')
+        >>> _at(("output", "known", 0, "counts"))
+        '[[output.known]] number 1, counts: '
     """
     rest = list(where)
     parts: list[str] = []
     if len(rest) > 1 and rest[0] in ("workload", "targets"):
         parts.append(f"[[{rest[0]}]] number {int(rest[1]) + 1}")
         rest = rest[2:]
+    elif len(rest) > 2 and rest[0] == "output" and isinstance(rest[2], int):
+        parts.append(f"[[output.{rest[1]}]] number {rest[2] + 1}")
+        rest = rest[3:]
     elif len(rest) > 1 and rest[0] in ("domain", "output"):
         parts.append(f"[{rest[0]}] {rest[1]}")
         rest = rest[2:]

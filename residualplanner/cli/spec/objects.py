@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from residualplanner._words import listed
-from residualplanner.cli.spec.file import AttributeTable, QueriesTable, SpecFile
+from residualplanner.cli.spec.attributes import AttributeTable
+from residualplanner.cli.spec.file import QueriesTable, SpecFile
 from residualplanner.cli.spec.kinds import KindTable
 from residualplanner.domain import About, Attribute, Bins, Domain
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.losses import Targets
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Budget, approx_dp, pcost, zcdp
-from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Prefix, Range
-from residualplanner.workload import QueryLike, Workload, marginals
+from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Matching, Prefix, Range
+from residualplanner.workload import QueryLike, Threshold, Workload, marginals
 
 
 def domain_of_spec(spec: SpecFile) -> Domain:
@@ -73,7 +74,7 @@ def targets_of_spec(spec: SpecFile) -> Targets | None:
         WorkloadError: a kind of query has invalid levels, an invalid matrix or invalid labels.
     """
     margins = [
-        (_query(query, {}, f"[[targets]] number {number}, queries, entry {entry}"), table.moe)
+        (query_of_spec(query, {}, f"[[targets]] number {number}, queries, entry {entry}", table.at_least), table.moe)
         for number, table in enumerate(spec.targets, 1)
         for entry, query in enumerate(table.queries, 1)
     ]
@@ -131,12 +132,14 @@ def _labels(name: str, declared: list[Any]) -> Any:
 def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
     kinds = {name: kind_of_table(kind, f"{where}, kinds, {name}") for name, kind in table.kinds.items()}
     if table.queries is not None:
-        queries = [_query(query, kinds, f"{where}, queries, entry {i}") for i, query in enumerate(table.queries, 1)]
+        listed = enumerate(table.queries, 1)
+        queries = [query_of_spec(query, kinds, f"{where}, queries, entry {i}", table.at_least) for i, query in listed]
         unused = sorted(set(kinds).difference(*table.queries))
         if unused:
             raise WorkloadError(f"{where}, kinds: no query of this table names {unused}; name them, or leave them out")
         return Workload(domain, queries, weights=[table.weight] * len(queries))
-    family = marginals(domain, order=table.order, up_to=table.up_to, max_cells=table.max_cells, kinds=kinds)
+    orders = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
+    family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least)
     unused = [name for name in kinds if not family.uses[domain.positions((name,))].any()]
     if unused:
         raise WorkloadError(
@@ -153,13 +156,28 @@ def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
     return Workload.from_blocks(domain, blocks, family.kinds)
 
 
-def _query(query: list[str] | dict[str, KindTable], kinds: dict[str, Kind], where: str) -> QueryLike:
-    """A query with its own kinds, or those of the whole table."""
+def query_of_spec(
+    query: list[str] | dict[str, KindTable], kinds: dict[str, Kind], where: str, at_least: int | None = None
+) -> QueryLike:
+    """A query at ``where`` with its own kinds, or those of the whole table, or a threshold.
+
+    Raises:
+        WorkloadError: a kind of query has invalid levels, an invalid matrix or invalid labels.
+    """
     if isinstance(query, dict):
         return {name: kind_of_table(kind, f"{where}, {name}") for name, kind in query.items()}
+    if at_least is not None:
+        return _threshold(query, at_least, where)
     if len(set(query)) < len(query) or not kinds:
         return query  # Workload refuses a repeated name, in its own words
     return {name: kinds.get(name, Identity()) for name in query}
+
+
+def _threshold(names: list[str], at_least: int, where: str) -> Threshold:
+    try:
+        return Threshold(names, at_least)
+    except WorkloadError as error:
+        raise WorkloadError(f"{where}: {error}") from None
 
 
 def kind_of_table(table: KindTable, where: str) -> Kind:
@@ -173,6 +191,8 @@ def kind_of_table(table: KindTable, where: str) -> Kind:
             return Hierarchy(table.levels or [], total=table.total, leaves=table.leaves)
         if table.kind == "custom":
             return Custom(table.matrix, table.labels)
+        if table.kind == "matching":
+            return Matching(table.at_least or 0)
     except WorkloadError as error:
         raise WorkloadError(f"{where}: {error}") from None
     plain: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}

@@ -5,12 +5,14 @@ Reads: SpecFile, options.  Gives: SpecFile.
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from residualplanner._margins import require_level
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.spec.file import ApproxTable, BudgetTable, SpecFile
+from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import LossName, budget_of_text
 from residualplanner.errors import BudgetError
 from residualplanner.losses import MaxVariance, SumOfVariances
@@ -24,7 +26,48 @@ _LOSSES: Mapping[LossName, SumOfVariances | MaxVariance] = {
 }
 
 
-class Typed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TypedOutput:
+    """The options typed in place of entries of a spec's [output]; None where the entry holds.
+
+    Attributes:
+        level: of confidence.
+        format: of the tables' files.
+        profile: the columns beside the labels.
+        nonnegative: whether tables have no negative cell.
+        round_to: what numbers are multiples of.
+        with_unbiased: whether unbiased estimates stand beside other numbers.
+        published_errors: how many simulations tell the errors of these.
+
+    Raises:
+        BudgetError: the level is not between 0 and 1.
+    """
+
+    level: float | None = None
+    format: FormatName | None = None
+    profile: ProfileName | None = None
+    nonnegative: bool | None = None
+    round_to: int | None = None
+    with_unbiased: bool | None = None
+    published_errors: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.level is not None:
+            require_level(self.level)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that were typed, by name."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def instead_of(self, table: OutputTable) -> OutputTable:
+        """The [output] of a spec with these in place of its entries."""
+        return table.model_copy(update=self.given)
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
     """The options typed in place of entries of the spec; None where the entry holds.
 
     Attributes:
@@ -32,17 +75,19 @@ class Typed(NamedTuple):
         at_most: the largest loss allowed, in counts squared; it replaces the spec's budget, too.
         loss: the "sum" of all cell variances, their "max"imum, or a sum of tables' variances with weights "sqrt" or
             "equal"; it replaces the spec's targets, too.
-        level: of confidence.
-        format: of the tables' files.
-        profile: the columns beside the labels.
+        output: those in place of entries of its [output].
     """
 
     budget: str | None = None
     at_most: float | None = None
     loss: LossName | None = None
-    level: float | None = None
-    format: FormatName | None = None
-    profile: ProfileName | None = None
+    output: TypedOutput = TypedOutput()
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that were typed, by name."""
+        own = {"budget": self.budget, "at_most": self.at_most, "loss": self.loss}
+        return {name: value for name, value in own.items() if value is not None} | self.output.given
 
 
 def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> SpecFile:
@@ -62,13 +107,9 @@ def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> Spec
         changes |= {"budget": None, "at_most": typed.at_most}
     if typed.loss is not None:
         changes |= {"loss": _LOSSES[typed.loss], "targets": []}
-    if typed.level is not None:
-        require_level(typed.level)
-    written = {name: value for name in ("level", "format", "profile") if (value := getattr(typed, name)) is not None}
-    if written:
-        changes["output"] = spec.output.model_copy(update=written)
-    if changes:
-        given = {name: value for name, value in typed._asdict().items() if value is not None}
+    if typed.output.given:
+        changes["output"] = typed.output.instead_of(spec.output)
+    if given := typed.given:
         words = ", ".join(f"{name} {value}" for name, value in given.items())
         output.say(f"{'Changed':<11} {words}; all else as in {path}", event="changed", **given)
     return spec.model_copy(update=changes)

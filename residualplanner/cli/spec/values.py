@@ -47,7 +47,8 @@ def is_label(value: object) -> bool:
     return isinstance(value, str | int | bool)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a value is an integer or a floating-point number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -94,7 +95,7 @@ Edge = Annotated[
     Any,
     PlainValidator(
         checked(
-            lambda value: _is_number(value) or isinstance(value, dt.date), "expected a number or a date without quotes"
+            lambda value: is_number(value) or isinstance(value, dt.date), "expected a number or a date without quotes"
         )
     ),
     WithJsonSchema({"anyOf": [{"type": "number"}, _DATE_SCHEMA]}),
@@ -110,18 +111,18 @@ Exact = Annotated[
     str | int | float,
     PlainValidator(
         checked(
-            lambda value: isinstance(value, str) or _is_number(value),
+            lambda value: isinstance(value, str) or is_number(value),
             'expected a number, or a number in quotes such as "0.5"',
         )
     ),
     WithJsonSchema({"type": ["string", "number"], "examples": ["0.5"]}),
 ]
 Real = Annotated[
-    float, PlainValidator(checked(_is_number, "expected a number without quotes")), WithJsonSchema({"type": "number"})
+    float, PlainValidator(checked(is_number, "expected a number without quotes")), WithJsonSchema({"type": "number"})
 ]
 BetweenZeroAndOne = Annotated[
     float,
-    PlainValidator(checked(lambda value: _is_number(value) and 0 < value < 1, "expected a number between 0 and 1")),
+    PlainValidator(checked(lambda value: is_number(value) and 0 < value < 1, "expected a number between 0 and 1")),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
 ]
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from residualplanner.cli.spec.file import UNDECLARED
+from residualplanner.cli.spec.attributes import UNDECLARED
 from residualplanner.cli.starting.toml_text import about_entries, attribute_text, key_text, number_text
 from residualplanner.domain import About, Attribute, Label, day_of
 from residualplanner.errors import DomainError

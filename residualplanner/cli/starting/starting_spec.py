@@ -11,7 +11,8 @@ from residualplanner._json import parse_json
 from residualplanner._words import listed
 from residualplanner.cli.columns import csv_names, is_csv, is_parquet, parquet_types
 from residualplanner.cli.messages.output import Output, command_text
-from residualplanner.cli.spec.file import UNDECLARED, read_limited, read_spec
+from residualplanner.cli.spec.attributes import UNDECLARED
+from residualplanner.cli.spec.file import read_limited, read_spec
 from residualplanner.cli.spec.objects import domain_of_spec
 from residualplanner.cli.starting.declared import Declared
 from residualplanner.cli.starting.dictionary import is_dictionary_header, read_dictionary
@@ -71,6 +72,20 @@ up_to = 2
 # format = "csv"          # or "xlsx" for Excel; by default Parquet, and above 5,000 tables many of them in a file
 profile = "default"       # 95% margins and intervals; "acs": 90% margins, as E and M; "gls": standard deviations
 # level = 0.99            # of confidence, for margins of error, in place of the profile's
+
+# Estimates are unbiased, so some are negative.  For tables that people read, numbers without a negative one that agree
+# with one another, and integers that add up (5: multiples of 5):
+# nonnegative = true
+# round_to = 1
+# with_unbiased = true      # the unbiased estimates beside them, in a column of their own
+# published_errors = 50     # a file with the errors of these numbers, table by table, from 50 simulations
+# What is public anyway, for non-negative tables only.  It is published as it stands here, and not protected:
+# known = [{ query = [], counts = 38045 }, { query = ["age", "sex"], file = "known.csv" }]
+# impossible = [{ age = ["0-11", "12-14"], marital = "married" }]
+# Columns that say which estimates are too noisy to use, by standard error over estimate; suppress leaves these out:
+# quality = { reliable = 0.15, usable = 0.30, suppress = false }
+# For readers of the tables:
+# publication = { title = "...", author = "...", date = 2030-01-01, contact = "...", source = "...", note = "..." }
 
 """
 

@@ -79,7 +79,7 @@ class AxisLaunch:
 
     @property
     def lines(self) -> int:
-        """What the threads share out, one each: lines in place, else single entries of the result."""
+        """The work that is divided among threads, one piece each: lines in place, else single entries of the result."""
         return self.outer * self.inner * (1 if self.is_in_place else self.rows)
 
     @property

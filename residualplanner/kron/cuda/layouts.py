@@ -71,7 +71,7 @@ class Pass:
 
     @property
     def lines(self) -> int:
-        """What the threads share out: lines in closed form, single entries of a product."""
+        """The work that is divided among threads: lines in closed form, single entries of a product."""
         return self.outer * self.inner * (1 if self.has_closed_form else self.axis.rows)
 
     @property
@@ -154,7 +154,7 @@ class SlabLayout:
 def layout_of(maps: ProductMap, limits: Limits = SM_90) -> SlabLayout:
     """How the tables of ``maps`` lie in shared memory.
 
-    Small tables are taken together, until they have about a thousand cells; large ones are cut into slabs along as few
+    Small tables are put together, until they have about a thousand cells; large ones are cut into slabs along as few
     axes as possible.
 
     Args:

@@ -27,7 +27,7 @@ from residualplanner.bases import (
     weighted_directions,
 )
 from residualplanner.errors import SolverError, WorkloadError
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Kind
 from residualplanner.workload import Workload
 
 #: How much larger, relative, an attribute's part of the loss may get because its basis is rounded to integers.
@@ -167,13 +167,15 @@ def kind_classes(workload: Workload) -> NDArray[np.int64]:
 def attribute_grams(workload: Workload) -> dict[int, AttributeGrams]:
     """The Gram matrices of each attribute with more than one value and another kind than single values, by position.
 
+    An attribute of a joint kind has none: it has the subtraction basis, which treats all its values in the same way.
     Attributes of one size and the same kinds have the same object.
     """
     made: dict[tuple[int, tuple[int, ...]], AttributeGrams] = {}
     forms = {}
     for attribute, size in enumerate(workload.domain.sizes):
         kinds = tuple(np.flatnonzero(workload.uses[attribute]).tolist())
-        if size > 1 and any(workload.kinds[code] != Identity() for code in kinds):
+        own = [workload.kinds[code] for code in kinds]
+        if size > 1 and not all(kind.is_identity for kind in own) and not any(kind.at_least for kind in own):
             if (size, kinds) not in made:
                 made[size, kinds] = _forms(workload, size, kinds)
             forms[attribute] = made[size, kinds]

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.bases import ResidualNumbers
+from residualplanner.queries import joint_factors
 from residualplanner.workload import Closure, Workload, row_numbers, subset_products
 
 
@@ -117,6 +118,8 @@ def cell_groups(
             own = axes[rows[0]] >= 0
             others = attributes[rows][:, ~own]
             plain = subset_products(numbers.absent[others, 0], numbers.present[others, 0])
+            sizes = numbers.sizes[others].astype(np.int64)
+            plain = plain * joint_factors(workload.kinds, kinds[rows][:, ~own], sizes) ** 2
             yield CellGroup(
                 inside[rows],
                 axes[rows][:, own],

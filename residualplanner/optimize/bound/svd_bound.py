@@ -1,7 +1,7 @@
 """A lower bound on the sum of variances of any mechanism, from the singular values of the workload.
 
 Reads: a workload, the importance of its queries.  Gives: a number; blocks of the workload's Gram matrix.
-Source: spec eq. (33).
+Source: spec eqs. (33) and (61).
 
 A block belongs to a set B of attributes present in their tails, and is a sum over the queries that contain B.  The term
 of a query depends on its other attributes: those with no more than a corner give a number; the others, each with its
@@ -87,7 +87,7 @@ def block_table(
     positions, entries = [], []
     for (queries, run), column in zip(workload.runs(CHUNK), columns, strict=True):
         coefficients = subset_products(corner[run.attributes, run.kinds], has_tail[run.attributes])
-        terms = coefficients * weights[queries, None]
+        terms = coefficients * workload.joint_factors(run) ** 2 * weights[queries, None]
         kept = terms > 0
         row = workload.closure.subset_positions(run.attributes)[kept]
         positions.append(np.stack([row, np.broadcast_to(column, terms.shape)[kept]]))

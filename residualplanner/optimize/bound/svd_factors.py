@@ -18,7 +18,7 @@ from scipy import linalg
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Kind
 from residualplanner.workload import Workload
 
 #: The largest symmetric matrix whose eigenvalues are computed.
@@ -52,11 +52,12 @@ def attribute_factors(workload: Workload) -> AttributeFactors:
     An attribute with several kinds has no tail.
 
     Raises:
-        WorkloadError: an attribute has too many values.
+        WorkloadError: an attribute has too many values, or joint and other kinds.
 
     Cost: an eigenvalue problem of size n for each attribute with other kinds than identity.
     Source: spec eq. (33).
     """
+    require_exchangeable_values(workload)
     sizes = workload.domain.sizes
     corner, tail = np.ones(workload.uses.shape), np.zeros(len(sizes))
     heads: dict[tuple[int, int], FloatArray] = {}
@@ -65,9 +66,9 @@ def attribute_factors(workload: Workload) -> AttributeFactors:
     always = _query_counts(workload) == len(workload)
     for attribute, size in enumerate(sizes):
         codes = tuple(np.flatnonzero(workload.uses[attribute]).tolist())
-        key = (size, codes, bool(always[attribute].any()))
+        kinds = [workload.kinds[code] for code in codes]
+        key = (size, codes, bool(always[attribute].any()) and not kinds[0].at_least)
         if key not in known:
-            kinds = [workload.kinds[code] for code in codes]
             found, rest = _head_and_tail(workload.domain.names[attribute], size, kinds, key[2])
             known[key] = found, [root_trace(head) for head in found], rest
         found, traces, tail[attribute] = known[key]
@@ -77,6 +78,21 @@ def attribute_factors(workload: Workload) -> AttributeFactors:
             else:
                 corner[attribute, code] = head[0, 0]
     return AttributeFactors(heads, roots, corner, tail)
+
+
+def require_exchangeable_values(workload: Workload) -> None:
+    """Raise WorkloadError where a threshold has an attribute whose values other queries tell apart.
+
+    Its Gram matrix is then no product over attributes.
+    """
+    joint = np.array([kind.at_least > 0 for kind in workload.kinds])
+    other = np.array([not kind.is_identity for kind in workload.kinds])
+    mixed = np.flatnonzero(workload.uses[:, joint].any(axis=1) & workload.uses[:, other].any(axis=1))
+    if len(mixed):
+        raise WorkloadError(
+            f"the bound is not computed where {workload.domain.names[mixed[0]]!r} is in thresholds and has other kinds "
+            "of query than single values; leave out one or the other"
+        )
 
 
 def root_trace(matrix: NDArray[np.float64]) -> float:
@@ -113,9 +129,10 @@ def _query_counts(workload: Workload) -> NDArray[np.int64]:
 
 def _head_and_tail(name: str, size: int, kinds: list[Kind], always: bool) -> tuple[list[FloatArray], float]:
     """The head of one attribute in each kind, and its tail."""
-    if kinds == [Identity()]:
-        n = float(size)
-        return ([np.zeros((1, 1))], n**0.5) if always and size > 1 else ([np.full((1, 1), 1 / n)], (n - 1) / n**0.5)
+    if all(kind.is_identity for kind in kinds):
+        n, is_tail = float(size), always and size > 1
+        corner = np.full((1, 1), 0.0 if is_tail else 1 / n)
+        return [corner] * len(kinds), n**0.5 if is_tail else (n - 1) / n**0.5
     if always and size > 1:
         return [np.zeros((1, 1))], root_trace(kinds[0].gram(size) / size)
     if size > LARGEST:

@@ -21,8 +21,8 @@ from scipy import linalg, sparse
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
 from residualplanner.optimize.bound.svd_bound import CHUNK, Pattern, block_table, coordinates, distinct_rows
-from residualplanner.optimize.bound.svd_factors import reflected
-from residualplanner.queries import Identity, Kind
+from residualplanner.optimize.bound.svd_factors import reflected, require_exchangeable_values
+from residualplanner.queries import Kind
 from residualplanner.workload import Workload, workload_orbits
 
 #: The largest matrix whose eigenvalues are computed over and over, and how many weights there are at most.
@@ -149,7 +149,8 @@ class _Search:
     @classmethod
     def of(cls, workload: Workload, importance: FloatArray) -> "_Search":
         """Group the queries, and find the blocks."""
-        single = np.logical_not(workload.uses[:, [kind != Identity() for kind in workload.kinds]].any(axis=1))
+        require_exchangeable_values(workload)
+        single = np.logical_not(workload.uses[:, [not kind.is_identity for kind in workload.kinds]].any(axis=1))
         sizes = np.array(workload.domain.sizes, dtype=np.float64)
         orbits = workload_orbits(workload, np.where(single, sizes, -1 - np.arange(len(sizes))), importance)
         patterns = _patterns(workload, orbits.representative, single)

@@ -93,8 +93,8 @@ def cost_and_slopes(
             continue
         if len(groups) > 1:
             cost += _table(number, groups, float(precision[number]), columns, messages[number], maxima, slopes)
-        for group, told in zip(groups, messages.get(number, [precision[number] * columns[0]]), strict=True):
-            single[attribute[group]] = single.get(attribute[group], 0.0) + told
+        for group, message in zip(groups, messages.get(number, [precision[number] * columns[0]]), strict=True):
+            single[attribute[group]] = single.get(attribute[group], 0.0) + message
     for i, column in single.items():
         value, slopes.axes[i] = largest(column, maxima.sharpness, maxima.axes.get(i))
         cost += value

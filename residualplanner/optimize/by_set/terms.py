@@ -5,13 +5,14 @@ Source: spec eqs. (39) and (40).
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.optimize.bases.attribute_grams import AttributeGrams
+from residualplanner.queries import joint_factors
 from residualplanner.workload import Workload
 
 Members = tuple[int, ...]
@@ -137,9 +138,10 @@ class TermBuilder:
                 if not importance:
                     continue
                 measured = tuple(i for i in attributes if not self.workload.closure.trivial[i])
+                joint = self._joint_factors(attributes, codes)
                 for inside in dict.fromkeys([(), *parts_of(measured), measured]):
                     sets.append(self.number[inside])
-                    weights.append(importance * self._weight(kinds, inside))
+                    weights.append(importance * self._weight(kinds, inside) * joint(inside) ** 2)
                     present.append([self._factor(inside, i, kinds[i]) for i in inside if i in self.axes])
                     form.append(self._form(inside, kinds))
         columns = max(map(len, present))
@@ -152,6 +154,13 @@ class TermBuilder:
             tuple(self.rests),
             tuple(self.forms),
         )
+
+    def _joint_factors(self, attributes: list[int], codes: list[int]) -> Callable[[Members], float]:
+        """What a query multiplies the residual of a part of its attributes by."""
+        sizes = np.array([[self.workload.domain.sizes[i] for i in attributes]], dtype=np.int64)
+        found = joint_factors(self.workload.kinds, np.array([codes], dtype=np.int16), sizes)[0]
+        factors = np.broadcast_to(found, 1 << len(attributes)).tolist()
+        return lambda inside: float(factors[sum(1 << attributes.index(i) for i in inside)])
 
     def _weight(self, kinds: dict[int, int], inside: Members) -> float:
         weight = 1.0

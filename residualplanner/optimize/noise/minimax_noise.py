@@ -159,7 +159,8 @@ class CellRows:
             chosen = block.part(query[part] - start)
             answer = _digits(cell[part], self.answers.counts(chosen))
             present, absent = self.answers.at(chosen, answer)
-            coefficients = subset_products(absent, present) * self.importance[query[part], None]
+            coefficients = subset_products(absent, present) * self.queries.joint_factors(chosen) ** 2
+            coefficients = coefficients * self.importance[query[part], None]
             columns.append(problem.orbits.member[closure.subset_positions(chosen.attributes)].ravel())
             entries.append(coefficients.ravel())
             lengths.append(np.full(len(coefficients), 1 << order))

@@ -43,7 +43,7 @@ _TIED = 2.0**-60
 
 @dataclass(frozen=True, eq=False)
 class NoiseProblem:
-    """Queries, one basis an attribute, and data sets that must not be told apart, for which noise is chosen.
+    """Queries, one basis an attribute, and which data sets are neighbors: what noise is chosen for.
 
     Attributes:
         workload: the queries.

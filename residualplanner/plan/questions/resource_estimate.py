@@ -17,7 +17,6 @@ from residualplanner.errors import DataError
 from residualplanner.losses import LossLike, read_loss
 from residualplanner.optimize import by_set_problem
 from residualplanner.plan.questions.measuring_memory import measuring_bytes
-from residualplanner.queries import Identity
 from residualplanner.strategy import basis_groups, subtraction_strategy
 from residualplanner.workload import Workload, require_workload
 
@@ -180,7 +179,7 @@ def _basis_effort(workload: Workload) -> tuple[float, float]:
 
 def _is_other(workload: Workload) -> NDArray[np.bool_]:
     """Which of the workload's kinds are not identity, (kinds,)."""
-    return np.array([kind != Identity() for kind in workload.kinds])
+    return np.array([not kind.is_identity for kind in workload.kinds])
 
 
 def seconds_text(seconds: float) -> str:

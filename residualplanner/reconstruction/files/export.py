@@ -5,6 +5,7 @@ Reads: tables, their plan and its noise.  Gives: files.  Holds a few tables at a
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +26,7 @@ from residualplanner.reconstruction.files.export_files import (
     TidyWriter,
     chosen_format,
     csv_bytes,
+    csv_files,
     described_table,
     parquet_bytes,
     write_new,
@@ -123,17 +125,10 @@ def save_tables(  # noqa: PLR0913
     described = Description(
         plan, noise, file_format, profile, level_of(profile.name, level), publication or Publication()
     )
-    with write_folder_atomically(folder) as partial:
-        hashes = _write_files(tables, partial, described) | _write_more(more, partial)
-        write_new(partial / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])
-
-
-def _write_more(frames: Mapping[str, Any], folder: Path) -> dict[str, str]:
-    """Write data frames as CSV; return the hashes of their files."""
-    import pyarrow as pa
-
-    tables = {name: pa.Table.from_pandas(frame, preserve_index=False) for name, frame in frames.items()}
-    return {name: write_new(folder / name, [csv_bytes(table)]) for name, table in tables.items()}
+    with write_folder_atomically(folder) as unfinished:
+        hashes = _write_files(tables, unfinished, described)
+        hashes |= {name: write_new(unfinished / name, [content]) for name, content in csv_files(more).items()}
+        write_new(unfinished / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])
 
 
 def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:
@@ -154,7 +149,7 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
     }
     if described.file_format == "csv":
         files[f"tables/{csvw.FILE}"] = csvw.csvw_pieces(described, _tables_of(index, plan))
-    if described.profile.name == "gls":
+    if described.profile.has_noise:
         files["noise.csv"] = [csv_bytes(_noise_table(plan))]
     return {name: write_new(folder / name, pieces) for name, pieces in files.items()}
 
@@ -178,39 +173,51 @@ def _write_tables(tables: Iterable[Table], folder: Path, described: Description,
 def _write_book(tables: Iterable[Table], folder: Path, described: Description, index: Any) -> dict[str, list[str]]:
     """Write one workbook for all tables; return what `_write_tables` returns, and the names of their sheets."""
     plan, queries = described.plan, list(written_queries(described.plan.workload))
-    writer, book = TidyWriter(plan, described.profile, described.level), Book(described.number_formats)
+    writer, book = (
+        TidyWriter(plan, described.profile, described.level),
+        Book(described.number_formats, described.publication),
+    )
     names = [table_name(described.parts_of(*query)) for query in queries]
     sheets = sheet_names(names)
-    rows = zip(sheets, *(index[name].to_pylist() for name in ("query", "kinds", "cells")), strict=True)
-    book.add_index(("sheet", "query", "kinds", "cells"), rows)
+    titles = [described.title_of(query.positions) for query in queries]
+    heads = ("query", "kinds", "cells")
+    rows = zip(sheets, *(index[name].to_pylist() for name in heads), titles, strict=True)
+    book.add_index(("sheet", *heads, *(["title"] if any(titles) else [])), rows)
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
     positions = sorted({position for query in queries for position in query.positions})
     book.add_texts(ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *described.about_columns(positions)])
-    for sheet, table, variance in zip(sheets, tables, plan.average_variances.tolist(), strict=True):
-        book.add_table(sheet, writer.tidy(table, variance))
+    titled = [title or query for title, query in zip(titles, index["query"].to_pylist(), strict=True)]
+    for sheet, title, table, variance in zip(sheets, titled, tables, plan.average_variances.tolist(), strict=True):
+        book.add_table(sheet, writer.tidy(table, variance), title)
     digest = write_new(folder / BOOK_FILE, [book.close()])
     return {"name": names, "file": [BOOK_FILE] * len(names), "sha256": [digest] * len(names), "sheet": sheets}
 
 
 def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
     """The function that turns a table, given its number in the workload, into the bytes of a file."""
-    workload = described.plan.workload
-    queries, kinds = index["query"], index["kinds"]
     if described.file_format == "xlsx":
-        formats = described.number_formats
-        return lambda number, table: workbook_bytes(
-            table,
-            described.about_table(queries[number].as_py(), kinds[number].as_py(), workload.query_at(number).positions),
-            formats,
-        )
+        return partial(_book_bytes, described, index)
     if described.file_format == "csv":
         return lambda _, table: csv_bytes(table)
+    workload, queries, kinds = described.plan.workload, index["query"], index["kinds"]
     return lambda number, table: parquet_bytes(
         described_table(
             table,
             described.about_query(queries[number].as_py(), kinds[number].as_py()),
             described.about_columns(workload.query_at(number).positions),
         )
+    )
+
+
+def _book_bytes(described: Description, index: Any, number: int, table: Any) -> bytes:
+    """The workbook of one table, given its number in the workload."""
+    query, positions = index["query"][number].as_py(), described.plan.workload.query_at(number).positions
+    return workbook_bytes(
+        table,
+        described.about_table(query, index["kinds"][number].as_py(), positions),
+        described.number_formats,
+        title=described.title_of(positions) or query,
+        publication=described.publication,
     )
 
 

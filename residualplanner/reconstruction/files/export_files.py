@@ -4,7 +4,7 @@ Reads: tables.  Gives: PyArrow tables with one row per cell and strings dictiona
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +22,8 @@ from residualplanner.reconstruction.label_columns import label_columns
 from residualplanner.reconstruction.origin import unlimited
 from residualplanner.reconstruction.profiles import QUERY, Profile
 from residualplanner.reconstruction.quality import Quality
-from residualplanner.reconstruction.table import Table, cell_words
+from residualplanner.reconstruction.table import Table
+from residualplanner.reconstruction.tidy_form import cell_words
 from residualplanner.workload import Workload
 
 #: The formats of the tables' files.
@@ -177,6 +178,14 @@ def csv_bytes(table: Any) -> Any:
     stream = pa.BufferOutputStream()
     pa_csv.write_csv(table.cast(pa.schema(plain)), stream)
     return stream.getvalue()
+
+
+def csv_files(frames: Mapping[str, Any]) -> dict[str, Any]:
+    """Data frames, by the names of their files, as CSV."""
+    import pyarrow as pa
+
+    tables = {name: pa.Table.from_pandas(frame, preserve_index=False) for name, frame in frames.items()}
+    return {name: csv_bytes(table) for name, table in tables.items()}
 
 
 def write_new(path: Path, pieces: Iterable[Any]) -> str:

@@ -36,9 +36,6 @@ from residualplanner.reconstruction.files.manifest import (
 from residualplanner.reconstruction.files.reading_files import csv_table, frame_of_columns, read_columns
 from residualplanner.reconstruction.files.saved_folder import SavedFolder
 from residualplanner.reconstruction.files.sidecar import (
-    NUMBER,
-    PUBLISHED_ERRORS,
-    PUBLISHED_ERRORS_FILE,
     TEXT,
     Description,
     label_type,
@@ -96,25 +93,6 @@ class SavedTables(SavedFolder):
         content = content_of(self.folder, "errors.csv", self.manifest["files"].get("errors.csv"))
         types = {"query": TEXT, "kinds": TEXT}
         found: pd.DataFrame = csv_table(content, self.folder / "errors.csv", types).to_pandas()
-        return found
-
-    @property
-    def published_errors(self) -> "pd.DataFrame | None":
-        """The errors of the published numbers, from ``published-errors.csv``; None where there is no such file.
-
-        Raises:
-            FileFormatError: the file was altered, or is about other tables.
-        """
-        digest = self.manifest["files"].get(PUBLISHED_ERRORS_FILE)
-        if digest is None:
-            return None
-        content, path = content_of(self.folder, PUBLISHED_ERRORS_FILE, digest), self.folder / PUBLISHED_ERRORS_FILE
-        found: pd.DataFrame = csv_table(content, path, PUBLISHED_ERRORS).to_pandas()
-        numbers = [name for name, word in PUBLISHED_ERRORS.items() if word == NUMBER]
-        if list(found) != list(PUBLISHED_ERRORS) or list(found["query"]) != list(self.plan.errors()["query"]):
-            raise FileFormatError(f"{path} is about other tables than {PLAN_FILE}; {AGAIN}")
-        if not (found[numbers] >= 0).all(axis=None) or not np.isfinite(found[numbers]).all(axis=None):
-            raise FileFormatError(f"{path} has errors that are no numbers; {AGAIN}")
         return found
 
     def frame(self, query: QueryLike) -> "pd.DataFrame":
@@ -255,7 +233,7 @@ def _are_of_workload(files: Mapping[str, SavedTable], described: Description) ->
 
 
 def _publication_of(metadata: Mapping[str, Any]) -> Publication:
-    """What readers are told about all tables together."""
+    """What is said to readers about all tables together."""
     try:
         return Publication(**metadata.get("publication", {}))
     except TypeError:

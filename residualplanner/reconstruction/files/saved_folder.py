@@ -6,15 +6,24 @@ Reads: a folder whose manifest, metadata and plan have been checked.  Gives: Sav
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from residualplanner.errors import FileFormatError
 from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan
-from residualplanner.reconstruction.files.sidecar import Description
+from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
+from residualplanner.reconstruction.files.manifest import PLAN_FILE
+from residualplanner.reconstruction.files.reading_files import csv_table
+from residualplanner.reconstruction.files.sidecar import NUMBER, PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE, Description
 from residualplanner.reconstruction.product import Product
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.tables import Tables
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +58,7 @@ class SavedFolder(Tables):
 
     @property
     def publication(self) -> Publication:
-        """What readers are told about all tables together."""
+        """What is said to readers about all tables together."""
         return self._described.publication
 
     @property
@@ -61,3 +70,22 @@ class SavedFolder(Tables):
     def profile(self) -> str:
         """The profile that the tables were saved in."""
         return self._described.profile.name
+
+    @property
+    def published_errors(self) -> "pd.DataFrame | None":
+        """The errors of the published numbers, from ``published-errors.csv``; None where there is no such file.
+
+        Raises:
+            FileFormatError: the file was altered, or is about other tables.
+        """
+        digest = self.manifest["files"].get(PUBLISHED_ERRORS_FILE)
+        if digest is None:
+            return None
+        content, path = content_of(self.folder, PUBLISHED_ERRORS_FILE, digest), self.folder / PUBLISHED_ERRORS_FILE
+        found: pd.DataFrame = csv_table(content, path, PUBLISHED_ERRORS).to_pandas()
+        numbers = [name for name, word in PUBLISHED_ERRORS.items() if word == NUMBER]
+        if list(found) != list(PUBLISHED_ERRORS) or list(found["query"]) != list(self.plan.errors()["query"]):
+            raise FileFormatError(f"{path} is about other tables than {PLAN_FILE}; {AGAIN}")
+        if not (found[numbers] >= 0).all(axis=None) or not np.isfinite(found[numbers]).all(axis=None):
+            raise FileFormatError(f"{path} has errors that are no numbers; {AGAIN}")
+        return found

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from residualplanner._words import JOIN
 from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Kind
@@ -32,7 +33,7 @@ PUBLISHED_ERRORS = {
     "simulations": WHOLE,
 }
 
-ROWS = "one row for each cell, in C order: the last attribute changes fastest"
+ROWS = "one row for each cell; the last attribute changes fastest"
 VARIANCE = (
     "exact: it follows from the plan's noise variances alone, is not an estimate from the data, and was known before "
     "any record was read"
@@ -58,7 +59,7 @@ class Description:
         file_format: of the tables' files.
         profile: the columns beside the labels.
         level: the confidence level.
-        publication: what readers are told about all tables together.
+        publication: what is said to readers about all tables together.
         parts: what attributes contribute to the names of tables.
         plan_sha256: the hash of the plan.
     """
@@ -114,7 +115,7 @@ class Description:
             "columns": self.columns,
             "conf_level": self.level,
             "variance": VARIANCE,
-            **({"covariance": COVARIANCE} if self.profile.name == "gls" else {}),
+            **({"covariance": COVARIANCE} if self.profile.has_noise else {}),
             "attributes": [self._attribute(position) for position in sorted({position for position, _ in self.parts})],
             **self.about_product,
         }
@@ -172,6 +173,11 @@ class Description:
         described = [self.plan.domain.attributes[position] for position in positions]
         texts = [(each.name, each.about, (each.about.title, each.about.note, each.about.source)) for each in described]
         return [(name, about.unit, "; ".join(filter(None, words))) for name, about, words in texts if about]
+
+    def title_of(self, positions: Sequence[int]) -> str:
+        """The headings of the attributes of a table in words; empty where none of them has a title."""
+        described = [self.plan.domain.attributes[position] for position in positions]
+        return JOIN.join(each.heading for each in described) if any(each.about.title for each in described) else ""
 
     def _attribute(self, position: int) -> dict[str, Any]:
         attribute, kinds = self.plan.domain.attributes[position], list(self.plan.workload.kinds)

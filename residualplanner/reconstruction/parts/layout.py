@@ -15,8 +15,8 @@ from residualplanner.workload import Workload
 
 #: The folder of the parts within that of the release, and the files that say which tables there are.
 PARTS, TABLES, LABELS, PART_LIST = "parts", "tables.parquet", "labels.parquet", "parts.csv"
-#: The columns of a part: the table's number in the order of the workload, the cell's in C order, and its numbers.
-TABLE_ID, CELL, ESTIMATE, STD_ERR = "table_id", "cell", "estimate", "std_err"
+#: The columns of a part beside its numbers: the table's number in the order of the workload, the cell's in C order.
+TABLE_ID, CELL = "table_id", "cell"
 #: A part, and a row group in it, ends with the first table that brings the cells before and in it to such a multiple.
 PART_CELLS = 2**20
 ROW_GROUP_CELLS = 2**18

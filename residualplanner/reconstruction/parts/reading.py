@@ -13,7 +13,6 @@ import numpy as np
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner._words import count_text
 from residualplanner.errors import FileFormatError, WorkloadError
-from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
 from residualplanner.reconstruction.files.reading_files import csv_table
@@ -22,7 +21,6 @@ from residualplanner.reconstruction.files.sidecar import TEXT, Description
 from residualplanner.reconstruction.parts.dictionary import KINDS, OWN_COLUMNS
 from residualplanner.reconstruction.parts.layout import (
     CELL,
-    ESTIMATE,
     PART_LIST,
     TABLE_ID,
     TABLES,
@@ -31,7 +29,7 @@ from residualplanner.reconstruction.parts.layout import (
     part_name,
 )
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import WrittenQuery
+from residualplanner.workload import QueryKey, WrittenQuery
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +72,7 @@ class SavedParts(SavedFolder):
     def __repr__(self) -> str:
         return f"<{len(self):,} saved tables in {count_text(len(self.hashes), 'part')}, {self.folder}>"
 
-    def __iter__(self) -> Iterator[tuple[str, ...] | dict[str, Kind]]:
+    def __iter__(self) -> Iterator[QueryKey]:
         return iter(self.plan.workload if self.is_whole else self.plan.workload.take(self.numbers))
 
     def __len__(self) -> int:
@@ -99,7 +97,7 @@ class SavedParts(SavedFolder):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        part = self.layout.part_of(number)
+        part, estimate = self.layout.part_of(number), self.product.columns[0]
         name = part_name(part)
         content = content_of(self.folder, name, self.hashes[part])
         groups, cells = self.layout.row_groups(part), self.layout.cells
@@ -107,8 +105,8 @@ class SavedParts(SavedFolder):
         start, stop = (int(cells[table] - cells[groups[group]]) for table in (number, number + 1))
         try:
             file = pq.ParquetFile(pa.BufferReader(content))
-            rows = file.read_row_group(group, [TABLE_ID, CELL, ESTIMATE], use_threads=False).slice(start, stop - start)
-            numbers, cell, estimates = (rows[column].to_numpy() for column in (TABLE_ID, CELL, ESTIMATE))
+            rows = file.read_row_group(group, [TABLE_ID, CELL, estimate], use_threads=False).slice(start, stop - start)
+            numbers, cell, estimates = (rows[column].to_numpy() for column in (TABLE_ID, CELL, estimate))
         except (pa.ArrowException, OSError, IndexError, KeyError):
             raise _another(self.folder / name) from None
         if not ((numbers == number).all() and np.array_equal(cell, np.arange(stop - start))):
@@ -133,7 +131,8 @@ class SavedParts(SavedFolder):
         saved, sizes = self.plan.workload.query_at(number), self.plan.domain.sizes
         shape = [kind.rows(sizes[position]) for position, kind in zip(*saved, strict=True)]
         axes = [saved.positions.index(position) for position in query.positions]
-        return Table(self.plan, *query, frozen(self.estimates(number).reshape(shape).transpose(axes)))
+        estimates = frozen(self.estimates(number).reshape(shape).transpose(axes))
+        return Table(self.plan, *query, estimates, self.product)
 
 
 def open_parts(

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from residualplanner._atomic import PathLike, force_name, require_free_folder
@@ -21,7 +22,7 @@ from residualplanner._checks import value_text
 from residualplanner.errors import ResourceError, WorkloadError
 from residualplanner.measurement import NoisyAnswers, Progress, answers_hash
 from residualplanner.plan import bytes_text, plan_hash
-from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, csv_bytes, parquet_bytes
+from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, csv_bytes, csv_files, parquet_bytes
 from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_files
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.parts.dictionary import labels_table, tables_tables
@@ -34,18 +35,19 @@ from residualplanner.reconstruction.parts.layout import (
     layout_of,
     part_name,
 )
+from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers
 from residualplanner.reconstruction.parts.worker_parts import WritePart, written_by
 from residualplanner.reconstruction.parts.writing import PartWriter, write_tables, write_whole
 from residualplanner.reconstruction.profiles import level_of, profile_named
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.workers import Workers
 
-_MEASUREMENT = "answers.measurement"
+_MEASUREMENT = f"answers{SENT}"
 #: How many bytes of a part a cell takes at least.
 _CELL_BYTES = 8
 
 
-def save_parts(
+def save_parts(  # noqa: PLR0913
     measurement: NoisyAnswers,
     folder: PathLike,
     *,
@@ -54,8 +56,14 @@ def save_parts(
     workers: int | Workers,
     only: Iterable[int] | None,
     progress: Progress | None,
+    numbers: PartNumbers = UNBIASED_NUMBERS,
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Write the tables of a measurement's workload in parts, all or some, as `Release.save` describes."""
+    """Write the tables of a measurement's workload in parts, all or some, as `Release.save` describes.
+
+    They hold ``numbers``, which say how they follow from the answers; ``more`` are data frames by the names of further
+    CSV files.
+    """
     if workers is True or not (workers >= 1 if isinstance(workers, int) else hasattr(workers, "run")):
         raise WorkloadError(
             "workers must be a number of processes, at least 1, or an engine's, such as SparkWorkers(spark), got "
@@ -64,20 +72,21 @@ def save_parts(
     target = Path(folder)
     require_free_folder(target)
     plan, noise = measurement.plan, measurement.noise
+    profile = profile_named("default").of(numbers.product)
     described = Description(
-        plan, noise, PARTS_FORMAT, profile_named("default"), level_of("default", level), publication or Publication()
+        plan, noise, PARTS_FORMAT, profile, level_of("default", level), publication or Publication()
     )
     answers = answers_hash(measurement.residuals)
-    about = {"plan_sha256": plan_hash(plan), "answers_sha256": answers, "guarantee": noise.guarantee}
+    about = {"plan_sha256": plan_hash(plan), "answers_sha256": answers, "guarantee": noise.guarantee, **numbers.about}
     layout = layout_of(plan.workload)
     parts = layout.chosen(only)
     count = sum(layout.count_of(part) for part in parts)
     with _unfinished(target, about, parts if len(parts) < len(layout) else ()) as hidden:
         _remove_leftovers(hidden, parts)
         require_room(hidden, layout, parts)
-        with _written(measurement, layout, about, hidden, parts, workers) as hashes:
+        with _written(PartWriter(measurement, layout, about, numbers), hidden, parts, workers) as hashes:
             found = list(_reported(hashes, layout, parts, progress))
-        files = _write_rest(described, layout, hidden, parts, found)
+        files = _write_rest(described, layout, hidden, parts, found) | _write_more(more, hidden)
         write_whole(hidden / "manifest.json", manifest_bytes(described, files, count))
 
 
@@ -126,20 +135,14 @@ def require_room(folder: Path, layout: Layout, parts: Sequence[int]) -> None:
 
 
 @contextmanager
-def _written(
-    measurement: NoisyAnswers,
-    layout: Layout,
-    about: Mapping[str, Any],
-    folder: Path,
-    parts: Sequence[int],
-    workers: int | Workers,
-) -> Iterator[Iterator[str]]:
+def _written(writer: PartWriter, folder: Path, parts: Sequence[int], workers: int | Workers) -> Iterator[Iterator[str]]:
     """The SHA-256 of each of the parts, in order, as they are written."""
     if workers == 1:
-        yield map(partial(PartWriter(measurement, layout, about).write, folder), parts)
+        yield map(partial(writer.write, folder), parts)
         return
-    files = tuple(file.absolute() for file in measurement.files(folder / _MEASUREMENT))
-    write = WritePart(files, folder.absolute(), json.dumps(about), layout)
+    files = tuple(file.absolute() for file in writer.measurement.files(folder / _MEASUREMENT))
+    numbers = writer.numbers.sent(folder.absolute())
+    write = WritePart(files, folder.absolute(), json.dumps(writer.about), writer.layout, numbers)
     with written_by(workers, write, parts) as hashes:
         yield hashes
     _remove_answers(folder)
@@ -178,9 +181,14 @@ def _write_rest(
     return {TABLES: tables} | {name: write_whole(folder / name, content) for name, content in files.items()}
 
 
+def _write_more(frames: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    """Write data frames as CSV; return the hashes of their files."""
+    return {name: write_whole(folder / name, content) for name, content in csv_files(frames).items()}
+
+
 def _remove_answers(folder: Path) -> None:
     """Remove the files of the answers that workers have read."""
-    for path in folder.glob(f"*{Path(_MEASUREMENT).suffix}"):
+    for path in folder.glob(f"*{SENT}"):
         path.unlink()
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from residualplanner._words import listed
 from residualplanner.measurement import load_measurements
 from residualplanner.reconstruction.parts.layout import Layout
+from residualplanner.reconstruction.parts.numbers import PartNumbers
 from residualplanner.reconstruction.parts.writing import PartWriter
 from residualplanner.workers import Workers
 
@@ -34,12 +35,14 @@ class WritePart:
         folder: the absolute path of that of the release.
         about: the description of the release in each part, as JSON.
         layout: which tables stand in which part.
+        numbers: what the tables hold.
     """
 
     measurements: tuple[Path, ...]
     folder: Path
     about: str
     layout: Layout = field(compare=False)
+    numbers: PartNumbers
 
     def __call__(self, part: int) -> bytes:
         """Write a part, unless it is there, and return the SHA-256 of its bytes, or what went wrong with a file."""
@@ -84,7 +87,8 @@ def _hash_of_answer(write: WritePart, answer: bytes) -> str:
 @lru_cache(maxsize=1)
 def _writer(write: WritePart) -> PartWriter:
     """What a process writes parts with, from the first one on."""
-    return PartWriter(load_measurements(write.measurements, mapped=True), write.layout, json.loads(write.about))
+    measurement = load_measurements(write.measurements, mapped=True)
+    return PartWriter(measurement, write.layout, json.loads(write.about), write.numbers)
 
 
 #: What a process of the pool was sent when it started.

@@ -19,9 +19,9 @@ from residualplanner._json import parse_json
 from residualplanner.errors import FileFormatError
 from residualplanner.measurement import NoisyAnswers
 from residualplanner.plan import Plan
-from residualplanner.reconstruction.batches import TableBatch, chunks
-from residualplanner.reconstruction.parts.layout import CELL, ESTIMATE, STD_ERR, TABLE_ID, Layout, part_name
-from residualplanner.reconstruction.stacks import Reconstructor
+from residualplanner.reconstruction.batches import TableBatch
+from residualplanner.reconstruction.parts.layout import CELL, TABLE_ID, Layout, part_name
+from residualplanner.reconstruction.parts.numbers import UNBIASED_NUMBERS, PartNumbers, RunOfTables
 from residualplanner.strategy import Accuracy, has_equal_cells
 
 #: The key of a part's description of itself.
@@ -36,16 +36,18 @@ class PartWriter:
         measurement: the noisy answers that all tables follow from.
         layout: which tables stand in which part.
         about: the description of the release in each part, as JSON values.
+        numbers: what the tables hold.
     """
 
     measurement: NoisyAnswers
     layout: Layout
     about: Mapping[str, Any]
-    _reconstructor: Reconstructor = field(init=False, repr=False)
+    numbers: PartNumbers = UNBIASED_NUMBERS
+    _tables: RunOfTables = field(init=False, repr=False)
     _accuracy: Accuracy = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_reconstructor", Reconstructor(self.measurement))
+        object.__setattr__(self, "_tables", self.numbers.tables_of(self.measurement))
         accuracy = Accuracy(self.plan.workload, self.plan.strategy, self.plan.noise_variances)
         object.__setattr__(self, "_accuracy", accuracy)
 
@@ -58,7 +60,8 @@ class PartWriter:
     def columns(self) -> tuple[str, ...]:
         """The columns of the parts: standard errors only where they differ between the cells of a table."""
         is_equal = has_equal_cells(self.plan.workload, self.plan.strategy)
-        return (TABLE_ID, CELL, ESTIMATE) if is_equal else (TABLE_ID, CELL, ESTIMATE, STD_ERR)
+        estimate, std_err = self.numbers.product.columns
+        return (TABLE_ID, CELL, estimate) if is_equal else (TABLE_ID, CELL, estimate, std_err)
 
     def write(self, folder: Path, part: int) -> str:
         """Write a part to its file in the folder, unless it is there, and return the SHA-256 of its bytes."""
@@ -74,14 +77,15 @@ class PartWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        columns = self.columns
+        columns, (estimate, std_err) = self.columns, self.numbers.product.columns
         cells = pa.int32() if np.diff(self.layout.cells).max() < 2**31 else pa.int64()
-        types = {TABLE_ID: pa.int32(), CELL: cells, ESTIMATE: pa.float64(), STD_ERR: pa.float64()}
+        counts = pa.int64() if self.numbers.product.is_rounded else pa.float64()
+        types = {TABLE_ID: pa.int32(), CELL: cells, estimate: counts, std_err: pa.float64()}
         text = json.dumps({**self.about, "part": part}, sort_keys=True)
         schema = pa.schema([(name, types[name]) for name in columns], metadata={_ABOUT: text})
-        # Estimates hardly repeat: neither a dictionary nor compression makes them smaller.
-        compression = {name: "none" if name == ESTIMATE else "zstd" for name in columns}
-        repeated = [name for name in columns if name == STD_ERR]
+        # Estimates hardly repeat: neither a dictionary nor compression makes them smaller, unless they are integers.
+        compression = {name: "none" if types[name] == pa.float64() and name == estimate else "zstd" for name in columns}
+        repeated = [name for name in columns if name == std_err]
         stream = pa.BufferOutputStream()
         with pq.ParquetWriter(
             stream, schema, compression=compression, use_dictionary=repeated, write_statistics=[TABLE_ID]
@@ -97,11 +101,11 @@ class PartWriter:
         cells = self.layout.cells[first : last + 1] - self.layout.cells[first]
         counts = np.diff(cells)
         numbers = {name: np.empty(int(cells[-1])) for name in names}
-        for batch in chain.from_iterable(chunks(self._reconstructor, self.plan.workload, first, last)):
+        for batch in self._tables(first, last):
             starts = cells[batch.queries - first]
-            _put(numbers[ESTIMATE], starts, batch.estimates.reshape(len(starts), -1))
-            if STD_ERR in numbers:
-                _put(numbers[STD_ERR], starts, self._std_errs(batch).reshape(len(starts), -1))
+            _put(numbers[names[0]], starts, batch.estimates.reshape(len(starts), -1))
+            for std_err in names[1:]:
+                _put(numbers[std_err], starts, self._std_errs(batch).reshape(len(starts), -1))
         return {
             TABLE_ID: np.repeat(np.arange(first, last, dtype=np.int32), counts),
             CELL: np.arange(cells[-1]) - np.repeat(cells[:-1], counts),

@@ -1,27 +1,26 @@
 """Tables made again from noise around published ones.
 
-Reads: releases of any sort.  Gives: Simulation.
+Reads: answers.  Gives: Simulation.
 The noise is continuous and from a generator with a seed; it is not the noise of a release.
 Source: spec eqs. (6), (48) and (50).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import singledispatch
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from residualplanner._checks import FloatArray
-from residualplanner.errors import ArgumentError, SolverError
+from residualplanner.errors import SolverError
+from residualplanner.measurement import NoisyAnswers
 from residualplanner.postprocessing.ascent import Ascent
 from residualplanner.postprocessing.components import ComponentLayout, answers_of, measured_components, noise_like
 from residualplanner.postprocessing.newton import ROUNDING, Candidate, candidate
-from residualplanner.postprocessing.nonnegative import NonNegativeRelease
 from residualplanner.postprocessing.problem import Problem
 from residualplanner.postprocessing.reference import reference_map
-from residualplanner.postprocessing.rounding import RoundedRelease
-from residualplanner.reconstruction import Release, TableBatch, Tables
+from residualplanner.postprocessing.stating import Statement
+from residualplanner.reconstruction import Release, TableBatch
 
 #: How near the tables of a simulation are to the nearest ones: the gap, and the most negative cell in standard errors.
 _GAP, _BELOW = 1e-4, 1e-3
@@ -37,64 +36,60 @@ class Batched(Protocol):
         ...
 
 
+Made_co = TypeVar("Made_co", bound=Batched, covariant=True)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class Simulation:
+class Simulation(Generic[Made_co]):
     """Tables around which noise is drawn.
 
     Attributes:
-        center: the tables that are taken for the truth.
+        center: the tables that serve as the truth.
         draw: gives the tables that one draw of the noise leads to.
     """
 
-    center: Release | NonNegativeRelease
-    draw: Callable[[np.random.Generator], Batched]
+    center: Batched
+    draw: Callable[[np.random.Generator], Made_co]
 
 
-@singledispatch
-def simulation_of(tables: Tables) -> Simulation:
-    """The simulation of a release of any sort; ArgumentError for other tables, such as saved ones."""
-    raise ArgumentError(
-        f"no simulation is known for {type(tables).__name__}; give a release, or what was made from one"
-    )
-
-
-@simulation_of.register
-def _(tables: Release) -> Simulation:
-    layout = reference_map(tables.plan).own
-    center, variances = measured_components(layout, tables.measurement), tables.plan.noise_variances
+def unbiased_simulation(release: Release) -> Simulation[Release]:
+    """Unbiased tables with other noise."""
+    layout = reference_map(release.plan).own
+    center, variances = measured_components(layout, release.measurement), release.plan.noise_variances
 
     def draw(generator: np.random.Generator) -> Release:
-        return _release(tables, layout, center + noise_like(layout, variances, generator))
+        return _release(release.measurement, layout, center + noise_like(layout, variances, generator))
 
-    return Simulation(tables, draw)
+    return Simulation(release, draw)
 
 
-@simulation_of.register
-def _(tables: NonNegativeRelease) -> Simulation:
-    statement, made = tables._statement, tables._made
-    problem = statement.problem(tables.unbiased.measurement)
+def nonnegative_draws(
+    statement: Statement, measurement: NoisyAnswers, adjusted: NoisyAnswers
+) -> Callable[[np.random.Generator], tuple[Release, float]]:
+    """What gives, for each draw of the noise, non-negative tables, and how far from 0 their zeros are by rounding.
+
+    Args:
+        statement: what was asked for.
+        measurement: the noisy answers.
+        adjusted: those that the tables follow from around which noise is drawn.
+    """
+    plan, problem = measurement.plan, statement.problem(measurement)
     layout = problem.reference.own
-    center, variances = measured_components(layout, made.measurement), statement.noise_variances(tables.plan, layout)
-    below = _BELOW * float(np.sqrt(tables.plan.average_variances.min()))
+    center, variances = measured_components(layout, adjusted), statement.noise_variances(plan, layout)
+    below = _BELOW * float(np.sqrt(plan.average_variances.min()))
 
-    def draw(generator: np.random.Generator) -> NonNegativeRelease:
+    def draw(generator: np.random.Generator) -> tuple[Release, float]:
         start = center + noise_like(layout, variances, generator)
         found = _nearest(_moved(problem, start, fixes_total=statement.fixes_total), below)
         least = 3 * max(ROUNDING * problem.total, found.violation)
-        return replace(tables, _made=_release(made, layout, found.components), _least=least)
+        return _release(adjusted, layout, found.components), least
 
-    return Simulation(tables, draw)
-
-
-@simulation_of.register
-def _(tables: RoundedRelease) -> Simulation:
-    inner = simulation_of(tables.source)
-    return Simulation(inner.center, lambda generator: RoundedRelease(inner.draw(generator)))  # type: ignore[arg-type]
+    return draw
 
 
-def _release(like: Release, layout: ComponentLayout, components: FloatArray) -> Release:
+def _release(like: NoisyAnswers, layout: ComponentLayout, components: FloatArray) -> Release:
     """The release of some components."""
-    return Release(like.measurement.with_residuals(answers_of(layout, components)))
+    return Release(like.with_residuals(answers_of(layout, components)))
 
 
 def _moved(problem: Problem, start: FloatArray, *, fixes_total: bool) -> Problem:

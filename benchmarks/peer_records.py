@@ -1,0 +1,88 @@
+"""Records of peers' mechanisms, AIM and MST of dpmm, on Adult, salary and titanic.
+
+    python -m benchmarks.peer_records --python PYTHON [--data FOLDER] [--only NAME:MECHANISM:EPSILON ...]
+        [--seeds 3] [--limit SECONDS] [--json FILE]
+
+PYTHON is an interpreter with ``pip install dpmm==0.1.9``, which needs an older NumPy than ours; FOLDER holds
+``salary/`` and ``titanic/`` as the repository's test data do, Adult ships with the package.  For each data set,
+mechanism, epsilon (delta is 1e-9) and seed: the mean total variation of all tables of two and of three attributes, the
+largest error of a cell, seconds of the processor and memory.  A run beyond the limit is stopped, and said to be.
+Results are added to those in the file, run by run.
+"""
+
+import argparse
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import residualplanner as rp
+from benchmarks.nonnegative import adult_codes, salary_codes
+from benchmarks.record_errors import Codes, errors_by_order
+
+WORKER = Path(__file__).with_name("peer_worker.py")
+EPSILONS = (0.1, 1.0, 10.0)
+DELTA = 1e-9
+
+
+def data_sets(folder: Path | None) -> Iterator[tuple[str, rp.Domain, Codes]]:
+    """The name, domain and codes of Adult, and of what the folder has."""
+    yield "adult", *adult_codes()
+    for name in ("titanic", "salary") if folder else ():
+        assert folder is not None
+        yield name, *salary_codes(folder / name / f"{name}.csv")
+
+
+def run(python: str, content: dict[str, Any], codes: Codes, limit: float) -> dict[str, Any]:
+    """One run of a mechanism on codes (n, d), judged."""
+    with tempfile.TemporaryDirectory() as folder:
+        records, job, made = (Path(folder) / name for name in ("records.npy", "job.json", "synthetic.npy"))
+        np.save(records, codes)
+        job.write_text(json.dumps(content | {"records": str(records)}))
+        try:
+            done = subprocess.run(
+                [python, str(WORKER), str(job), str(made)], check=True, capture_output=True, text=True, timeout=limit
+            )
+        except subprocess.TimeoutExpired:
+            return {"stopped_after": limit}
+        except subprocess.CalledProcessError as error:
+            return {"failed": error.stderr.strip().splitlines()[-1][:200]}
+        measured = json.loads(done.stdout.strip().splitlines()[-1])
+        return measured | {"errors": errors_by_order(codes, np.load(made), content["sizes"])}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", required=True)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--only", nargs="+", default=[], help="NAME:MECHANISM:EPSILON")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=3600.0)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    done = json.loads(arguments.json.read_text()) if arguments.json and arguments.json.exists() else {}
+    cases = [
+        (*data, epsilon, mechanism)
+        for data in data_sets(arguments.data)
+        for epsilon in EPSILONS
+        for mechanism in ("mst", "aim")
+    ]
+    for name, domain, codes, epsilon, mechanism in cases:
+        case = f"{name}:{mechanism}:{epsilon:g}"
+        content = {"columns": domain.names, "sizes": domain.sizes, "mechanism": mechanism, "epsilon": epsilon}
+        for seed in range(arguments.seeds):
+            if (arguments.only and case not in arguments.only) or f"{case}:{seed}" in done:
+                continue
+            row = run(arguments.python, content | {"delta": DELTA, "seed": seed}, codes, arguments.limit)
+            done[f"{case}:{seed}"] = row
+            print(json.dumps({f"{case}:{seed}": row}), flush=True)
+            if arguments.json:
+                arguments.json.write_text(json.dumps(done, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

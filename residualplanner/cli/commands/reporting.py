@@ -1,0 +1,71 @@
+"""The commands that tell what there is: report and ledger.
+
+Reads: arguments.  Gives: pages; messages about a ledger.
+"""
+
+from pathlib import Path
+
+import typer
+
+from residualplanner.cli import options as opt
+from residualplanner.cli.expected_files import REPORTED, SPEC, require_file
+from residualplanner.cli.messages.output import Output
+
+
+def report(
+    source: opt.Reported,
+    page: opt.NewPage = Path("report.html"),
+    level: opt.Level = 0.95,
+    *,
+    spec: opt.PublicationSpec = None,
+    cells: opt.PageCells = 20_000,
+    force: opt.ForceReport = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Write one page to decide from, or to publish: privacy, the error of every table, and of a release its tables.
+
+    The page is self-contained and needs no network. Beside it comes a folder with its figures and their data. The page
+    on a release links to the files of its folder. That on a ledger is for the curator: what was charged, what is left.
+    """
+    if not source.exists():
+        raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
+    require_file(source, "report", REPORTED)
+    from residualplanner.cli.replacing import require_free_report_path
+    from residualplanner.cli.runs import run_report
+    from residualplanner.cli.spec.file import read_spec
+
+    require_free_report_path(page, force=force)
+    publication = None
+    if spec is not None:
+        require_file(spec, "report", SPEC)
+        publication = read_spec(spec).output.publication.publication
+    options = {"level": level, "publication": publication, "cells": cells, "replace": force}
+    run_report(source, page, options, Output(quiet, as_json))
+
+
+def show_ledger(  # noqa: PLR0913
+    path: opt.ExistingLedger,
+    *,
+    name: opt.DataSetName = None,
+    budget: opt.LedgerBudget = None,
+    unlimited: opt.NoBudgetReason = None,
+    neighbors: opt.LedgerNeighbors = "add-remove",
+    records_per_person: opt.RecordsPerPerson = 1,
+    cost: opt.TornCost = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Show what has been charged to a ledger; or begin one with --create."""
+    from residualplanner.cli.ledgers import begin_ledger, cost_of_text, existing_ledger, say_ledger
+
+    if name is None:
+        if (budget, unlimited) != (None, None):
+            raise typer.BadParameter("--budget and --unlimited belong to --create NAME")
+        opened = existing_ledger(path, "ledger")
+    else:
+        options = {"data_set": name, "neighbors": neighbors, "records_per_person": records_per_person}
+        opened = begin_ledger(path, budget, unlimited, options)
+    if cost is not None:
+        opened.settle(cost_of_text(cost))
+    say_ledger(opened, Output(quiet, as_json))

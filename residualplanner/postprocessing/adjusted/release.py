@@ -1,0 +1,155 @@
+"""Tables that were made from unbiased ones: how they are written, whatever was done to them.
+
+Reads: tables.  Gives: AdjustedRelease, and files.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from residualplanner._atomic import PathLike
+from residualplanner._checks import require_path
+from residualplanner.errors import WorkloadError, memory_for
+from residualplanner.measurement import NoiseStatement, NoisyAnswers, Progress
+from residualplanner.plan import Plan
+from residualplanner.postprocessing.adjusted.drawing import Batched, Simulation
+from residualplanner.postprocessing.adjusted.numbers import LookedUp
+from residualplanner.postprocessing.published_errors import PublishedErrors, require_errors_of
+from residualplanner.reconstruction import (
+    PARTS_FORMAT,
+    PUBLISHED_ERRORS_FILE,
+    FormatName,
+    ProfileName,
+    Publication,
+    Quality,
+    Table,
+    Tables,
+    chosen_format,
+    profile_named,
+    require_exportable,
+    save_parts,
+    save_tables,
+)
+from residualplanner.workers import Workers
+
+
+class AdjustedRelease(Tables):
+    """A mapping from queries to tables that were made from unbiased ones."""
+
+    @property
+    @abstractmethod
+    def measurement(self) -> NoisyAnswers:
+        """The noisy answers that the unbiased tables follow from."""
+
+    @property
+    @abstractmethod
+    def part_numbers(self) -> LookedUp:
+        """Its numbers as parts hold them."""
+
+    @abstractmethod
+    def tables(self, progress: Progress | None = None) -> Iterator[Table]:
+        """The tables of all queries of the workload, in its order."""
+
+    @abstractmethod
+    def simulation(self) -> Simulation[Batched]:
+        """The same made again from noise around its tables."""
+
+    @property
+    def plan(self) -> Plan:
+        """What was measured, with how much noise."""
+        return self.measurement.plan
+
+    @property
+    def noise(self) -> NoiseStatement:
+        """How the noise was drawn."""
+        return self.measurement.noise
+
+    @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
+    def save(  # noqa: PLR0913
+        self,
+        folder: PathLike,
+        format: FormatName | None = None,
+        *,
+        profile: ProfileName = "default",
+        level: float | None = None,
+        with_unbiased: bool = False,
+        errors: PublishedErrors | None = None,
+        quality: Quality | None = None,
+        publication: Publication | None = None,
+        workers: int | Workers = 1,
+        only: Iterable[int] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write all tables of the workload to a new folder, whole or not at all, as `Release.save` does.
+
+        Columns of estimates end with ``_nonneg``, ``_rounded`` or both, and hold integers where they are rounded; those
+        of standard errors and margins, which are those of the unbiased estimates, with ``_unbiased``.  Intervals,
+        ``ci_low`` and ``ci_high``, are those of the unbiased estimates, cut at the counts that are possible.  Manifest
+        and metadata say what the numbers are, and what was taken from elsewhere.
+
+        Args:
+            folder: one that does not exist, or is empty.
+            format: "parquet", "csv", "xlsx", "workbook" or "parts"; as of `Release.save` if not given.
+            profile: as of `Release.save`.
+            level: as of `Release.save`.
+            with_unbiased: whether the unbiased estimates stand beside the numbers, in a column of their own.  Not with
+                "parts".
+            errors: from `published_errors` of this release, to be written to ``published-errors.csv``.
+            quality: as of `Release.save`.
+            publication: as of `Release.save`.
+            workers: as of `Release.save`.
+            only: as of `Release.save`.
+            progress: called with the number of tables done and their total.
+
+        Raises:
+            BudgetError, FileExistsError, WorkloadError, MissingExtraError, OSError: as `Release.save` does; the errors
+                are another release's.
+        """
+        require_path("save", folder, 'save("release")')
+        if only is not None and format not in (PARTS_FORMAT, None):
+            raise WorkloadError(f'only= is for format="parts", not {format!r}')
+        format = format if only is None else "parts"
+        chosen = chosen_format(self.plan.workload, format, profile, quality=quality)
+        require_exportable(self.plan.workload, chosen, profile, quality=quality)
+        more = self._files_of(errors)
+        if chosen == PARTS_FORMAT:
+            require_parts_alone(with_unbiased=with_unbiased)
+            save_parts(
+                self.measurement,
+                folder,
+                level=level,
+                publication=publication,
+                workers=workers,
+                only=only,
+                progress=progress,
+                numbers=self.part_numbers,
+                more=more,
+            )
+            return
+        save_tables(
+            self.tables(progress),
+            self.plan,
+            self.noise,
+            folder,
+            file_format=chosen,
+            profile=profile_named(profile).of(self.product, with_unbiased=with_unbiased).graded(quality),
+            level=level,
+            publication=publication,
+            more=more,
+        )
+
+    def _files_of(self, errors: PublishedErrors | None) -> Mapping[str, Any]:
+        """The errors of published numbers as a data frame, by the name of its file."""
+        if errors is None:
+            return {}
+        require_errors_of(self, errors)
+        return {PUBLISHED_ERRORS_FILE: errors.to_frame()}
+
+
+def require_parts_alone(*, with_unbiased: bool) -> None:
+    """Raise WorkloadError where unbiased estimates are to stand beside other numbers in parts."""
+    if with_unbiased:
+        raise WorkloadError(
+            '"parts" has one number for each cell: save the unbiased release to a folder of its own, whose parts have '
+            "the same table_id and cell, or leave with_unbiased out"
+        )

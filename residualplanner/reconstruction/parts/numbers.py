@@ -1,0 +1,72 @@
+"""What the numbers in parts are, and how they follow from noisy answers: here, and at workers.
+
+Reads: noisy answers.  Gives: PartNumbers, of which the unbiased estimates are one sort; others come from later rooms.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol
+
+from residualplanner.measurement import NoisyAnswers
+from residualplanner.reconstruction.batches import TableBatch, chunks
+from residualplanner.reconstruction.product import UNBIASED, Product
+from residualplanner.reconstruction.stacks import Reconstructor
+
+#: Gives the tables of the queries from one number on up to another, as arrays.
+RunOfTables = Callable[[int, int], Iterator[TableBatch]]
+
+
+class PartNumbers(Protocol):
+    """The numbers of the tables of a measurement; sent to workers, which make their parts with it."""
+
+    @property
+    def product(self) -> Product:
+        """What the numbers are."""
+        ...
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What tells them from other numbers of the same measurement, as JSON values."""
+        ...
+
+    def tables_of(self, measurement: NoisyAnswers) -> RunOfTables:
+        """The tables of a run of queries, from the measurement."""
+        ...
+
+    def sent(self, folder: Path) -> "PartNumbers":
+        """The same to be pickled, whose arrays are in files in a folder that workers see; these end in `SENT`."""
+        ...
+
+
+#: What the names of files for workers end with; they are removed before a release is complete.
+SENT = ".measurement"
+
+
+@dataclass(frozen=True, slots=True)
+class UnbiasedNumbers:
+    """Unbiased estimates, as they follow from the answers."""
+
+    @property
+    def product(self) -> Product:
+        """Unbiased estimates."""
+        return UNBIASED
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Nothing: they are those of the measurement."""
+        return {}
+
+    def tables_of(self, measurement: NoisyAnswers) -> RunOfTables:
+        """The tables of a run of queries, from the measurement.  Source: spec eqs. (13) and (25)."""
+        reconstructor, workload = Reconstructor(measurement), measurement.plan.workload
+        return lambda first, last: chain.from_iterable(chunks(reconstructor, workload, first, last))
+
+    def sent(self, folder: Path) -> "UnbiasedNumbers":
+        """Itself: there is nothing to send but the measurement."""
+        del folder
+        return self
+
+
+UNBIASED_NUMBERS = UnbiasedNumbers()

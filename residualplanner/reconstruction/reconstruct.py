@@ -1,0 +1,60 @@
+"""From noisy answers to a release.
+
+Reads: a measurement, or several.  Gives: Release.  Costs no privacy budget.
+Source: spec eqs. (10), (13) and (25), and section 7 on several measurements.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from residualplanner._checks import require_type
+from residualplanner.kron import Device, device_of
+from residualplanner.measurement import Measurement, as_one
+from residualplanner.reconstruction.release import Release
+
+
+def reconstruct(measurement: Measurement | Sequence[Measurement], *, device: Device | str | None = None) -> Release:
+    """All tables that follow from a measurement, or from several together; each is computed when it is looked up.
+
+    Of several measurements every residual has the average of its answers, weighted by their precisions: no unbiased
+    linear estimate has a smaller variance.
+
+    Args:
+        measurement: from `measure` or `load_measurement`; or a list or tuple of measurements of the same records.
+            That they are of the same records is for the caller to know; nothing in a measurement tells.
+        device: where tables are computed: by NumPy unless given; ``"cuda"``, by CuPy on its current device; or a
+            `Device`.
+
+    Returns:
+        The release: a mapping from queries to tables.
+
+    Raises:
+        ArgumentError: ``measurement`` is not a measurement, or a list without any; or there is no such device.
+        BudgetError: one measurement is there twice, or they protect different changes of the records.
+        WorkloadError: measurements are over different domains, or have an attribute in different bases.
+        MissingExtraError: ``"cuda"``, and CuPy is not installed.
+        DeviceError: ``"cuda"``, and there is no CUDA device; nothing is computed elsewhere in its place.
+
+    Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on common marginals.  The
+        guarantee of several measurements is for the sum of their costs.
+    Source: spec eqs. (10), (13) and (25), and section 7 on several measurements; paper Algorithms 2 and 6.
+
+    Example:
+        >>> from residualplanner import Domain, marginals, measure, select, zcdp
+        >>> plan = select(marginals(Domain({"a": 2, "b": 3}), order=2), budget=zcdp("0.25"))
+        >>> records = np.zeros((20, 2), dtype=int)
+        >>> pilot, survey = measure(plan, records), measure(plan, records)
+        >>> both = reconstruct([pilot, survey])
+        >>> float(round(both["a"].std_err[0] / reconstruct(survey)["a"].std_err[0], 6))
+        0.707107
+        >>> both.noise.pcost == 2 * pilot.noise.pcost
+        True
+    """
+    several: Sequence[Any] = measurement if isinstance(measurement, list | tuple) else [measurement]
+    if not all(isinstance(each, Measurement) for each in several):
+        remedy = (
+            "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path)); of several "
+            "reconstruct([first, second])"
+        )
+        require_type("reconstruct", "measurement", measurement, Measurement, remedy)
+    return Release(as_one(several), device_of(device))

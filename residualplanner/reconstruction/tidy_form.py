@@ -1,0 +1,78 @@
+"""The tidy form of a table: one row for each cell.
+
+Reads: labels, estimates and standard errors.  Gives: columns by name; cells in words.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from residualplanner._checks import FloatArray
+from residualplanner._words import TOTAL
+from residualplanner.domain import Attribute
+from residualplanner.queries import Kind, labels_in_words
+from residualplanner.reconstruction.label_columns import label_column_names, label_columns
+from residualplanner.reconstruction.origin import Origin, unlimited
+from residualplanner.reconstruction.product import Product
+from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
+from residualplanner.reconstruction.quality import Quality
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TidyForm:
+    """A table as rows.
+
+    Attributes:
+        names: of the attributes.
+        axes: each attribute, and the kind of query on it.
+        estimate (q_1, .., q_k): in counts.
+        std_err (q_1, .., q_k): in counts, of the unbiased estimates.
+        product: what the numbers are.
+        origin: what numbers that are not unbiased were made from, where that is known.
+    """
+
+    names: Sequence[str]
+    axes: Sequence[tuple[Attribute, Kind]]
+    estimate: FloatArray
+    std_err: FloatArray
+    product: Product
+    origin: Origin | None
+
+    def columns(self, level: float | None, profile: ProfileName, quality: Quality | None) -> dict[str, Any]:
+        """The columns by name, in their order; arguments and errors as of `Table.to_frame`."""
+        import pandas as pd
+
+        chosen = profile_named(profile).of(self.product, with_intervals=self.origin is not None).graded(quality)
+        require_free_names(label_column_names(attribute for attribute, _ in self.axes), chosen)
+        indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
+        columns: dict[str, Any] = {
+            name: pd.Series(list(labels)).take(index).array
+            for axis, index in zip(self.axes, indices, strict=True)
+            for name, labels in label_columns(*axis).items()
+        }
+        if chosen.is_described:
+            columns[QUERY] = cell_words(self.names, [labels_in_words(kind, attribute) for attribute, kind in self.axes])
+        origin = (self.origin or unlimited(self.estimate)).raveled()
+        numbers = chosen.numbers(self.estimate.ravel(), self.std_err.ravel(), level_of(profile, level), origin=origin)
+        columns.update(zip((name for name, _ in chosen.columns), numbers, strict=True))
+        return columns
+
+
+def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]]) -> list[str]:
+    """Every cell of a table in words, in C order.
+
+    Args:
+        names: of the attributes.
+        labels: of each attribute, in words, in the order of its axis.
+
+    Example:
+        >>> cell_words(["sex", "yes"], [["F", "M"], ["false", "true"]])
+        ['sex=F, yes=false', 'sex=F, yes=true', 'sex=M, yes=false', 'sex=M, yes=true']
+        >>> cell_words([], [])
+        ['(total)']
+    """
+    pairs = [[f"{name}={label}" for label in entries] for name, entries in zip(names, labels, strict=True)]
+    return [", ".join(words) for words in itertools.product(*pairs)] if pairs else [TOTAL]
