@@ -3,7 +3,7 @@
 Reads: a problem, bounds.  Gives: Inside, with a proved gap.
 
 Minimize ``t`` or ``sum_q w_q (q x - a_q)**2 / 2`` over ``x >= 0`` subject to ``|q x - a_q| <= t s_q`` for all answers.
-Source: spec eqs. (64) and (65); Mehrotra, SIAM J. Optim. 2 (1992).
+Source: spec eqs. (69) and (70); Mehrotra, SIAM J. Optim. 2 (1992).
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Bounds:
         return found + values[:, count:] if self.has_cells else found
 
     def repair(self, lacking: Array, room: Array) -> Array:
-        """What it costs, (b,), to raise multipliers of answers so that cells lack no force.  Source: spec eq. (64).
+        """What it costs, (b,), to raise multipliers of answers so that cells lack no force.  Source: spec eq. (69).
 
         Args:
             lacking (b, n): the force that each cell needs, at least 0.
@@ -74,7 +74,7 @@ class Bounds:
     def equations(self, curvature: Array, of_cells: Array) -> Callable[[Array], Array]:
         """The solution of ``(diag(of_cells) + A^T diag(curvature) A) z = right`` for any right side (b, n).
 
-        Source: spec eq. (65).
+        Source: spec eq. (70).
         """
         count = self.sums.spread.shape[1]
         part = 1 / (of_cells + curvature[:, count:] if self.has_cells else of_cells)
@@ -203,7 +203,7 @@ def objective_of(bounds: Bounds, point: Inside) -> Array:
 
 
 def state_of(bounds: Bounds, point: Inside) -> State:
-    """What follows from a point.  Source: spec eq. (64)."""
+    """What follows from a point.  Source: spec eq. (69)."""
     off = bounds.answered(point.cells) - bounds.answers
     slack = point.bound[:, None] * bounds.std_err
     room_above, room_below = slack - off, slack + off
@@ -221,7 +221,7 @@ def state_of(bounds: Bounds, point: Inside) -> State:
 
 
 def _stepped(bounds: Bounds, point: Inside) -> Inside:
-    """A predicted step to the boundary, and a corrected one that stays near the center.  Source: spec eq. (65)."""
+    """A predicted step to the boundary, and a corrected one that stays near the center.  Source: spec eq. (70)."""
     state = state_of(bounds, point)
     solve = _newton(bounds, point, state)
     count = 2 * bounds.answers.shape[1] + point.cells.shape[1]
@@ -250,7 +250,7 @@ Drift = tuple[Array, Array, Array]
 def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array, Array, Array], tuple[Inside, Drift]]:
     """Newton's equations for any products of slacks and multipliers; the direction, and how slacks change.
 
-    Source: spec eq. (65).
+    Source: spec eq. (70).
     """
     stiff_above, stiff_below = point.above / state.room_above, point.below / state.room_below
     equations = bounds.equations(bounds.weight + stiff_above + stiff_below, point.of_cells / point.cells)
