@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.optimize import LinearConstraint, minimize
 
 import residualplanner as rp
@@ -179,6 +180,39 @@ def test_the_published_weights_of_a_reweighted_fit():
     rows = [np.eye(5), np.array([[1.0, 1, 1, 1, 0]])]
     expected = nearest(rows, [values, np.array([48.0])], [np.array([low] * 4 + [high]), np.array([together])])
     assert m.reweighted_fit(m.NoisyGroups(domain_of((5,)), answers)).estimate == pytest.approx(expected, abs=2e-3)
+
+
+def weights_by_definition(values, law, confidence=0.99):
+    """Of one group: which answers are low, the weight of each answer, and that of the sum of the low ones."""
+    noise = stats.laplace(scale=law.noise_scale) if isinstance(law, m.Laplace) else stats.norm(scale=law.noise_scale)
+    ordered, low = sorted(values), set()
+    for j, value in enumerate(ordered, start=1):
+        if noise.cdf(value) ** j >= confidence:
+            break
+        low.add(value)
+    median = max(1.0, noise.ppf(0.5 ** (1 / len(low)))) if low else 1.0
+    weights = [1 / (2 * law.variance * median**2) if value in low else 1 / law.variance for value in values]
+    return np.array([value in low for value in values]), np.array(weights), 1 / (2 * law.variance * max(len(low), 1))
+
+
+@FEW
+@given(problems())
+def test_a_reweighted_fit_is_least_squares_with_the_weights_of_its_definition(problem):
+    shape, sets, law, seed = problem
+    counts = np.random.default_rng(seed).poisson(1.5, shape) * 20.0
+    noisy, rows = noisy_of(counts, sets, law, seed=seed + 1)
+    matrices, right, weights = list(rows), [each[0] for each in noisy.values], []
+    for matrix, values in zip(rows, [each[0] for each in noisy.values], strict=True):
+        low, single, together = weights_by_definition(values, law)
+        weights.append(single)
+        matrices.append((low @ matrix)[None])
+        right.append(np.array([low @ values]))
+        weights.append(np.array([together]))
+    order = [*range(0, len(weights), 2), *range(1, len(weights), 2)]
+    other = nearest(matrices, right, [weights[number] for number in order])
+    fit = m.reweighted_fit(noisy)
+    for matrix in rows:
+        assert matrix @ fit.estimate.ravel() == pytest.approx(matrix @ other, abs=1e-4)
 
 
 @pytest.mark.parametrize(
