@@ -18,9 +18,10 @@ from residualplanner.microdata.noisy_groups import NoisyGroups
 from residualplanner.microdata.nonnegative import REMEDY, solved
 from residualplanner.microdata.solvers.dual import CellProblem
 from residualplanner.microdata.solvers.general import least_bound, least_squares_within
-from residualplanner.microdata.solvers.interior import Bounds, Inside, centered_start, inside, objective_of
+from residualplanner.microdata.solvers.interior import inside
 from residualplanner.microdata.solvers.matrices import MatrixDual
 from residualplanner.microdata.solvers.newton import is_small
+from residualplanner.microdata.solvers.within import Bounds, Inside, centered_start, objective_of
 
 #: Products of slacks and multipliers at the start: of the least largest error for each bound, and of least squares.
 _LEVEL = 0.1

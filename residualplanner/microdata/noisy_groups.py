@@ -15,7 +15,7 @@ from residualplanner.errors import DataError, WorkloadError
 from residualplanner.microdata.groups import QueryGroup
 from residualplanner.microdata.laws import NoiseLaw
 from residualplanner.microdata.solvers.dual import CellProblem, Term
-from residualplanner.microdata.solvers.sums import MarginalSums, Sums
+from residualplanner.microdata.solvers.sums import Sums
 
 Array = NDArray[np.float64]
 
@@ -90,18 +90,13 @@ class NoisyGroups:
     @property
     def cell_group(self) -> int | None:
         """The number of the last group of all single cells; None if these were not measured."""
-        numbers = [number for number, sums in enumerate(self.groups) if is_all_cells(sums)]
+        numbers = [number for number, sums in enumerate(self.groups) if sums.is_all_cells]
         return numbers[-1] if numbers else None
 
     def terms(self) -> list[Term]:
         """The answers of each group, which sums of cells should be near to."""
         parts = zip(self.groups, self.values, self.variances, strict=True)
         return [Term(sums, values, np.full((1, sums.count), variance)) for sums, values, variance in parts]
-
-
-def is_all_cells(sums: Sums) -> bool:
-    """Whether sums are all single cells, in their order."""
-    return isinstance(sums, MarginalSums) and len(sums.axes) == len(sums.shape)
 
 
 def problem_of(shape: tuple[int, ...], terms: Sequence[Term], cell_group: int | None) -> CellProblem | None:

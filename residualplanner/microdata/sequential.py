@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import require_type
 from residualplanner.errors import memory_for
 from residualplanner.microdata.fit import Fit, fit_of
-from residualplanner.microdata.noisy_groups import NoisyGroups, is_all_cells
+from residualplanner.microdata.noisy_groups import NoisyGroups
 from residualplanner.microdata.nonnegative import REMEDY, solved
 from residualplanner.microdata.solvers.dual import Term
 from residualplanner.microdata.solvers.newton import Solution
@@ -51,10 +51,10 @@ def sequential_fit(noisy: NoisyGroups) -> Fit:
         array([[4., 3., 2.], [0., 0., 0.]])
     """
     require_type("sequential_fit", "noisy", noisy, NoisyGroups, REMEDY)
-    axes = [sums.axes if isinstance(sums, MarginalSums) else None for sums in noisy.groups]
-    nested = [each for each in axes if each is not None]
-    follows = _by_tables if len(nested) == len(axes) and _is_decomposable(nested) else _by_cells
-    stages = follows(noisy)
+    axes = [sums.marginal_axes for sums in noisy.groups]
+    marginals = [each for each in axes if each is not None]
+    is_by_tables = len(marginals) == len(axes) and _is_decomposable(marginals)
+    stages = _by_tables(noisy, marginals) if is_by_tables else _by_cells(noisy)
     violation = np.max([stage.violation for stage in stages], axis=0)
     gap = np.max([stage.gap for stage in stages], axis=0)
     last = stages[-1]
@@ -83,17 +83,16 @@ class _Table:
     cells: Array
 
 
-def _by_tables(noisy: NoisyGroups) -> list[Solution]:
+def _by_tables(noisy: NoisyGroups, axes: Sequence[tuple[int, ...]]) -> list[Solution]:
     """Every stage as a problem about the cells of one marginal.  Source: spec eq. (74)."""
     sizes = noisy.domain.sizes
     stages: list[Solution] = []
     kept: list[_Table] = []
-    for sums, values, variance in zip(noisy.groups, noisy.values, noisy.variances, strict=True):
-        assert isinstance(sums, MarginalSums)
-        cells = Term(_all_cells(_sizes_of(sums.axes, sizes)), values, np.full((1, 1), variance))
-        stages.append(_stage(sums.axes, kept, sizes, cells))
-        kept.append(_Table(sums.axes, stages[-1].cells))
-    if not is_all_cells(noisy.groups[-1]):
+    for own, values, variance in zip(axes, noisy.values, noisy.variances, strict=True):
+        cells = Term(_all_cells(_sizes_of(own, sizes)), values, np.full((1, 1), variance))
+        stages.append(_stage(own, kept, sizes, cells))
+        kept.append(_Table(own, stages[-1].cells))
+    if not noisy.groups[-1].is_all_cells:
         objective, gap = stages[-1].objective, stages[-1].gap
         whole = _stage(tuple(range(len(sizes))), kept, sizes, None)
         stages.append(Solution(whole.cells, whole.multipliers, objective, gap, whole.violation))
@@ -125,7 +124,7 @@ def _by_cells(noisy: NoisyGroups) -> list[Solution]:
     stages: list[Solution] = []
     for number, term in enumerate(noisy.terms()):
         before = [_as_it_is(sums, stages[-1].cells) for sums in noisy.groups[:number]]
-        place = number if is_all_cells(term.sums) else None
+        place = number if term.sums.is_all_cells else None
         stages.append(solved(sizes, [*before, term], place))
     return stages
 

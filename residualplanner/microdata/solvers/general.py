@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from residualplanner.microdata.solvers.interior import Bounds, Inside, state_of
+from residualplanner.microdata.solvers.within import Bounds, Inside, state_of
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
 from residualplanner.microdata.solvers.dual import CellProblem, Dual, Term
-from residualplanner.microdata.solvers.sums import MaskedSum
 
 Array = NDArray[np.float64]
 
@@ -24,7 +23,7 @@ class MatrixDual(Dual):
     """
 
     def __init__(self, problem: CellProblem) -> None:
-        same = [term for term in problem.terms if not isinstance(term.sums, MaskedSum)]
+        same = [term for term in problem.terms if not term.sums.differs_by_draw]
         self.center, self.weight = problem.center, problem.weight
         self.target, self.spread = problem.target, problem.spread
         self._same = np.vstack([np.empty((0, problem.cells)), *(term.sums.matrix() for term in same)])

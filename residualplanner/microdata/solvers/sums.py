@@ -49,6 +49,21 @@ class Sums(ABC):
         """Whether no cell is in two of the sums."""
         return True
 
+    @property
+    def marginal_axes(self) -> tuple[int, ...] | None:
+        """The axes of which the sums are the marginal, ascending; None where they are none."""
+        return None
+
+    @property
+    def is_all_cells(self) -> bool:
+        """Whether the sums are all single cells, in their order."""
+        return self.marginal_axes == tuple(range(len(self.shape)))
+
+    @property
+    def differs_by_draw(self) -> bool:
+        """Whether different draws of the noise have different sums."""
+        return False
+
     def squares(self, part: Array) -> Array:
         """About the sums of cells (b, n_1, .., n_d) with squared coefficients, (b, k)."""
         return self.answer(part)
@@ -88,6 +103,11 @@ class MarginalSums(Sums):
     def covers(self) -> bool:
         """It always does."""
         return True
+
+    @property
+    def marginal_axes(self) -> tuple[int, ...] | None:
+        """Its axes."""
+        return self.axes
 
     @property
     def count(self) -> int:
@@ -195,6 +215,11 @@ class MaskedSum(Sums):
     def covers(self) -> bool:
         """Only the chosen cells are in it."""
         return False
+
+    @property
+    def differs_by_draw(self) -> bool:
+        """They do."""
+        return True
 
     @property
     def count(self) -> int:
