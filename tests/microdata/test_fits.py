@@ -312,6 +312,9 @@ def test_cells_of_a_release_are_those_of_its_own_quadratic_form(sets):
     fit = m.nonnegative_least_squares(noisy)
     for matrix in rows:
         assert matrix @ fit.estimate.ravel() == pytest.approx(matrix @ expected, abs=1e-4)
+    off = [weight[0] * ((matrix @ fit.estimate.ravel() - value) ** 2).sum() / 2
+           for matrix, value, weight in zip(rows, values, weights, strict=True)]  # fmt: skip
+    assert float(fit.objective) == pytest.approx(sum(off), rel=1e-6, abs=1e-9)
 
 
 def test_a_release_of_all_cells_is_fitted_as_its_nonnegative_tables():
