@@ -37,6 +37,7 @@ LAYERS = [
     "mixtures",
     "postprocessing",
     "synthesis",
+    "microdata",
     "reporting",
     "cli",
 ]
@@ -57,7 +58,7 @@ ABOVE_ALL = (
 )
 HOMES = {
     "cvxpy": {"optimize"},
-    "clarabel": {"optimize"},
+    "clarabel": {"optimize", "microdata"},
     "duckdb": {"sources"},
     "narwhals": {"sources"},
     "polars": {"sources", "reconstruction"},
