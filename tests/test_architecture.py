@@ -39,6 +39,7 @@ LAYERS = [
     "postprocessing",
     "synthesis",
     "rap",
+    "microdata",
     "reporting",
     "cli",
 ]
@@ -54,10 +55,12 @@ ABOVE_ALL = (
     "_atomic",
     "_archive",
     "_file_kinds",
+    "_array_hashes",
+    "_verified_file",
 )
 HOMES = {
     "cvxpy": {"optimize"},
-    "clarabel": {"optimize"},
+    "clarabel": {"optimize", "microdata"},
     "duckdb": {"sources"},
     "narwhals": {"sources"},
     "polars": {"sources", "reconstruction"},

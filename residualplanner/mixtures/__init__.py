@@ -2,7 +2,7 @@
 
 Reads: measured tables with their noise, as arrays.  Gives: Mixture, with all its tables.
 Everything here is post-processing: it sees no record and costs no privacy budget.
-Source: spec section 12; rap-and-microdata (A1), (A7) and (A20).
+Source: spec section 13; rap-and-microdata (A1), (A7) and (A20).
 """
 
 from residualplanner.mixtures.blocks import Blocks
@@ -12,7 +12,10 @@ from residualplanner.mixtures.ensemble import Ensemble, EnsembleFit, fit_ensembl
 from residualplanner.mixtures.khatri_rao import khatri_rao, product_sums, slopes_of_product_sums
 from residualplanner.mixtures.loss import Loss, loss_of
 from residualplanner.mixtures.mixture import Mixture, averaged, mixture_of
+from residualplanner.mixtures.raking import raked
+from residualplanner.mixtures.rounding import even_records, independent_records
 from residualplanner.mixtures.starting import denoised, start_near
+from residualplanner.mixtures.support import Possible, supports
 from residualplanner.mixtures.terms import Measured, Point, TableTerm, Term
 from residualplanner.mixtures.views import Centered, Features, Rows, Values, View, features_of
 
@@ -29,6 +32,7 @@ __all__ = [
     "Measured",
     "Mixture",
     "Point",
+    "Possible",
     "Rows",
     "Start",
     "TableTerm",
@@ -37,13 +41,17 @@ __all__ = [
     "View",
     "averaged",
     "denoised",
+    "even_records",
     "features_of",
     "fit",
     "fit_ensemble",
+    "independent_records",
     "khatri_rao",
     "loss_of",
     "mixture_of",
     "product_sums",
+    "raked",
     "slopes_of_product_sums",
     "start_near",
+    "supports",
 ]

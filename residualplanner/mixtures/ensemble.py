@@ -1,7 +1,7 @@
 """Several mixtures fitted to the same answers from different starts, and their mean.
 
 Reads: a loss, starts.  Gives: EnsembleFit.
-Source: spec eq. (65).
+Source: spec eq. (73).
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from residualplanner.mixtures.mixture import Mixture, averaged
 
 #: Called with the number of members fitted, and how many there will be.
 Report = Callable[[int, int], None]
-#: Makes the start of a member with so many components.
+#: Makes the start of a member with so many classes.
 StartMaker = Callable[[int, np.random.Generator], Start]
 
 
@@ -26,18 +26,18 @@ class Ensemble:
 
     Attributes:
         members: mixtures, each from a start of its own.
-        components: products in each.
+        classes: products in each.
         descent: how each is fitted.
     """
 
     members: int = 8
-    components: int = 50
+    classes: int = 50
     descent: Descent = field(default_factory=Descent)
 
     def __post_init__(self) -> None:
-        if self.members < 1 or self.components < 1:
+        if self.members < 1 or self.classes < 1:
             raise ArgumentError(
-                f"an ensemble needs 1 or more mixtures of 1 or more components, got {self.members} of {self.components}"
+                f"an ensemble needs 1 or more mixtures of 1 or more classes, got {self.members} of {self.classes}"
             )
 
 
@@ -66,11 +66,11 @@ def fit_ensemble(
         seed: of the starts; the same seed gives the same mixtures.
         report: called after each member.
 
-    Source: spec eq. (65).
+    Source: spec eq. (73).
     """
     fits = []
     for number, generator in enumerate(np.random.default_rng(seed).spawn(ensemble.members), start=1):
-        fits.append(fit(loss, start(ensemble.components, generator), ensemble.descent))
+        fits.append(fit(loss, start(ensemble.classes, generator), ensemble.descent))
         if report is not None:
             report(number, ensemble.members)
     return EnsembleFit(averaged([each.mixture for each in fits]), tuple(fits))

@@ -1,7 +1,7 @@
 """Tables of products of several arrays, summed over their columns, by one matrix product; and their slopes.
 
 Reads: arrays (n_i, c).  Gives: tables (n_1, .., n_k).
-Source: spec eq. (59); rap-and-microdata (A7).
+Source: spec eq. (67); rap-and-microdata (A7).
 """
 
 import math
@@ -58,7 +58,7 @@ def slopes_of_product_sums(slope: Floats, factors: Sequence[Floats], weights: Fl
     of_left = matrix @ right  # the weights are put in at the end
     of_weights = np.einsum("rc,rc->c", left, of_left)
     of_right = matrix.T @ left
-    found = [*_slopes_of_factors(of_left, factors[:split]), *_slopes_of_factors(of_right, factors[split:])]
+    found = [*slopes_of_factors(of_left, factors[:split]), *slopes_of_factors(of_right, factors[split:])]
     return [each * weights for each in found], of_weights
 
 
@@ -74,8 +74,8 @@ def _all_products(factors: Sequence[Floats], weights: Floats) -> Floats:
     return found
 
 
-def _slopes_of_factors(slope: Floats, factors: Sequence[Floats]) -> list[Floats]:
-    """The slope in each factor of a product of all rows (n_1 .. n_k, c), from the slope in the product."""
+def slopes_of_factors(slope: Floats, factors: Sequence[Floats]) -> list[Floats]:
+    """The slope in each factor of `khatri_rao` of several, from the slope in the product, (n_1 .. n_k, c)."""
     whole = slope.reshape(*(len(factor) for factor in factors), slope.shape[1])
     found = []
     for axis, own in enumerate(factors):

@@ -1,7 +1,7 @@
 """How far the tables of a mixture are from noisy answers, in units of the noise.
 
 Reads: views, measured tables, the number of records.  Gives: Loss.
-Source: spec eqs. (60) and (61); rap-and-microdata (A20).
+Source: spec eqs. (68) and (69); rap-and-microdata (A20).
 """
 
 import math
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.mixtures.blocks import Blocks
+from residualplanner.mixtures.larger import prefix_terms
 from residualplanner.mixtures.terms import Measured, Point, TableTerm, Term, pair_term
 from residualplanner.mixtures.views import Features, View, features_of
 
@@ -29,8 +30,8 @@ class Slope:
     """The slope of a loss.
 
     Attributes:
-        probabilities (d', c): in the probabilities of every component.
-        weights (c,): in the weights of the components.
+        probabilities (d', c): in the probabilities of every class.
+        weights (c,): in the weights of the classes.
     """
 
     probabilities: Floats
@@ -69,7 +70,7 @@ class Loss:
 
         Below it a mixture fits the noise.
 
-        Source: spec eq. (62).
+        Source: spec eq. (70).
         """
         return self.freedom - 2 * math.sqrt(2 * self.freedom)
 
@@ -77,8 +78,8 @@ class Loss:
         """The loss of a mixture, and its slope.
 
         Args:
-            probabilities (d', c): of the values in every component.
-            weights (c,): of the components, adding up to 1.
+            probabilities (d', c): of the values in every class.
+            weights (c,): of the classes, adding up to 1.
         """
         point = Point(self.features.apply(probabilities), weights * self.dtype(self.records))
         slope = Point(np.zeros_like(point.features), np.zeros_like(point.weights))
@@ -88,7 +89,7 @@ class Loss:
     def slope_variances(self, probabilities: Floats, weights: Floats) -> Floats:
         """The variances of the slopes in the probabilities that the noise of the answers causes, (d', c).
 
-        Source: spec eq. (64).
+        Source: spec eq. (72).
         """
         point = Point(self.features.apply(probabilities), weights * self.dtype(self.records))
         variances = np.zeros((len(self.features.views), len(weights)), dtype=self.dtype)
@@ -117,8 +118,9 @@ def loss_of(blocks: Blocks, views: Sequence[View], tables: Sequence[Measured], r
     if pairs and are_dense and layout.count <= _MOST:
         terms.append(pair_term(layout, pairs, dtype))
     else:
-        larger = [*pairs, *larger]
-    terms += [TableTerm(layout, _rounded(table, dtype)) for table in larger]
+        terms += [TableTerm(layout, _rounded(table, dtype)) for table in pairs if len(table.views) == 1]
+        larger = [*(table for table in pairs if len(table.views) == 2), *larger]
+    terms += prefix_terms(layout, larger, dtype)
     return Loss(features, tuple(terms), records, dtype)
 
 

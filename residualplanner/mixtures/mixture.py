@@ -1,7 +1,7 @@
-"""A mixture of products: records whose attributes are independent of one another within each component.
+"""A mixture of products: records whose attributes are independent of one another within each latent class.
 
 Reads: weights and probabilities.  Gives: Mixture; its tables, which are non-negative and agree with one another.
-Source: spec eqs. (58) and (59).
+Source: spec eqs. (66) and (67).
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from residualplanner.mixtures.khatri_rao import khatri_rao, product_sums
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Mixture:
-    """A distribution of records: a component is drawn, and then every attribute by itself.
+    """A distribution of records: a latent class is drawn, and then every attribute by itself.
 
     Attributes:
         blocks: which rows belong to which attribute.
-        weights (c,): the probability of each component; they add up to 1.
-        probabilities (d', c): of the values of each attribute in each component; those of an attribute add up to 1.
+        weights (c,): the probability of each latent class; they add up to 1.
+        probabilities (d', c): of the values of each attribute in each class; those of an attribute add up to 1.
 
-    Source: spec eq. (58).
+    Source: spec eq. (66).
 
     Example:
         >>> mixture = Mixture(Blocks((2, 2)), np.array([0.5, 0.5]), np.array([[1.0, 0], [0, 1], [1, 0], [0, 1]]))
@@ -38,12 +38,12 @@ class Mixture:
     probabilities: FloatArray
 
     @property
-    def components(self) -> int:
-        """How many components there are."""
+    def classes(self) -> int:
+        """How many classes there are."""
         return len(self.weights)
 
     def __repr__(self) -> str:
-        return f"<Mixture of {self.components:,} products over {len(self.blocks.sizes)} attributes>"
+        return f"<Mixture of {self.classes:,} products over {len(self.blocks.sizes)} attributes>"
 
     def of_attribute(self, attribute: int) -> FloatArray:
         """The probabilities of an attribute's values, (n, c)."""
@@ -56,8 +56,8 @@ class Mixture:
         Args:
             attributes: different ones, by position in the domain.
 
-        Cost: one matrix product, of as many multiplications as there are cells times components.
-        Source: spec eq. (59).
+        Cost: one matrix product, of as many multiplications as there are cells times classes.
+        Source: spec eq. (67).
         """
         factors = [self.of_attribute(attribute) for attribute in attributes]
         return product_sums(factors, self.weights).astype(np.float64, copy=False)
@@ -77,8 +77,8 @@ class Mixture:
         return found
 
     def within(self, attributes: Sequence[int]) -> FloatArray:
-        """The probabilities of the combinations of some attributes' values in every component, (n_1 .. n_k, c)."""
-        found: NDArray[np.floating] = np.ones((1, self.components))
+        """The probabilities of the combinations of some attributes' values in every class, (n_1 .. n_k, c)."""
+        found: NDArray[np.floating] = np.ones((1, self.classes))
         for attribute in attributes:
             found = khatri_rao(found, self.of_attribute(attribute))
         return found.astype(np.float64, copy=False)

@@ -38,15 +38,15 @@ def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
     return found
 
 
-def start_near(tables: Sequence[FloatArray], components: int, spread: float, generator: np.random.Generator) -> Start:
-    """Logits of ``components`` components near the same probabilities.
+def start_near(tables: Sequence[FloatArray], classes: int, spread: float, generator: np.random.Generator) -> Start:
+    """Logits of ``classes`` classes near the same probabilities.
 
     Args:
         tables: the probabilities of every attribute's values.
-        components: how many.
+        classes: how many.
         spread: the standard deviation of the logits around those of the tables.
         generator: of normal variates.
     """
     center: NDArray[np.float64] = np.log(np.concatenate(tables))
-    logits = center[:, None] + spread * generator.standard_normal((len(center), components))
-    return Start(logits, np.zeros(components))
+    logits = center[:, None] + spread * generator.standard_normal((len(center), classes))
+    return Start(logits, np.zeros(classes))

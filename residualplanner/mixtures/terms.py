@@ -1,10 +1,10 @@
 """The parts of a loss: squared distances between tables of a mixture's features and what was measured.
 
 Reads: measured tables, their precisions.  Gives: Term, of which `PairTerm` and `TableTerm` are two sorts.
-Source: spec eqs. (60) and (61).
+Source: spec eqs. (68) and (69).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,6 +17,8 @@ from residualplanner.mixtures.blocks import Blocks
 from residualplanner.mixtures.khatri_rao import product_sums, slopes_of_product_sums
 
 Floats = NDArray[np.floating]
+#: Rows of features whose pairs with all below are computed together.
+_STRIP = 120
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,8 +43,8 @@ class Point:
     """Where a loss is evaluated, or its slope there.
 
     Attributes:
-        features (m, c): of every component.
-        weights (c,): of the components, times the number of records.
+        features (m, c): of every class.
+        weights (c,): of the classes, times the number of records.
     """
 
     features: Floats
@@ -104,22 +106,36 @@ class TableTerm:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Strip:
+    """Measured pairs of some views with these views and all below them.
+
+    Attributes:
+        first, last: the rows of the features of the former; the latter start at ``first``.
+        values (last - first, m + 1 - first): what was measured; 0 where nothing was, or another strip has it.
+        precisions (last - first, m + 1 - first): of every entry; 0 where nothing was measured.
+    """
+
+    first: int
+    last: int
+    values: Floats
+    precisions: Floats
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class PairTerm:
-    """All measured tables of one or two views, by one matrix product.
+    """All measured tables of one or two views, by few matrix products.
 
     Below the features stands a row of ones, so that single views are pairs, too.
 
     Attributes:
         layout: the rows of the features of each view.
-        values (m + 1, m + 1): what was measured, symmetric; 0 where nothing was.
-        precisions (m + 1, m + 1): of every entry; 0 where nothing was measured.
+        strips: of the symmetric matrix of all pairs, each so small that it stays in the processor's cache.
         of_views (v + 1, v + 1): the precision of each pair of views.
         freedom: the degrees of freedom of the noise.
     """
 
     layout: Blocks
-    values: Floats
-    precisions: Floats
+    strips: tuple[Strip, ...]
     of_views: Floats
     freedom: int
     _scratch: Scratch = field(default_factory=Scratch, repr=False)
@@ -128,15 +144,20 @@ class PairTerm:
         """The loss at a point; its slope is added to ``slope``."""
         weights = point.weights
         features = np.vstack([point.features, np.ones((1, len(weights)), dtype=weights.dtype)])
-        away = self._scratch.empty(0, self.values.shape, self.values)
-        np.matmul(features * weights, features.T, out=away)
-        away -= self.values
-        pull = self._scratch.empty(1, self.values.shape, self.values)
-        np.multiply(away, self.precisions, out=pull)
-        pulled = pull @ features
+        weighted, pulled, loss = features * weights, np.zeros_like(features), 0.0
+        for strip in self.strips:
+            own, below = slice(strip.first, strip.last), slice(strip.first, None)
+            away = self._scratch.empty(0, strip.values.shape, strip.values)
+            np.matmul(weighted[own], features[below].T, out=away)
+            away -= strip.values
+            pull = self._scratch.empty(1, strip.values.shape, strip.values)
+            np.multiply(away, strip.precisions, out=pull)
+            loss += float(np.vdot(away, pull))
+            pulled[own] += pull @ features[below]
+            pulled[below] += pull.T @ features[own]
         slope.features[...] += 2 * weights * pulled[:-1]
         slope.weights[...] += np.einsum("rc,rc->c", features, pulled)
-        return float(np.vdot(away, pull)) / 2
+        return loss
 
     def add_variances(self, point: Point, variances: Floats) -> None:
         """Add the variances of the slopes of each view."""
@@ -154,7 +175,20 @@ def pair_term(layout: Blocks, tables: Sequence[Measured], dtype: type[np.floatin
     for table in tables:
         one, other = (*table.views, views)[:2]
         numbers = table.values.reshape(-1, rows[other].stop - rows[other].start)
-        for a, b, part in ((one, other, numbers), (other, one, numbers.T)):
-            values[rows[a], rows[b]], precisions[rows[a], rows[b]] = part, table.precision
-            of_views[a, b] = table.precision
-    return PairTerm(layout, values, precisions, of_views, sum(table.freedom for table in tables))
+        one, other, numbers = (one, other, numbers) if one < other else (other, one, numbers.T)
+        values[rows[one], rows[other]], precisions[rows[one], rows[other]] = numbers, table.precision
+        of_views[one, other] = of_views[other, one] = table.precision
+    strips = tuple(
+        Strip(first, last, values[first:last, first:].copy(), precisions[first:last, first:].copy())
+        for first, last in _strips(layout)
+    )
+    return PairTerm(layout, strips, of_views, sum(table.freedom for table in tables))
+
+
+def _strips(layout: Blocks) -> Iterator[tuple[int, int]]:
+    """Runs of the rows of whole views, with about `_STRIP` rows each."""
+    first = 0
+    for last in layout.offsets[1:].tolist():
+        if last - first >= _STRIP or last == layout.count:
+            yield first, last
+            first = last

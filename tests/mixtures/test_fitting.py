@@ -41,8 +41,8 @@ def noisy_loss(mixture, records, scale, seed=0):
     return loss_of(BLOCKS, [Centered(i) for i in range(3)], tables, records)
 
 
-def near(mixture, components, generator):
-    return start_near([mixture.table((i,)) for i in range(3)], components, 0.3, generator)
+def near(mixture, classes, generator):
+    return start_near([mixture.table((i,)) for i in range(3)], classes, 0.3, generator)
 
 
 def test_a_fit_comes_as_near_to_the_answers_as_their_noise_allows():

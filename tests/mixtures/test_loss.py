@@ -24,10 +24,10 @@ SIZES = (3, 2, 4)
 RNG = np.random.default_rng(7)
 
 
-def mixture_arrays(components, seed=0, sizes=SIZES):
+def mixture_arrays(classes, seed=0, sizes=SIZES):
     rng = np.random.default_rng(seed)
-    probabilities = np.concatenate([rng.dirichlet(np.ones(size), components).T for size in sizes])
-    return probabilities, rng.dirichlet(np.ones(components))
+    probabilities = np.concatenate([rng.dirichlet(np.ones(size), classes).T for size in sizes])
+    return probabilities, rng.dirichlet(np.ones(classes))
 
 
 def centering(size):
