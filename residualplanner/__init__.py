@@ -3,6 +3,7 @@
 The flow: Domain, Workload, ``select`` a Plan without data, ``measure`` records, ``reconstruct`` a Release.
 """
 
+from residualplanner import microdata as microdata
 from residualplanner._version import __version__
 from residualplanner.bases import Basis, orthogonal_residuals
 from residualplanner.domain import About, Attribute, Bins, Domain

@@ -37,6 +37,7 @@ LAYERS = [
     "mixtures",
     "postprocessing",
     "synthesis",
+    "microdata",
     "reporting",
     "cli",
 ]
@@ -52,10 +53,12 @@ ABOVE_ALL = (
     "_atomic",
     "_archive",
     "_file_kinds",
+    "_array_hashes",
+    "_verified_file",
 )
 HOMES = {
     "cvxpy": {"optimize"},
-    "clarabel": {"optimize"},
+    "clarabel": {"optimize", "microdata"},
     "duckdb": {"sources"},
     "narwhals": {"sources"},
     "polars": {"sources", "reconstruction"},

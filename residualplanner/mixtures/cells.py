@@ -1,7 +1,7 @@
 """The part of a loss that is about listed cells, each of a table of its own.
 
 Reads: cells, what was measured in them.  Gives: CellTerm.
-Source: spec eq. (60), for single cells; rap-and-microdata (A3) for queries that ask for all values.
+Source: spec eq. (68), for single cells; rap-and-microdata (A3) for queries that ask for all values.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Fitting one mixture: Adam on logits, slowed where noise explains the slope.
 
 Reads: a loss, a start.  Gives: Fit.
-Source: spec eqs. (62) to (64); Adam is Kingma and Ba (2015), Algorithm 1.
+Source: spec eqs. (70) to (72); Adam is Kingma and Ba (2015), Algorithm 1.
 """
 
 import math
@@ -111,7 +111,7 @@ def fit(loss: Loss, start: Start, descent: Descent, *, enough: float | None = No
         The mixture at the last step.
 
     Cost: for each step a few matrix products of all features with all classes.
-    Source: spec eqs. (62) to (64).
+    Source: spec eqs. (70) to (72).
     """
     blocks, least = loss.blocks, loss.enough if enough is None else enough
     logits = _Means(start.logits.astype(loss.dtype))
@@ -140,7 +140,7 @@ def _shares(logits: Floats) -> Floats:
 
 
 def _trust(slope: Floats, variance: Floats, caution: float) -> Floats:
-    """How much of each step is taken: ``g**2 / (g**2 + caution * variance)``.  Source: spec eq. (64)."""
+    """How much of each step is taken: ``g**2 / (g**2 + caution * variance)``.  Source: spec eq. (72)."""
     squared = slope * slope
     return np.asarray(squared / (squared + caution * variance + _TINY))
 

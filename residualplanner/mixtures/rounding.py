@@ -1,7 +1,7 @@
 """Records drawn from a mixture: independent ones, or ones that are spread evenly.
 
 Reads: a mixture.  Gives: codes of records.
-Source: spec eq. (68); rap-and-microdata (A11).
+Source: spec eq. (76); rap-and-microdata (A11).
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def even_records(mixture: Mixture, records: int, generator: np.random.Generator)
         records: how many.
         generator: of random numbers.
 
-    Source: spec eq. (68).
+    Source: spec eq. (76).
     """
     classes = _even_classes(mixture.weights, records, generator)
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)

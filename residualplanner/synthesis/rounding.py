@@ -1,7 +1,7 @@
 """How records are made of a mixture: spread evenly, as weighted copies, or independent of one another.
 
 Reads: a mixture.  Gives: Rounding, by name.
-Source: spec eq. (68).
+Source: spec eq. (76).
 """
 
 from abc import ABC, abstractmethod

@@ -57,7 +57,7 @@ def synthesize(
         cannot occur.  Known totals and tables of single attributes hold exactly in the mixture, and in records to a few
         records; with "weighted" known tables hold exactly wherever records are, and others about.
     Cost: of Adult, 91 tables of pairs, 2 to 4 CPU seconds for epsilon up to 1 and about 15 for epsilon 10.
-    Source: spec eqs. (58) to (68).
+    Source: spec eqs. (66) to (76).
 
     Example:
         >>> import numpy as np

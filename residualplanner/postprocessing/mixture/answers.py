@@ -1,7 +1,7 @@
 """What was measured, as tables that a mixture is compared with.
 
 Reads: a measurement, facts.  Gives: MeasuredTables.
-Source: spec eqs. (48) and (60).
+Source: spec eqs. (48) and (68).
 """
 
 import math
