@@ -202,7 +202,7 @@ def run(point: Point, case: Case) -> dict[str, Any]:
 
 def rounded_answers(case: Case, mixture: Mixture, oversample: int, seed: int) -> Any:
     """Answers of records drawn from the mixture, so many for each of its components."""
-    generator, count = np.random.default_rng(seed), mixture.components * oversample
+    generator, count = np.random.default_rng(seed), mixture.classes * oversample
     columns = []
     for attribute in range(len(case.domain)):
         ends = np.repeat(np.cumsum(mixture.of_attribute(attribute), axis=0), oversample, axis=1)

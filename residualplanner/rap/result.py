@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.measurement import NoiseRecord
+from residualplanner.mixtures import even_records
 from residualplanner.rap.plan import RapPlan
 from residualplanner.rap.relaxed_records import RelaxedRecords
 from residualplanner.rap.selection import Candidate
@@ -89,6 +92,21 @@ class RapResult:
         """
         for threshold in self.plan.thresholds if workload is None else thresholds_of(workload):
             yield self._counts(threshold)
+
+    def codes(self, records: int | None = None, *, seed: int = 0) -> IntArray:
+        """Records (n, d), as codes in the order of the domain, spread evenly over the model.
+
+        Args:
+            records: how many; as many as there are unless given.
+            seed: it is no secret, as nothing private depends on it.
+
+        Raises:
+            WorkloadError: the relaxed records are no distribution, as under the relaxation "clip".
+
+        Source: rap-and-microdata (A11).
+        """
+        count = self.total if records is None else records
+        return even_records(self.records.mixture, count, np.random.default_rng(seed))
 
     def _counts(self, threshold: ThresholdTable) -> FloatArray:
         return self.records.fractions(threshold) * self.total

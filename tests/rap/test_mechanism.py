@@ -166,6 +166,17 @@ def test_a_noisy_number_of_records_is_used_where_it_is_not_public():
     assert rp.rap(plan_of(), RECORDS).total == 300
 
 
+def test_records_are_drawn_from_the_model():
+    result = rp.rap(plan_of(), RECORDS, seed=5)
+    codes = result.codes()
+    assert codes.shape == (300, 3)
+    found = np.zeros((3, 4))
+    np.add.at(found, (codes[:, 0], codes[:, 1]), 1)
+    assert np.abs(found - result.table(("a", "b"))).max() < 15
+    assert np.abs(np.bincount(codes[:, 2], minlength=5) - result.table(("c",))).max() < 12
+    assert len(result.codes(7, seed=1)) == 7
+
+
 def test_thresholds_are_chosen_from_as_marginals_are():
     workload = rp.Workload(DOMAIN, [rp.Threshold(("a", "b", "c"), r) for r in (1, 2)] + [("a", "c"), ()])
     plan = plan_of(workload=workload, budget=rp.zcdp(10**7), rounds=1, choices=2, unit="table")
