@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.kron import ProductMap
 from residualplanner.measurement import FloatResiduals, NoisyAnswers
-from residualplanner.postprocessing.cells import answers_of_components, components_of_answers
+from residualplanner.postprocessing.cells import answers_of_components
+from residualplanner.reconstruction import components_of_answers
 from residualplanner.strategy import BasisGroups
 
 
@@ -43,6 +44,13 @@ class ComponentLayout:
     def count(self) -> int:
         """How many components there are in all."""
         return int(self.starts[-1])
+
+    @property
+    def firsts(self) -> NDArray[np.int64]:
+        """Where the first component of each set stands, (m,)."""
+        sizes = np.array([math.prod(self.groups.noise_shape(group)) for group in range(len(self.groups.members))])
+        found: NDArray[np.int64] = self.starts[self.groups.group] + self.groups.row * sizes[self.groups.group]
+        return found
 
     def block(self, components: NDArray[np.float64], group: int) -> NDArray[np.float64]:
         """Those of one group, as a view (sets, e_1, .., e_k)."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
@@ -25,6 +25,7 @@ def answers(query, data):
     return (rows_of(DOMAIN.sizes, renamed) @ data.ravel()).reshape([DOMAIN[name].size for name in kinds])
 
 
+@settings(max_examples=20)
 @given(problem=threshold_workloads(), seed=st.integers(0, 99))
 def test_a_release_has_the_answers_to_every_query(problem, seed):
     workload, sizes = problem
