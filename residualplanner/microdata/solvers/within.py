@@ -3,7 +3,7 @@
 Reads: answers.  Gives: Bounds, Inside.
 
 Minimize ``t`` or ``sum_q w_q (q x - a_q)**2 / 2`` over ``x >= 0`` subject to ``|q x - a_q| <= t s_q`` for all answers.
-Source: spec eqs. (73) and (74).
+Source: spec eqs. (86) and (87).
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ class Bounds:
         return found + values[:, count:] if self.has_cells else found
 
     def repair(self, lacking: Array, room: Array) -> Array:
-        """What it costs, (b,), to raise multipliers of answers so that cells lack no force.  Source: spec eq. (73).
+        """What it costs, (b,), to raise multipliers of answers so that cells lack no force.  Source: spec eq. (86).
 
         Args:
             lacking (b, n): the force that each cell needs, at least 0.
@@ -72,7 +72,7 @@ class Bounds:
     def equations(self, curvature: Array, of_cells: Array) -> Callable[[Array], Array]:
         """The solution of ``(diag(of_cells) + A^T diag(curvature) A) z = right`` for any right side (b, n).
 
-        Source: spec eq. (74).
+        Source: spec eq. (87).
         """
         count = self.sums.spread.shape[1]
         part = 1 / (of_cells + curvature[:, count:] if self.has_cells else of_cells)
@@ -174,7 +174,7 @@ def objective_of(bounds: Bounds, point: Inside) -> Array:
 
 
 def state_of(bounds: Bounds, point: Inside) -> State:
-    """What follows from a point.  Source: spec eq. (73)."""
+    """What follows from a point.  Source: spec eq. (86)."""
     off = bounds.answered(point.cells) - bounds.answers
     slack = point.bound[:, None] * bounds.std_err
     room_above, room_below = slack - off, slack + off
