@@ -1,15 +1,17 @@
 """What measuring block by block and writing a release in parts take, beside a file for each table.
 
     python -m benchmarks.parts [--attributes 100] [--order 3] [--size 10] [--records 10000] [--memory 2]
-                               [--folder DIR] [--per-table] [--only 0.01] [--kills 100] [--json FILE]
+                               [--folder DIR] [--per-table] [--only 0.01] [--kills 100 [--kills-alone]]
+                               [--json FILE]
 
 All tables of up to so many attributes (``--order``) of ``--size`` values each.  Each step runs in a process of its
 own; seconds are the processor's, of its children too, memory is the most of it that is no file's, and tables are read
 in a fresh process.  ``--per-table`` also writes a file for each table, as `Release.save` with another format does.
 ``--only`` writes that fraction of the parts in place of all.  ``--kills`` kills a run that writes so many times, at
-times drawn at random, and compares the files with those of a run that was not killed.  SQL is timed where DuckDB is
-installed.  Each criterion that the project has for such a release is printed beside its limit, and stands in the file
-of ``--json`` with the rows, which are added to those that the file has for other sizes.  Exits with 1 if a table read
+times drawn at random, and compares the files with those of a run that was not killed; ``--kills-alone`` times nothing
+else.  SQL is timed where DuckDB is installed.  Each criterion that the project has for such a release is printed beside
+its limit, and stands in the file of ``--json`` with the rows; rows and criteria that were not measured now stay as they
+are in the file.  Exits with 1 if a table read
 back is not bit for bit that of the release, if a killed run wrote a finished part again, or if its files are not the
 same; not if a limit is missed: that depends on the machine.
 """
@@ -112,12 +114,16 @@ def ask_sql(folder: Path) -> dict[str, Any]:
 
 def kill(folder: Path, times: int) -> dict[str, Any]:
     """Kill a run that writes, and let it go on, so many times; its parts and files in the end."""
-    generator, again, seen = random.Random(3), 0, {}
+    generator, again = random.Random(3), 0
+    seen: dict[str, int] = {}
     whole = _run(folder, "save", "whole")
-    wait = min(json.loads(whole)["clock"], 3)
+    release = rp.reconstruct(rp.load_measurement(folder / "some.measurement", mapped=True))
+    wait = (
+        json.loads(whole)["clock"] / 3
+    )  # so that most kills come when some parts are finished, on a busy machine, too
     kills = kills_between_parts = 0
     while not (folder / "killed").exists():
-        process = _writing(folder, "killed")
+        process = _writing(release, folder / "killed")
         if kills < times:
             time.sleep(generator.uniform(0, wait))
             os.kill(process, signal.SIGKILL)
@@ -141,11 +147,11 @@ def kill(folder: Path, times: int) -> dict[str, Any]:
     }
 
 
-def _writing(folder: Path, name: str) -> int:
-    """The number of a process that writes the release; it is forked, so that it has not to import anything."""
+def _writing(release: rp.Release, folder: Path) -> int:
+    """The number of a process that writes the release; it is forked, so that it has neither to import nor to load."""
     process = os.fork()
     if process == 0:
-        rp.reconstruct(rp.load_measurement(folder / "some.measurement", mapped=True)).save(folder / name, "parts")
+        release.save(folder, "parts")
         os._exit(0)
     return process
 
@@ -165,6 +171,17 @@ def _run(folder: Path, step: str, *arguments: str) -> str:
 
 def criteria(rows: dict[str, dict[str, Any]], options: argparse.Namespace) -> list[dict[str, Any]]:
     """What the project wants of a release of this size: in words, found, at most (or at least) allowed."""
+    found: list[tuple[int, str, float, str, float]] = []
+    if options.kills:
+        found.append((4, "finished parts written again", rows["kills"]["parts_written_again"], "<=", 0))
+    if "save" in rows:
+        found += _of_speed(rows, options)
+    names = ("criterion", "what", "found", "sign", "limit")
+    return [dict(zip(names, row, strict=True)) | {"is_met": _is_met(*row[2:])} for row in found]
+
+
+def _of_speed(rows: dict[str, dict[str, Any]], options: argparse.Namespace) -> list[tuple[int, str, float, str, float]]:
+    """What is wanted of seconds, bytes and memory."""
     save, read, gib = rows["save"], rows["read"], 2**30
     found: list[tuple[int, str, float, str, float]] = []
     if (options.attributes, options.order, options.only) == (100, 3, 1.0):
@@ -194,10 +211,7 @@ def criteria(rows: dict[str, dict[str, Any]], options: argparse.Namespace) -> li
             (10, "select, GiB", rows["measure"]["select_memory"] / gib, "<=", 1),
             (10, f"{options.only:.0%} of the parts, GiB", save["memory"] / gib, "<=", 1),
         ]
-    if options.kills:
-        found.append((4, "finished parts written again", rows["kills"]["parts_written_again"], "<=", 0))
-    names = ("criterion", "what", "found", "sign", "limit")
-    return [dict(zip(names, row, strict=True)) | {"is_met": _is_met(*row[2:])} for row in found]
+    return found
 
 
 def _is_met(found: float, sign: str, limit: float) -> bool:
@@ -215,6 +229,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--per-table", action="store_true")
     parser.add_argument("--only", type=float, default=1.0, help="the fraction of the parts that is written")
     parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--kills-alone", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("name", nargs="?", default="parts", help=argparse.SUPPRESS)
@@ -231,8 +246,16 @@ def main(arguments: list[str] | None = None) -> None:
     if options.json:
         known = json.loads(options.json.read_text()) if options.json.exists() else {}
         size = f"{options.attributes} attributes of {options.size} values, up to {options.order}"
-        known[size] = {"load": os.getloadavg()[0], "cores": os.cpu_count(), "criteria": compared, "rows": rows}
+        known[size] = _joined(known.get(size, {"criteria": [], "rows": {}}), compared, rows)
         options.json.write_text(json.dumps(known, indent=1) + "\n")
+
+
+def _joined(known: dict[str, Any], compared: list[dict[str, Any]], rows: dict[str, Any]) -> dict[str, Any]:
+    """What a file holds of a size, with what was found now, and how busy the machine was, in its place."""
+    load = {"load": os.getloadavg()[0], "cores": os.cpu_count()}
+    new = {row["what"] for row in compared}
+    kept = [row for row in known["criteria"] if row["what"] not in new]
+    return {"criteria": [*kept, *compared], "rows": known["rows"] | {name: row | load for name, row in rows.items()}}
 
 
 def _step(options: argparse.Namespace) -> dict[str, Any]:
@@ -251,8 +274,10 @@ def _step(options: argparse.Namespace) -> dict[str, Any]:
 def _rows(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     sized = [f"--{name}={getattr(options, name)}" for name in ("attributes", "order", "size", "records", "memory")]
     only = f"--only={options.only}"
-    steps = [("measure", sized), ("save", ["parts", only]), ("read", []), ("sql", [])]
-    if options.only == 1:
+    steps = [("measure", sized)]
+    if not options.kills_alone:
+        steps += [("save", ["parts", only]), ("read", []), ("sql", [])]
+    if options.only == 1 and not options.kills_alone:
         steps.insert(2, ("save by two", ["two"]))
     if options.per_table:
         steps.append(("save a file a table", ["tables"]))

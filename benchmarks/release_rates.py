@@ -9,6 +9,7 @@ parts.  The seconds are the processor's; those of encoding, and of everything th
 
 import argparse
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -56,7 +57,8 @@ def main() -> None:
     for name, value in found.items():
         print(f"{name}: {value:.3g}{'' if name == 'cells' else ' billion cells a second'}")
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+        about = {"attributes": options.attributes, "load": os.getloadavg()[0], "cores": os.cpu_count()}
+        options.json.write_text(json.dumps(about | found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,41 +5,46 @@ FileFormatError.  Nothing is unpickled or compressed, and no stated size is used
 own and with the limits below.
 """
 
-import hashlib
 import io
 import math
 import mmap
 import os
-import re
 import struct
+import time
 import tokenize
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from residualplanner._array_hashes import (
+    ARRAY_NAME,
+    DTYPES,
+    ENTRY_LIMIT,
+    NONE_KNOWN,
+    Array,
+    array_hash,
+    declaration,
+    pieces,
+    storable,
+)
 from residualplanner._atomic import PathLike, write_atomically
 from residualplanner._checks import frozen, require_path
 from residualplanner._file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner._json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
+from residualplanner._verified_file import VerifiedFile, settle, state_of
 from residualplanner._version import __version__
 from residualplanner.errors import FileFormatError
 
-Array = NDArray[Any]
-
 #: The longest header, in bytes.
 HEADER_LIMIT = 2**25
-#: How many arrays a file may hold, and how many entries one of them.
+#: How many arrays a file may hold.
 ARRAY_LIMIT = 4096
-ENTRY_LIMIT = 2**31
 
-_DTYPES = frozenset(("|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f4", "<f8"))
-_NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*", re.ASCII)
 _FIELDS = frozenset(("format", "version", "package_version", "content", "arrays"))
-_CHUNK = 2**20
 #: Bytes of a member's header before its name, of the field for large sizes, of what an extra field starts with; where
 #: in the header the lengths of the name and of the extra fields stand.
 _LOCAL_HEADER, _ZIP64_FIELD, _EXTRA_HEADER, _LENGTHS = 30, 20, 4, 26
@@ -86,7 +91,7 @@ def archive_pieces(
     *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> Callable[[IO[bytes]], None]:
     """A function that writes the bytes of `write_archive` to an open file; arguments and errors as there."""
-    stored = {name: _storable(name, array) for name, array in arrays.items()}
+    stored = {name: storable(name, array) for name, array in arrays.items()}
     if len(stored) > ARRAY_LIMIT:
         raise ValueError(f"too large: {len(stored):,} arrays, the limit is {ARRAY_LIMIT:,}")
     whole = {
@@ -94,7 +99,7 @@ def archive_pieces(
         "version": version,
         "package_version": __version__,
         "content": dict(header),
-        "arrays": {name: _declaration(array) for name, array in stored.items()},
+        "arrays": {name: declaration(array) for name, array in stored.items()},
     }
     text = json_text(whole)
     if len(text) > HEADER_LIMIT:
@@ -111,7 +116,7 @@ def archive_pieces(
             for name, array in stored.items():
                 with _member(archive, f"{name}.npy", array.nbytes + _NPY_HEADER_LIMIT) as member:
                     np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(array))
-                    for piece in _pieces(array):
+                    for piece in pieces(array):
                         member.write(piece)
 
     return write
@@ -132,14 +137,37 @@ def read_archive(
         FileFormatError: the file is of another kind or version, truncated, altered, or too large.
         OSError: the file cannot be opened.
     """
+    content, arrays, _ = open_archive(path, kind=kind, version=version, mapped=mapped)
+    return content, arrays
+
+
+def open_archive(
+    path: PathLike, *, kind: str, version: int, mapped: bool = False, verified: VerifiedFile | None = None
+) -> tuple[dict[str, Any], dict[str, Array], VerifiedFile]:
+    """As `read_archive`, and what makes it unnecessary to compare the hashes of this file again.
+
+    Args:
+        path: the file.
+        kind: of file that it must be.
+        version: the format this library reads.
+        mapped: leave the arrays on disk.
+        verified: what an earlier call has returned: arrays that it has compared are not read for that again if the
+            file is still the same.
+    """
     require_path(f"load_{kind}", path, f'load_{kind}("people.{kind}")')
     if os.path.isdir(path):
         raise FileFormatError(f"{os.fspath(path)}: {_other_words(path, kind)}")
+    if mapped:
+        settle(path)
+    now = time.time_ns()
     with open(path, "rb") as file:
+        state = state_of(os.fstat(file.fileno()))
+        known = verified.hashes if verified is not None and state == verified.state else {}
         try:
-            return _content(
-                file, os.fstat(file.fileno()).st_size, _mapping_reader if mapped else _reader, kind, version
-            )
+            reader = _mapping_reader if mapped else _reader
+            content, arrays, hashes = _content(file, state.size, reader, kind, version, known)
+            is_sure = state.is_settled(now) and state_of(os.fstat(file.fileno())) == state
+            return content, arrays, VerifiedFile(Path(path).absolute(), state if is_sure else None, hashes)
         except FileFormatError as refusal:
             raise FileFormatError(f"{os.fspath(path)}: {refusal}") from None
         except _UNREADABLE:
@@ -149,62 +177,30 @@ def read_archive(
 def parse_archive(content: bytes, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Array]]:
     """As `read_archive`, from the bytes of a file."""
     try:
-        return _content(io.BytesIO(content), len(content), _reader, kind, version)
+        header, arrays, _ = _content(io.BytesIO(content), len(content), _reader, kind, version)
+        return header, arrays
     except _UNREADABLE as error:
         if isinstance(error, FileFormatError):
             raise
         raise FileFormatError("this is not a residualplanner file, or it is damaged; write it again") from None
 
 
-def content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
-    """The SHA-256 of a header and arrays, which links one file to another: 64 hexadecimal digits.
-
-    Example:
-        >>> content_hash({"a": 1}, {}) == content_hash({"a": 1}, {}) != content_hash({"a": 2}, {})
-        True
-    """
-    declared = {name: _declaration(_storable(name, array)) for name, array in arrays.items()}
-    return hashlib.sha256(json_text([dict(header), declared])).hexdigest()
-
-
 def _content(
-    file: IO[bytes], size: int, reader: "Callable[[IO[bytes]], _Reader]", kind: str, version: int
-) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the arrays of an open file."""
+    file: IO[bytes],
+    size: int,
+    reader: "Callable[[IO[bytes]], _Reader]",
+    kind: str,
+    version: int,
+    known: Mapping[str, str] = NONE_KNOWN,
+) -> tuple[dict[str, Any], dict[str, Array], dict[str, str]]:
+    """The header, the arrays and their hashes of an open file; hashes that are ``known`` are not computed."""
     with zipfile.ZipFile(file) as archive:
         members = _members(archive, size)
         whole = _header(archive, members, kind=kind, version=version)
         read = reader(file)
-        arrays = {name: _array(archive, members, name, stated, read) for name, stated in whole["arrays"].items()}
-    return whole["content"], arrays
-
-
-def _storable(name: str, array: Array) -> Array:
-    """``array`` little-endian and contiguous, or ValueError if it cannot be stored."""
-    if not _NAME.fullmatch(name) or len(name) > 100 or name == "header":
-        raise ValueError(f"array names are lower-case words, got {name!r}")
-    plain = np.ascontiguousarray(array).reshape(np.shape(array))
-    plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
-    if plain.dtype.str not in _DTYPES:
-        raise ValueError(f"array {name!r} must hold numbers or truth values, got {plain.dtype}")
-    if plain.size > ENTRY_LIMIT:
-        raise ValueError(f"too large: array {name!r} has {plain.size:,} entries, the limit is {ENTRY_LIMIT:,}")
-    return plain
-
-
-def _declaration(array: Array) -> dict[str, Any]:
-    """The header's entry for one array."""
-    digest = hashlib.sha256()
-    for piece in _pieces(array):
-        digest.update(piece)
-    return {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": digest.hexdigest()}
-
-
-def _pieces(array: Array) -> Iterator[memoryview]:
-    """The bytes of a contiguous array, a chunk at a time."""
-    view = memoryview(array.reshape(-1).view(np.uint8).data)
-    for start in range(0, len(view), _CHUNK):
-        yield view[start : start + _CHUNK]
+        stated = whole["arrays"]
+        arrays = {name: _array(archive, members, name, stated[name], read, known.get(name)) for name in stated}
+    return whole["content"], arrays, {name: about["sha256"] for name, about in stated.items()}
 
 
 def _member(archive: zipfile.ZipFile, name: str, size: int) -> IO[bytes]:
@@ -284,9 +280,17 @@ def _other_words(path: PathLike, kind: str) -> str:
 
 
 def _array(
-    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str, stated: object, read: "_Reader"
+    archive: zipfile.ZipFile,
+    members: Mapping[str, zipfile.ZipInfo],
+    name: str,
+    stated: object,
+    read: "_Reader",
+    known: str | None,
 ) -> Array:
-    """One array, read-only, after its size, type, shape and hash have been compared with the header."""
+    """One array, read-only, after its size, type, shape and hash have been compared with the header.
+
+    Its hash is taken to be ``known`` if it is, which then may not be another than the header's.
+    """
     dtype, shape, digest = _declared(name, stated)
     info = members[f"{name}.npy"]
     size = math.prod(shape) * dtype.itemsize
@@ -300,7 +304,7 @@ def _array(
         if member.tell() + size != info.file_size:
             raise FileFormatError(f"array {name!r} is longer than its header says; write the file again")
         array = read(member, info, shape, dtype)
-    if _declaration(array)["sha256"] != digest:
+    if (known or array_hash(array)) != digest:
         raise FileFormatError(f"array {name!r} was altered: its SHA-256 is not the header's; write the file again")
     return frozen(array)
 
@@ -313,7 +317,7 @@ def _read(member: IO[bytes], info: zipfile.ZipInfo, shape: tuple[int, ...], dtyp
     """The array, in memory."""
     del info
     array = np.empty(shape, dtype)
-    for piece in _pieces(array):
+    for piece in pieces(array):
         piece[:] = member.read(len(piece))
     return array
 
@@ -352,10 +356,10 @@ def _npy_header(member: IO[bytes]) -> object:
 def _declared(name: str, stated: object) -> tuple[np.dtype[Any], tuple[int, ...], str]:
     """The type, shape and hash in a header's entry for one array, if they are allowed."""
     refusal = FileFormatError(f"its header describes array {name[:40]!r} wrongly; write the file again")
-    if not _NAME.fullmatch(name) or not isinstance(stated, dict) or stated.keys() != {"dtype", "shape", "sha256"}:
+    if not ARRAY_NAME.fullmatch(name) or not isinstance(stated, dict) or stated.keys() != {"dtype", "shape", "sha256"}:
         raise refusal
     dtype, shape, digest = stated["dtype"], stated["shape"], stated["sha256"]
-    if not isinstance(dtype, str) or dtype not in _DTYPES or not isinstance(digest, str):
+    if not isinstance(dtype, str) or dtype not in DTYPES or not isinstance(digest, str):
         raise refusal
     if not isinstance(shape, list) or len(shape) > 64 or any(type(size) is not int or size < 0 for size in shape):
         raise refusal

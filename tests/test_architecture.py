@@ -50,6 +50,8 @@ ABOVE_ALL = (
     "_atomic",
     "_archive",
     "_file_kinds",
+    "_array_hashes",
+    "_verified_file",
 )
 HOMES = {
     "cvxpy": {"optimize"},

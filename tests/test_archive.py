@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from residualplanner import _archive
-from residualplanner._archive import content_hash, read_archive, write_archive
+from residualplanner._archive import read_archive, write_archive
+from residualplanner._array_hashes import content_hash
 from residualplanner._json import parse_json
 from residualplanner.errors import FileFormatError
 

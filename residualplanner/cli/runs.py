@@ -156,8 +156,9 @@ def make_plan_and_adjustments(changed: SpecFile, spec: Path, output: Output) -> 
     adjustments = WantedOutput(changed.output, spec).adjustments(domain_of_spec(changed))
     plan = make_plan(changed, output, is_written=True)
     adjustments.require_for(plan)
-    with output.progress("checking what is known anyway") as progress:
-        adjustments.require_possible(plan, progress)
+    if adjustments:
+        with output.progress("checking what is known anyway") as progress:
+            adjustments.require_possible(plan, progress)
     return plan, adjustments
 
 
@@ -252,8 +253,10 @@ def _measure_to(
 def _write_tables(
     release: Release, folder: Path, wanted: OutputTable, adjustments: Adjustments, output: Output, *, workers: int = 1
 ) -> None:
-    with output.progress("adjusting the tables") as progress:
-        tables = adjustments.of(release, progress)
+    tables: Release | AdjustedRelease = release
+    if adjustments:
+        with output.progress("adjusting the tables") as progress:
+            tables = adjustments.of(release, progress)
     save_tables(tables, folder, wanted, output, workers=workers)
     in_parts = wanted.file_format(release.plan.workload) == PARTS_FORMAT
     say_release(tables, folder, output, in_parts=in_parts)

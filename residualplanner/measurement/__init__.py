@@ -7,10 +7,16 @@ Equations: spec (34) to (36) and (44) for discrete noise, (7) and (26) for conti
 """
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.measurement.combined import CombinedMeasurement, NoisyAnswers, as_one, load_measurements
+from residualplanner.measurement.combined import (
+    CombinedMeasurement,
+    NoisyAnswers,
+    as_one,
+    load_measurements,
+    map_measurements,
+)
 from residualplanner.measurement.gaussian import BATCH_CELLS
 from residualplanner.measurement.measure import measure, require_measurable
-from residualplanner.measurement.measurement import Measurement, answers_hash, load_measurement
+from residualplanner.measurement.measurement import Measurement, load_measurement
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement, noise_of_release
 from residualplanner.measurement.resources import require_room
@@ -35,11 +41,11 @@ __all__ = [
     "NoisyAnswers",
     "Progress",
     "abort_measuring",
-    "answers_hash",
     "as_one",
     "load_measurement",
     "load_measurements",
     "load_stored_measurement",
+    "map_measurements",
     "measure",
     "measure_in_store",
     "noise_of_release",

@@ -54,12 +54,14 @@ class FloatResiduals(AnswerLayout):
     Attributes:
         groups: the sets by the bases of their attributes.
         values (r,): the answers in counts, read-only.
+        hashes: the SHA-256 of arrays of `to_arrays`, by name, where it is known.
 
     Raises:
         FileFormatError: there are more or fewer values than the groups need, or one is not finite.
     """
 
     values: FloatArray = field(repr=False)
+    hashes: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.values.dtype != np.float64 or self.values.shape != (self.count,):
@@ -97,6 +99,7 @@ class IntegerResiduals(AnswerLayout):
         divisors: of each group.
         integers (r,): int64, read-only; 0 where ``wide`` has the numbers.
         wide: all numbers, (g, m_1, .., m_k), of each group with one that int64 cannot hold, as Python integers.
+        hashes: the SHA-256 of arrays of `to_arrays`, by name, where it is known.
 
     Raises:
         FileFormatError: there are more or fewer numbers than the groups need, or one that int64
@@ -108,6 +111,7 @@ class IntegerResiduals(AnswerLayout):
     divisors: tuple[int, ...]
     integers: IntArray = field(repr=False)
     wide: Mapping[int, NDArray[Any]] = field(repr=False, default_factory=dict)
+    hashes: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.integers.dtype != np.int64 or self.integers.shape != (self.count,):

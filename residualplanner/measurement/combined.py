@@ -5,16 +5,19 @@ Reads: measurements.  Gives: CombinedMeasurement.  Costs nothing beyond what the
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol, Self
 
 import numpy as np
 
+from residualplanner._array_hashes import content_hash
 from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen
+from residualplanner._verified_file import VerifiedFile
 from residualplanner.errors import ArgumentError, BudgetError, memory_for
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
-from residualplanner.measurement.measurement import Measurement, answers_hash, groups_of_plan, load_measurement
+from residualplanner.measurement.measurement import Measurement, groups_of_plan, load_measurement, map_measurement
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement
 from residualplanner.plan import Plan, combined_plan, combined_precision, sets_of_plan
 
@@ -37,12 +40,17 @@ class NoisyAnswers(Protocol):
         """How the noise was drawn."""
         ...
 
+    @property
+    def answers_sha256(self) -> str:
+        """The SHA-256 of the answers: 64 hexadecimal digits."""
+        ...
+
     def with_residuals(self, residuals: FloatResiduals) -> Self:
         """The same with other answers."""
         ...
 
-    def files(self, path: Path) -> tuple[Path, ...]:
-        """Files for `load_measurements`: those that its answers stand in, or new ones, named as ``path`` is."""
+    def files(self, path: Path) -> tuple[VerifiedFile, ...]:
+        """Files for `map_measurements`: those that its answers stand in, or new ones, named as ``path`` is."""
         ...
 
 
@@ -74,11 +82,16 @@ class CombinedMeasurement:
         plans, records = zip(*((each.plan, each.noise) for each in self.measurements), strict=True)
         return CombinedNoise(plans, records)
 
+    @cached_property
+    def answers_sha256(self) -> str:
+        """The SHA-256 of the averages: 64 hexadecimal digits."""
+        return content_hash({}, self.residuals.to_arrays(), self.residuals.hashes)
+
     def with_residuals(self, residuals: FloatResiduals) -> "CombinedMeasurement":
         """The same with other answers, such as those of tables that have been adjusted."""
         return replace(self, residuals=residuals)
 
-    def files(self, path: Path) -> tuple[Path, ...]:
+    def files(self, path: Path) -> tuple[VerifiedFile, ...]:
         """The files that the answers of each stand in: those that they were left in, or new ones, with numbers."""
         numbered = (path.with_stem(f"{path.stem}-{number}") for number in range(1, len(self.measurements) + 1))
         return tuple(file for each, own in zip(self.measurements, numbered, strict=True) for file in each.files(own))
@@ -104,7 +117,7 @@ def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
     chosen = tuple(measurements)
     if len(chosen) < 2 or not all(isinstance(measurement, Measurement) for measurement in chosen):
         raise ArgumentError("combine two or more measurements, from measure or load_measurement")
-    if len({answers_hash(measurement.residuals) for measurement in chosen}) < len(chosen):
+    if len({measurement.answers_sha256 for measurement in chosen}) < len(chosen):
         raise BudgetError("a measurement is there twice; its noise would be averaged with itself and not become less")
     plan = combined_plan([measurement.plan for measurement in chosen])
     return CombinedMeasurement(chosen, plan, _averages(chosen, plan))
@@ -118,6 +131,15 @@ def load_measurements(paths: Sequence[PathLike], *, mapped: bool = False) -> Mea
         BudgetError, WorkloadError: as `combine`.
     """
     return as_one([load_measurement(path, mapped=mapped) for path in paths])
+
+
+def map_measurements(files: Sequence[VerifiedFile]) -> Measurement | CombinedMeasurement:
+    """Map the file of one measurement, or those of several as one, whose hashes may have been compared before.
+
+    Raises:
+        FileFormatError, BudgetError, OSError, WorkloadError: as `load_measurements`.
+    """
+    return as_one([map_measurement(file) for file in files])
 
 
 def as_one(measurements: Sequence[Measurement]) -> Measurement | CombinedMeasurement:

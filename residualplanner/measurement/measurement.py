@@ -6,11 +6,14 @@ Nothing here contains the number of records, their origin, or a time.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from residualplanner._archive import content_hash, read_archive, write_archive
+from residualplanner._archive import open_archive, write_archive
+from residualplanner._array_hashes import content_hash
 from residualplanner._atomic import PathLike
+from residualplanner._verified_file import VerifiedFile
 from residualplanner.domain import omission_of
 from residualplanner.errors import FileFormatError, memory_for
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
@@ -26,6 +29,8 @@ FORMAT_VERSION = 5
 _FIELDS = {"plan", "plan_sha256", "noise"}
 _PLAN = "plan/"
 _ANSWERS = {"discrete": {"integers", "wide_groups", "wide_integers"}, "gaussian": {"residuals"}}
+#: The arrays of answers that are kept just as the file has them.
+_KEPT = {"integers", "residuals"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +41,14 @@ class Measurement:
         plan: which sets of attributes were measured, with how much noise.
         residuals: the answers: `IntegerResiduals` where the noise is discrete, `FloatResiduals` where it is continuous.
         noise: how the noise was drawn, and which records the plan's domain leaves out.
-        mapped_from: the file in which the answers stand, if they were left on disk.
+        mapped_from: the file in which the answers stand, if they were left on disk, as it was when its hashes were
+            compared.
     """
 
     plan: Plan
     residuals: IntegerResiduals | FloatResiduals
     noise: NoiseRecord
-    mapped_from: Path | None = field(default=None, repr=False)
+    mapped_from: VerifiedFile | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise", replace(self.noise, omission=omission_of(self.plan.domain)))
@@ -50,16 +56,44 @@ class Measurement:
     def __repr__(self) -> str:
         return f"<Measurement of {len(self.plan.closure):,} attribute sets: {self.noise.kind}, {self.noise.randomness}>"
 
+    @property
+    def answers_sha256(self) -> str:
+        """The SHA-256 of the answers, of whatever plan: 64 hexadecimal digits.
+
+        It is computed once, where they were not read from a file whose hashes have been compared.  Where they were left
+        on disk, and the file system says that the file is not as it was, it is computed again.
+
+        Raises:
+            FileFormatError: the answers were left on disk, and have been altered there.
+        """
+        known = self._answers_sha256
+        if self.mapped_from is not None and not self.mapped_from.is_unchanged():
+            self._require_same(known)
+        return known
+
+    @cached_property
+    def _answers_sha256(self) -> str:
+        return content_hash({}, self.residuals.to_arrays(), self.residuals.hashes)
+
+    def _require_same(self, known: str) -> None:
+        """Raise FileFormatError unless what is on disk has this hash."""
+        if content_hash({}, self.residuals.to_arrays()) != known:
+            assert self.mapped_from is not None
+            raise FileFormatError(
+                f"{self.mapped_from.path} was altered while it was in use: its answers are not those that were loaded; "
+                "get the file back as it was, and load it again"
+            )
+
     def with_residuals(self, residuals: FloatResiduals) -> "Measurement":
         """The same with other answers, such as those of tables that have been adjusted."""
         return replace(self, residuals=residuals, mapped_from=None)
 
-    def files(self, path: Path) -> tuple[Path, ...]:
+    def files(self, path: Path) -> tuple[VerifiedFile, ...]:
         """The file that the answers stand in: the one that they were left in, or a new one at ``path``."""
         if self.mapped_from is not None:
             return (self.mapped_from,)
         self.save(path)
-        return (path,)
+        return (VerifiedFile(path.absolute(), None, {}),)
 
     def save(self, path: PathLike) -> None:
         """Write the measurement and its plan to one file, whole or not at all; `load_measurement` reads it.
@@ -75,11 +109,6 @@ class Measurement:
         }
         arrays = {_PLAN + name: array for name, array in plan_arrays.items()} | self.residuals.to_arrays()
         write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
-
-
-def answers_hash(residuals: FloatResiduals | IntegerResiduals) -> str:
-    """The SHA-256 of the answers of a measurement, of whatever plan: 64 hexadecimal digits."""
-    return content_hash({}, residuals.to_arrays())
 
 
 def groups_of_plan(plan: Plan) -> BasisGroups:
@@ -103,7 +132,28 @@ def load_measurement(path: PathLike, *, mapped: bool = False) -> Measurement:
 
     Guarantees: the exact cost is computed anew from the plan.
     """
-    header, arrays = read_archive(path, kind="measurement", version=FORMAT_VERSION, mapped=mapped)
+    measurement, file = _read(path, mapped=mapped)
+    return replace(measurement, mapped_from=file) if mapped else measurement
+
+
+def map_measurement(file: VerifiedFile) -> Measurement:
+    """Map a file of a measurement that may have been verified before, in this process or in another.
+
+    The hash of an array is not compared again if the file is still the one that was verified.  All else is checked as
+    `load_measurement` does.
+
+    Raises:
+        FileFormatError, BudgetError, OSError: as `load_measurement`.
+    """
+    measurement, found = _read(file.path, mapped=True, verified=file)
+    return replace(measurement, mapped_from=found)
+
+
+def _read(path: PathLike, *, mapped: bool, verified: VerifiedFile | None = None) -> tuple[Measurement, VerifiedFile]:
+    """The measurement in a file, and the file as it was when its hashes had been compared."""
+    header, arrays, file = open_archive(
+        path, kind="measurement", version=FORMAT_VERSION, mapped=mapped, verified=verified
+    )
     if set(header) != _FIELDS or not isinstance(header["plan"], dict):
         raise FileFormatError(f"a measurement must have the fields {sorted(_FIELDS)}")
     plan_arrays = {name.removeprefix(_PLAN): array for name, array in arrays.items() if name.startswith(_PLAN)}
@@ -113,13 +163,16 @@ def load_measurement(path: PathLike, *, mapped: bool = False) -> Measurement:
     noise = noise_from_json(header["noise"], plan)
     if set(arrays) != _ANSWERS[noise.kind] | {_PLAN + name for name in plan_arrays}:
         raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
-    return Measurement(plan, _answers(plan, arrays, noise), noise, Path(path) if mapped else None)
+    hashes = {name: digest for name, digest in file.hashes.items() if name in _KEPT}
+    return Measurement(plan, _answers(plan, arrays, noise, hashes), noise), file
 
 
-def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord) -> IntegerResiduals | FloatResiduals:
+def _answers(
+    plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord, hashes: Mapping[str, str]
+) -> IntegerResiduals | FloatResiduals:
     groups = groups_of_plan(plan)
     if noise.kind == "gaussian":
-        return FloatResiduals(groups, arrays["residuals"])
+        return FloatResiduals(groups, arrays["residuals"], hashes)
     wide = wide_from_words(groups, arrays["wide_groups"], arrays["wide_integers"])
     divisors = lattice_divisors(groups, precision_of(plan.noise_variances), plan.neighbors)
-    return IntegerResiduals(groups, divisors, arrays["integers"], wide)
+    return IntegerResiduals(groups, divisors, arrays["integers"], wide, hashes)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._archive import archive_pieces, content_hash, parse_archive, read_archive
+from residualplanner._archive import archive_pieces, parse_archive, read_archive
+from residualplanner._array_hashes import content_hash
 from residualplanner._atomic import PathLike
 from residualplanner.errors import BudgetError, FileFormatError, WorkloadError
 from residualplanner.losses import loss_from_archive

@@ -4,9 +4,9 @@ Reads: releases, facts.  Gives: releases of other numbers, with their mark.
 Everything here is post-processing: it sees no record and costs no privacy budget.
 """
 
+from residualplanner.postprocessing.adjusted.adjustments import Adjustments
 from residualplanner.postprocessing.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease, require_parts_alone
-from residualplanner.postprocessing.adjustments import Adjustments
 from residualplanner.postprocessing.facts import StatedTable, StatedZeros
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease, nonnegative
 from residualplanner.postprocessing.published_errors import PublishedErrors, require_errors_of

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner._checks import FloatArray, frozen
-from residualplanner.postprocessing.newton import Array, Candidate, candidate, newton
+from residualplanner.postprocessing.newton import ROUNDING, Array, Candidate, candidate, newton
+from residualplanner.postprocessing.potentials import first_multipliers
 from residualplanner.postprocessing.problem import Problem
 
 #: How often the gap is computed, in steps.
@@ -36,7 +37,7 @@ class Solution:
         components (c,): of the plan's own bases.
         gap: the objective is at most this fraction (of itself plus 1) above the least one; proved by the dual problem.
         violation: by how much the most negative cell, or one that must be 0, is off, in counts.
-        steps: how many steps the ascent took.
+        steps: how many steps the ascent took after its start, which may already be the end.
     """
 
     components: FloatArray
@@ -46,7 +47,7 @@ class Solution:
 
 
 class Ascent:
-    """Accelerated ascent in the dual problem, from multipliers 0.
+    """Accelerated ascent in the dual problem.
 
     Args:
         problem: to solve.
@@ -92,7 +93,7 @@ def solve(
     Returns:
         The solution; where a step limit was met, or no center is known, it may have a larger gap, or a violation.
     """
-    ascent, taken, near, slow = Ascent(problem, np.zeros(problem.tables.size)), 0, gap, math.inf
+    ascent, taken, near, slow = Ascent(problem, first_multipliers(problem, ROUNDING * problem.total)), 0, gap, math.inf
     while True:
         found = candidate(problem, ascent.multipliers)
         best = _mixed(problem, found, center, taken)

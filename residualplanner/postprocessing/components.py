@@ -45,6 +45,13 @@ class ComponentLayout:
         """How many components there are in all."""
         return int(self.starts[-1])
 
+    @property
+    def firsts(self) -> NDArray[np.int64]:
+        """Where the first component of each set stands, (m,)."""
+        sizes = np.array([math.prod(self.groups.noise_shape(group)) for group in range(len(self.groups.members))])
+        found: NDArray[np.int64] = self.starts[self.groups.group] + self.groups.row * sizes[self.groups.group]
+        return found
+
     def block(self, components: NDArray[np.float64], group: int) -> NDArray[np.float64]:
         """Those of one group, as a view (sets, e_1, .., e_k)."""
         part = components[self.starts[group] : self.starts[group + 1]]

@@ -41,7 +41,7 @@ class NonNegativeRelease(AdjustedRelease):
     Attributes:
         unbiased: the release that it was made from.
         gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance.
-        steps: how many steps the solver took.
+        steps: how many steps of the ascent were taken after its start; 0 where that was the solution already.
         facts: the public facts from other sources, in words.
     """
 
@@ -152,8 +152,9 @@ def nonnegative(
 
     Guarantees: post-processing; it costs no budget.  Facts from other sources are not protected, which files say.
         The gap is proved by the dual problem.
-    Cost: a few hundred steps, each O(cells) for a pass along each axis; memory of about ten arrays a table.
-    Source: spec eqs. (48) to (56).
+    Cost: some dozens of passes over all cells with the default weights and subtraction bases; else a few hundred steps,
+        each O(cells) for a pass along each axis.  Memory of about ten arrays a table.
+    Source: spec eqs. (48) to (56) and (62) to (65).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp

@@ -13,10 +13,10 @@ from residualplanner.errors import ArgumentError, WorkloadError
 from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.adjusted.drawing import Simulation, unbiased_simulation
+from residualplanner.postprocessing.adjusted.integers import Integers, RoundedNumbers
 from residualplanner.postprocessing.adjusted.numbers import LookedUp, UnbiasedLookup
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.cells import cell_kinds, determines_counts
-from residualplanner.postprocessing.integers import Integers, RoundedNumbers
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease
 from residualplanner.reconstruction import Product, Release, Table, TableBatch, unlimited
 from residualplanner.workload import WrittenQuery
@@ -116,7 +116,7 @@ class RoundedRelease(AdjustedRelease):
         return map(self._integers.batch, range(len(self)))
 
     def simulation(self) -> "Simulation[RoundedRelease]":
-        """Integers made again from noise around the tables before rounding, which are taken for the truth."""
+        """Integers made again from noise around the tables before rounding, which serve as the truth."""
         inner = self._source.simulation()
         return Simulation(inner.center, lambda generator: replace(self, source=inner.draw(generator)))
 
@@ -148,6 +148,7 @@ def rounded(release: Release | NonNegativeRelease, *, base: int = 1) -> RoundedR
     Source: spec eq. (57).
 
     Example:
+        >>> import numpy as np
         >>> from residualplanner import Domain, Workload, measure, nonnegative, reconstruct, select, zcdp
         >>> plan = select(Workload(Domain({"a": 2, "b": 3}), [("a", "b")]), budget=zcdp(1))
         >>> tables = rounded(nonnegative(reconstruct(measure(plan, np.zeros((20, 2), dtype=int))), known={(): 20}))

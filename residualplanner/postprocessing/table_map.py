@@ -68,17 +68,30 @@ class TableMap:
     Args:
         plan: of the tables.
         layout: of the components; every attribute must have one basis in all sets.
+        sets (t,): other tables than the largest, by number in the closure.
+
+    Attributes:
+        stacks: the tables by the bases of their attributes.
+        size: how many cells they have.
     """
 
-    def __init__(self, plan: Plan, layout: ComponentLayout) -> None:
+    def __init__(self, plan: Plan, layout: ComponentLayout, sets: IntArray | None = None) -> None:
         axes = list(map(cell_axis, plan.strategy.of_attributes, cell_kinds(plan)))
-        self.layout = layout
+        chosen = largest_sets(plan.closure) if sets is None else sets
+        self.plan, self.layout = plan, layout
         self.kinds = tuple(axis.kind for axis in axes)
-        self.stacks = tuple(_stacks(plan.closure, layout, axes))
+        self.stacks = tuple(_stacks(plan.closure, layout, axes, chosen))
         self.size = self.stacks[-1].cells.stop
         self._tensors = np.empty(self.stacks[-1].tensors.stop)
         self._index = self._component_of_each_entry()
+        self._count = layout.count
         self._scratch = Scratch()
+
+    def restrict(self) -> IntArray:
+        """Leave out components that no table has: from now on (c,) are those that are given back, by their numbers."""
+        numbers, index = np.unique(self._index, return_inverse=True)
+        self._index, self._count = frozen(index.ravel().astype(np.int64)), len(numbers)
+        return frozen(numbers.astype(np.int64))
 
     def cells(self, components: NDArray[np.float64], out: NDArray[np.float64]) -> NDArray[np.float64]:
         """The cells of components: M times them, written to ``out`` (y,)."""
@@ -93,7 +106,7 @@ class TableMap:
         for stack in self.stacks:
             out = self._tensors[stack.tensors].reshape(stack.tensor_shape)
             stack.gather.apply(cells[stack.cells].reshape(stack.shape), scratch=self._scratch, out=out)
-        return np.bincount(self._index, self._tensors, self.layout.count).astype(np.float64, copy=False)
+        return np.bincount(self._index, self._tensors, self._count).astype(np.float64, copy=False)
 
     def _component_of_each_entry(self) -> IntArray:
         """Which component each entry of the tensors is, as a flat array."""
@@ -110,20 +123,21 @@ class TableMap:
         return frozen(index)
 
 
-def _stacks(closure: Closure, layout: ComponentLayout, axes: Sequence[CellAxis]) -> Iterator[TableStack]:
-    """The largest tables, stacked by the bases of their attributes."""
-    largest, groups = largest_sets(closure), layout.groups
-    cells = tensors = 0
-    for group in np.unique(groups.group[largest]).tolist():
-        sets = largest[groups.group[largest] == group]
+def _stacks(
+    closure: Closure, layout: ComponentLayout, axes: Sequence[CellAxis], chosen: IntArray
+) -> Iterator[TableStack]:
+    """Tables, stacked by the bases of their attributes."""
+    groups, cells, tensors = layout.groups, 0, 0
+    for group in np.unique(groups.group[chosen]).tolist():
+        sets = chosen[groups.group[chosen] == group]
         order = int(closure.orders[sets[0]])
         attributes = closure.blocks[order][sets - closure.offsets[order]]
-        chosen = [axes[attribute] for attribute in attributes[0].tolist()]
-        spread, gather = ProductMap([axis.spread for axis in chosen]), ProductMap([axis.gather for axis in chosen])
+        own = tuple(axes[attribute] for attribute in attributes[0].tolist())
+        spread, gather = ProductMap([axis.spread for axis in own]), ProductMap([axis.gather for axis in own])
         subsets = closure.subset_positions(attributes)
         own_cells = slice(cells, cells + len(sets) * math.prod(spread.rows))
         own_tensors = slice(tensors, tensors + len(sets) * math.prod(spread.columns))
-        yield TableStack(sets, attributes, subsets, own_cells, own_tensors, tuple(chosen), spread, gather)
+        yield TableStack(sets, attributes, subsets, own_cells, own_tensors, own, spread, gather)
         cells, tensors = own_cells.stop, own_tensors.stop
 
 

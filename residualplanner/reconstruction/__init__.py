@@ -13,8 +13,8 @@ from residualplanner.reconstruction.files.export import require_exportable, save
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
+from residualplanner.reconstruction.forms.for_mbi import MbiProblem
 from residualplanner.reconstruction.origin import Origin, unlimited
-from residualplanner.reconstruction.other_packages.for_mbi import MbiProblem
 from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
 from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers, RunOfTables
 from residualplanner.reconstruction.parts.reading import SavedParts

@@ -40,6 +40,7 @@ def reconstruct(measurement: Measurement | Sequence[Measurement], *, device: Dev
     Source: spec eqs. (10), (13) and (25), and section 7 on several measurements; paper Algorithms 2 and 6.
 
     Example:
+        >>> import numpy as np
         >>> from residualplanner import Domain, marginals, measure, select, zcdp
         >>> plan = select(marginals(Domain({"a": 2, "b": 3}), order=2), budget=zcdp("0.25"))
         >>> records = np.zeros((20, 2), dtype=int)

@@ -18,7 +18,7 @@ from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName, chosen_format
-from residualplanner.reconstruction.other_packages.for_mbi import MbiProblem, mbi_problem
+from residualplanner.reconstruction.forms.for_mbi import MbiProblem, mbi_problem
 from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.profiles import ProfileName, profile_named

@@ -1,10 +1,11 @@
-"""An engine's workers: processes on other machines, or on this one, that call functions which are sent to them.
+"""Workers: processes on this machine, or an engine's on others, that call functions which are sent to them.
 
 Reads: a Spark session, or the Dask client that is active.  Gives: `Workers`.  Nothing here knows what is computed.
 """
 
 from residualplanner.workers.dask import DaskWorkers
+from residualplanner.workers.processes import ProcessWorkers
 from residualplanner.workers.spark import SparkWorkers
 from residualplanner.workers.workers import Workers
 
-__all__ = ["DaskWorkers", "SparkWorkers", "Workers"]
+__all__ = ["DaskWorkers", "ProcessWorkers", "SparkWorkers", "Workers"]

@@ -25,7 +25,7 @@ class Workers(Protocol):
         """Raise ResourceError if the engine is set to start a task again that has not failed."""
         ...
 
-    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
+    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> Iterable[bytes]:
         """Call a function with each number.
 
         Args:
@@ -33,7 +33,8 @@ class Workers(Protocol):
             numbers: its arguments.
 
         Returns:
-            What it returned for each number, in their order: no more than some hundred bytes each.
+            What it returned for each number, in their order: no more than some hundred bytes each.  A list; or, where
+            results come one by one, a generator, which ends the work when it is closed.
 
         Raises:
             ResourceError: the engine failed.

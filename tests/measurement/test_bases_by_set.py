@@ -11,7 +11,8 @@ import pytest
 import dense
 from random_plans import measured_of, plan_by_set, sample_workload
 from replayed_measuring import replay
-from residualplanner._archive import content_hash, read_archive, write_archive
+from residualplanner._archive import read_archive, write_archive
+from residualplanner._array_hashes import content_hash
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.measurement import load_measurement, measure

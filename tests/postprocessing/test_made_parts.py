@@ -45,7 +45,7 @@ def test_parts_are_read_back_as_what_they_are(tmp_path, name):
     made = MADE[name](release())
     made.save(tmp_path / "out", "parts")
     saved = rp.load_tables(tmp_path / "out")
-    assert len(saved.hashes) > 1
+    assert len(saved.files) > 1
     assert saved.product == made.product
     assert list(saved) == list(made)
     for query in made:
@@ -143,7 +143,7 @@ def test_some_parts_and_the_errors_of_published_numbers_can_be_written(tmp_path)
     errors = rp.published_errors(made, simulations=10)
     made.save(tmp_path / "out", errors=errors, only=[1])
     saved = rp.load_tables(tmp_path / "out")
-    assert list(saved.hashes) == [1]
+    assert list(saved.files) == [1]
     assert saved.published_errors["rmse"].tolist() == errors.to_frame()["rmse"].tolist()
     assert "std_err" in pq.read_schema(tmp_path / "out/tables.parquet").names
 

@@ -1,7 +1,5 @@
 """Releases in parts: the same numbers as the release's, files that depend on nothing else, and runs that go on."""
 
-import hashlib
-import json
 import os
 import shutil
 import sys
@@ -16,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from made_releases import any_release
+from made_releases import any_release, forge_hash
 from residualplanner.errors import FileFormatError, ResourceError, WorkloadError
 from residualplanner.reconstruction.files import export_files
 from residualplanner.reconstruction.parts import layout as layouts
@@ -322,13 +320,6 @@ def test_too_little_room_for_the_parts_is_found_before_any_is_written(tmp_path, 
             release.save(tmp_path / "enough", "parts")
     monkeypatch.setattr(saving.shutil, "disk_usage", lambda _: SimpleNamespace(free=100 * 8))
     release.save(tmp_path / "some", only=[0])
-
-
-def forge_hash(folder, name):
-    """Make the manifest of a folder state the hash of a file as it is now."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
 def damaged(folder, damage):

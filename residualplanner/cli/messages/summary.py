@@ -93,7 +93,7 @@ def say_release(release: Tables, folder: Path, output: Output, *, in_parts: bool
     """Say what has been written to a folder of tables, and what their numbers are where they are not unbiased."""
     product = release.product
     if product.mark:
-        lines = (f"{product.mark}; intervals are those of the unbiased estimates", product.elsewhere)
+        lines = (f"{product.mark}; standard errors are those of the unbiased estimates", product.elsewhere)
         output.fact("Numbers", *filter(None, lines), product=product.name, facts=list(product.facts))
     files = "tables.parquet says which part holds" if in_parts else "index.csv says which file is"
     errors = "it also says" if in_parts else "errors.csv"

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from residualplanner._archive import Array, archive_pieces, parse_archive
+from residualplanner._archive import archive_pieces, parse_archive
+from residualplanner._array_hashes import Array
 from residualplanner._checks import is_sha256
 from residualplanner._json import json_text, parse_json
 from residualplanner.errors import FileFormatError

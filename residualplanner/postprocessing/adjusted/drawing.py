@@ -17,6 +17,7 @@ from residualplanner.measurement import NoisyAnswers
 from residualplanner.postprocessing.ascent import Ascent
 from residualplanner.postprocessing.components import ComponentLayout, answers_of, measured_components, noise_like
 from residualplanner.postprocessing.newton import ROUNDING, Candidate, candidate
+from residualplanner.postprocessing.potentials import first_multipliers
 from residualplanner.postprocessing.problem import Problem
 from residualplanner.postprocessing.reference import reference_map
 from residualplanner.postprocessing.stating import Statement
@@ -108,7 +109,7 @@ def _nearest(problem: Problem, below: float) -> Candidate:
     """
     if problem.total == 0 and not problem.freedom[0]:
         problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
-    ascent = Ascent(problem, np.zeros(problem.tables.size))
+    ascent = Ascent(problem, first_multipliers(problem, below))
     for _ in range(0, _STEPS, _EVERY):
         found = candidate(problem, ascent.multipliers)
         if found.gap <= _GAP and found.violation <= below:

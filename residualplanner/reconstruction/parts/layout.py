@@ -14,7 +14,9 @@ from residualplanner.errors import WorkloadError
 from residualplanner.workload import Workload
 
 #: The folder of the parts within that of the release, and the files that say which tables there are.
-PARTS, TABLES, LABELS, PART_LIST = "parts", "tables.parquet", "labels.parquet", "parts.csv"
+PARTS, TABLES, LABELS = "parts", "tables.parquet", "labels.parquet"
+#: The lists of the parts and of their row groups, with their hashes.
+PART_LIST, ROW_GROUP_LIST = "parts.csv", "row-groups.csv"
 #: The columns of a part beside its numbers: the table's number in the order of the workload, the cell's in C order.
 TABLE_ID, CELL = "table_id", "cell"
 #: A part, and a row group in it, ends with the first table that brings the cells before and in it to such a multiple.

@@ -1,4 +1,4 @@
-"""A release in parts read back: any one table, after the hash of its part has been compared.
+"""A release in parts read back: any one table, after the hash of the row group that it stands in has been compared.
 
 Reads: a folder from anyone.  Gives: SavedParts.
 """
@@ -15,9 +15,8 @@ from residualplanner._words import count_text
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
-from residualplanner.reconstruction.files.reading_files import csv_table
 from residualplanner.reconstruction.files.saved_folder import SavedFolder
-from residualplanner.reconstruction.files.sidecar import TEXT, Description
+from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.parts.dictionary import KINDS, OWN_COLUMNS
 from residualplanner.reconstruction.parts.layout import (
     CELL,
@@ -28,6 +27,8 @@ from residualplanner.reconstruction.parts.layout import (
     layout_of,
     part_name,
 )
+from residualplanner.reconstruction.parts.part_file import PartFile
+from residualplanner.reconstruction.parts.part_list import listed_parts
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import QueryKey, WrittenQuery
 
@@ -40,17 +41,18 @@ class SavedParts(SavedFolder):
     """The tables of a folder that ``Release.save`` wrote in parts: a mapping from queries to tables.
 
     It iterates over those queries of the workload, in its order, whose part is in the folder, and has the tables of
-    these only.  A table is read when it is looked up, after the hash of its part has been compared.
+    these only.  A table is read when it is looked up: of its part the row group that it stands in and the footer are,
+    after the hashes of both have been compared.
 
     Attributes:
         folder: where the tables are.
         manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
         metadata: the content of ``metadata.json``: what their columns mean.
-        hashes: the SHA-256 of each part that is in the folder, by its number.
+        files: what each part is that is in the folder, by its number.
         layout: which tables stand in which part.
     """
 
-    hashes: Mapping[int, str]
+    files: Mapping[int, PartFile]
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,38 +72,38 @@ class SavedParts(SavedFolder):
             raise _another(self.folder / TABLES) from None
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} saved tables in {count_text(len(self.hashes), 'part')}, {self.folder}>"
+        return f"<{len(self):,} saved tables in {count_text(len(self.files), 'part')}, {self.folder}>"
 
     def __iter__(self) -> Iterator[QueryKey]:
         return iter(self.plan.workload if self.is_whole else self.plan.workload.take(self.numbers))
 
     def __len__(self) -> int:
-        return sum(self.layout.count_of(part) for part in self.hashes)
+        return sum(self.layout.count_of(part) for part in self.files)
 
     @property
     def is_whole(self) -> bool:
         """Whether all parts are in the folder."""
-        return len(self.hashes) == len(self.layout)
+        return len(self.files) == len(self.layout)
 
     @property
     def numbers(self) -> IntArray:
         """The numbers of the queries of the workload whose tables are here, ascending, (t,)."""
-        return self.layout.tables_of(list(self.hashes))
+        return self.layout.tables_of(list(self.files))
 
     def estimates(self, number: int) -> FloatArray:
         """The estimates of a table by its number in the order of the workload, (cells,), as the query was saved.
 
         Raises:
-            FileFormatError: the part of the table is missing, was altered, or is another.
+            FileFormatError: the part of the table is missing, was altered where the table stands, or is another.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         part, estimate = self.layout.part_of(number), self.product.columns[0]
         name = part_name(part)
-        content = content_of(self.folder, name, self.hashes[part])
         groups, cells = self.layout.row_groups(part), self.layout.cells
         group = int(np.searchsorted(groups, number, side="right")) - 1
+        content = self.files[part].row_group(self.folder / name, group)
         start, stop = (int(cells[table] - cells[groups[group]]) for table in (number, number + 1))
         try:
             file = pq.ParquetFile(pa.BufferReader(content))
@@ -120,7 +122,7 @@ class SavedParts(SavedFolder):
         if number < 0:
             raise WorkloadError(f"{self.folder} has no table for {names!r} in these kinds; load the measurement for it")
         part = self.layout.part_of(number)
-        if part not in self.hashes:
+        if part not in self.files:
             raise WorkloadError(
                 f"the table for {names!r} is in part {part}, which {self.folder} does not have: it was saved with "
                 "only=; load the measurement for it"
@@ -143,17 +145,11 @@ def open_parts(
     Raises:
         FileFormatError: the list of parts is missing, was altered, or names other parts than the plan has.
     """
-    path, workload = folder / PART_LIST, described.plan.workload
-    content = content_of(folder, PART_LIST, manifest["files"][PART_LIST])
-    listed = csv_table(content, path, {"file": TEXT, "sha256": TEXT})
-    files, hashes = (listed[name].to_pylist() for name in ("file", "sha256"))
-    layout = layout_of(workload)
-    numbers = {part_name(part): part for part in range(len(layout))}
-    parts = [numbers.get(file, -1) for file in files]
-    count = sum(layout.count_of(part) for part in parts if part >= 0)
-    if not parts or parts[0] < 0 or (np.diff(parts) <= 0).any() or manifest["tables"]["count"] != count:
-        raise FileFormatError(f"{path} names other parts than {PLAN_FILE} has; {AGAIN}")
-    return SavedParts(folder, manifest, metadata, described, dict(zip(parts, hashes, strict=True)))
+    layout = layout_of(described.plan.workload)
+    files = listed_parts(folder, manifest["files"], layout)
+    if manifest["tables"]["count"] != sum(map(layout.count_of, files)):
+        raise FileFormatError(f"{folder / PART_LIST} names other parts than {PLAN_FILE} has; {AGAIN}")
+    return SavedParts(folder, manifest, metadata, described, files)
 
 
 def _another(path: Path) -> FileFormatError:

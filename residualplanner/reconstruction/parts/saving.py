@@ -11,38 +11,36 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from residualplanner._atomic import PathLike, force_name, require_free_folder
-from residualplanner._checks import value_text
-from residualplanner.errors import ResourceError, WorkloadError
-from residualplanner.measurement import NoisyAnswers, Progress, answers_hash
+from residualplanner.errors import FileFormatError, ResourceError
+from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.plan import bytes_text, plan_hash
-from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, csv_bytes, csv_files, parquet_bytes
+from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, csv_files, parquet_bytes
 from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_files
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.parts.dictionary import labels_table, tables_tables
 from residualplanner.reconstruction.parts.layout import (
     LABELS,
-    PART_LIST,
     PARTS,
     TABLES,
     Layout,
     layout_of,
     part_name,
 )
-from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers
-from residualplanner.reconstruction.parts.worker_parts import WritePart, written_by
-from residualplanner.reconstruction.parts.writing import PartWriter, write_tables, write_whole
+from residualplanner.reconstruction.parts.numbers import UNBIASED_NUMBERS, PartNumbers
+from residualplanner.reconstruction.parts.part_file import PartFile
+from residualplanner.reconstruction.parts.part_list import part_lists
+from residualplanner.reconstruction.parts.writers import PartsJob, remove_answers, writers_of
+from residualplanner.reconstruction.parts.writing import ANSWERS_SHA256, write_tables, write_whole
 from residualplanner.reconstruction.profiles import level_of, profile_named
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.workers import Workers
 
-_MEASUREMENT = f"answers{SENT}"
 #: How many bytes of a part a cell takes at least.
 _CELL_BYTES = 8
 
@@ -64,11 +62,7 @@ def save_parts(  # noqa: PLR0913
     They hold ``numbers``, which say how they follow from the answers; ``more`` are data frames by the names of further
     CSV files.
     """
-    if workers is True or not (workers >= 1 if isinstance(workers, int) else hasattr(workers, "run")):
-        raise WorkloadError(
-            "workers must be a number of processes, at least 1, or an engine's, such as SparkWorkers(spark), got "
-            f"{value_text(workers)}"
-        )
+    writers = writers_of(workers)
     target = Path(folder)
     require_free_folder(target)
     plan, noise = measurement.plan, measurement.noise
@@ -76,17 +70,19 @@ def save_parts(  # noqa: PLR0913
     described = Description(
         plan, noise, PARTS_FORMAT, profile, level_of("default", level), publication or Publication()
     )
-    answers = answers_hash(measurement.residuals)
-    about = {"plan_sha256": plan_hash(plan), "answers_sha256": answers, "guarantee": noise.guarantee, **numbers.about}
+    answers = measurement.answers_sha256
+    about = {"plan_sha256": plan_hash(plan), ANSWERS_SHA256: answers, "guarantee": noise.guarantee, **numbers.about}
     layout = layout_of(plan.workload)
     parts = layout.chosen(only)
     count = sum(layout.count_of(part) for part in parts)
     with _unfinished(target, about, parts if len(parts) < len(layout) else ()) as hidden:
         _remove_leftovers(hidden, parts)
         require_room(hidden, layout, parts)
-        with _written(PartWriter(measurement, layout, about, numbers), hidden, parts, workers) as hashes:
-            found = list(_reported(hashes, layout, parts, progress))
-        files = _write_rest(described, layout, hidden, parts, found) | _write_more(more, hidden)
+        job = PartsJob(measurement, layout, about, hidden, parts, numbers)
+        with _of_unaltered_answers(job), writers.writing(job) as written:
+            files = _write_about(described, layout, hidden, parts)  # while other processes write parts
+            found = list(_reported(written, layout, parts, progress))
+        files |= _write_all(hidden, part_lists(layout, parts, found) | csv_files(more))
         write_whole(hidden / "manifest.json", manifest_bytes(described, files, count))
 
 
@@ -108,7 +104,7 @@ def _unfinished(target: Path, about: Mapping[str, Any], only: Sequence[int]) -> 
     try:
         yield hidden
     except BaseException as error:
-        if not any((hidden / PARTS).iterdir()):
+        if not any((hidden / PARTS).glob("*")):
             shutil.rmtree(hidden)
             raise
         error.add_note(
@@ -135,66 +131,47 @@ def require_room(folder: Path, layout: Layout, parts: Sequence[int]) -> None:
 
 
 @contextmanager
-def _written(writer: PartWriter, folder: Path, parts: Sequence[int], workers: int | Workers) -> Iterator[Iterator[str]]:
-    """The SHA-256 of each of the parts, in order, as they are written."""
-    if workers == 1:
-        yield map(partial(writer.write, folder), parts)
-        return
-    files = tuple(file.absolute() for file in writer.measurement.files(folder / _MEASUREMENT))
-    numbers = writer.numbers.sent(folder.absolute())
-    write = WritePart(files, folder.absolute(), json.dumps(writer.about), writer.layout, numbers)
-    with written_by(workers, write, parts) as hashes:
-        yield hashes
-    _remove_answers(folder)
+def _of_unaltered_answers(job: PartsJob) -> Iterator[None]:
+    """Raise FileFormatError, and remove the parts, if their answers were altered on disk while they were written."""
+    try:
+        yield
+        _ = job.measurement.answers_sha256
+    except FileFormatError:
+        shutil.rmtree(job.folder / PARTS)
+        raise
 
 
-def _reported(hashes: Iterator[str], layout: Layout, parts: Sequence[int], progress: Progress | None) -> Iterator[str]:
+def _reported(
+    written: Iterator[PartFile], layout: Layout, parts: Sequence[int], progress: Progress | None
+) -> Iterator[PartFile]:
     """The same, with the number of tables done reported after each part."""
     counts = [layout.count_of(part) for part in parts]
-    for done, digest in zip(accumulate(counts), hashes, strict=True):
+    for done, file in zip(accumulate(counts), written, strict=True):
         if progress is not None:
             progress(done, sum(counts))
-        yield digest
+        yield file
 
 
-def _write_rest(
-    described: Description, layout: Layout, folder: Path, parts: Sequence[int], hashes: list[str]
-) -> dict[str, str]:
-    """Write everything but parts and manifest; the hashes of the files."""
-    import pyarrow as pa
-
+def _write_about(described: Description, layout: Layout, folder: Path, parts: Sequence[int]) -> dict[str, str]:
+    """Write what the tables are, which follows from the plan; the hashes of the files."""
     plan = described.plan
-    listed = {
-        "file": [part_name(part) for part in parts],
-        "first_table": layout.parts[list(parts)],
-        "tables": [layout.count_of(part) for part in parts],
-        "cells": [layout.cells_of(part) for part in parts],
-        "sha256": hashes,
-    }
     tables = write_tables(folder / TABLES, tables_tables(plan, layout, described.level, parts))
     files = {
         LABELS: parquet_bytes(labels_table(plan)),
-        PART_LIST: csv_bytes(pa.table(listed)),
         **plan_files(described),
         "metadata.json": json.dumps(described.metadata(), indent=1).encode("ascii") + b"\n",
     }
-    return {TABLES: tables} | {name: write_whole(folder / name, content) for name, content in files.items()}
+    return {TABLES: tables} | _write_all(folder, files)
 
 
-def _write_more(frames: Mapping[str, Any], folder: Path) -> dict[str, str]:
-    """Write data frames as CSV; return the hashes of their files."""
-    return {name: write_whole(folder / name, content) for name, content in csv_files(frames).items()}
-
-
-def _remove_answers(folder: Path) -> None:
-    """Remove the files of the answers that workers have read."""
-    for path in folder.glob(f"*{SENT}"):
-        path.unlink()
+def _write_all(folder: Path, files: Mapping[str, bytes]) -> dict[str, str]:
+    """Write files, and give the hash of each."""
+    return {name: write_whole(folder / name, content) for name, content in files.items()}
 
 
 def _remove_leftovers(folder: Path, parts: Sequence[int]) -> None:
     """Remove what runs that were killed left: parts that are not complete, and answers for workers."""
-    _remove_answers(folder)
+    remove_answers(folder)
     names = {Path(part_name(part)).name for part in parts}
     for path in (folder / PARTS).iterdir():
         if path.name not in names:

@@ -22,10 +22,13 @@ from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.parts.layout import CELL, TABLE_ID, Layout, part_name
 from residualplanner.reconstruction.parts.numbers import UNBIASED_NUMBERS, PartNumbers, RunOfTables
+from residualplanner.reconstruction.parts.part_file import PartFile, part_file_of
 from residualplanner.strategy import Accuracy, has_equal_cells
 
 #: The key of a part's description of itself.
 _ABOUT = b"residualplanner"
+#: The entry of that description that says from which answers the part was made.
+ANSWERS_SHA256 = "answers_sha256"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +66,17 @@ class PartWriter:
         estimate, std_err = self.numbers.product.columns
         return (TABLE_ID, CELL, estimate) if is_equal else (TABLE_ID, CELL, estimate, std_err)
 
-    def write(self, folder: Path, part: int) -> str:
-        """Write a part to its file in the folder, unless it is there, and return the SHA-256 of its bytes."""
+    def write(self, folder: Path, part: int) -> PartFile:
+        """Write a part to its file in the folder, unless it is there, and return what it is."""
         path = folder / part_name(part)
         if path.is_file():
             found = path.read_bytes()
             if _description(found) == {**self.about, "part": part}:
-                return hashlib.sha256(found).hexdigest()
-        return write_whole(path, self.content(part))
+                return part_file_of(found)
+        content = self.content(part)
+        with write_atomically(path) as file:
+            file.write(content)
+        return part_file_of(content)
 
     def content(self, part: int) -> Any:
         """A part as Parquet: one row for each cell, table after table, whole tables in each row group."""

@@ -88,7 +88,7 @@ class EngineCluster:
 
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
         """Call the function with each number, at the workers; ResourceError if the engine fails."""
-        return self._records.workers.run(function, numbers)
+        return list(self._records.workers.run(function, numbers))
 
 
 def source_of_engine(records: EngineRecords, domain: Domain) -> Source:

@@ -1,0 +1,71 @@
+"""Processes of this machine, which end when this one does.
+
+Reads: nothing.  Gives: ProcessWorkers.
+"""
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProcessWorkers:
+    """Processes of this machine; they import the main module anew, so its main part must be guarded.
+
+    Attributes:
+        count: how many, at least 1.
+    """
+
+    count: int
+
+    def require_ready(self) -> None:
+        """They have this process's versions."""
+
+    def require_single_attempts(self) -> None:
+        """Nothing is tried a second time."""
+
+    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> Generator[bytes, None, None]:
+        """Call a function with each number: the processes are at work when this returns.
+
+        The results come in order, each as soon as it is there; closing the generator ends the work.
+        """
+        results = _results(self.count, function, numbers)
+        next(results)  # up to where the work has begun
+        return results
+
+
+def _results(count: int, function: Callable[[int], bytes], numbers: Sequence[int]) -> Generator[bytes, None, None]:
+    """Nothing once the work has begun, then the result for each number."""
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _start_process, (function,))
+    try:
+        results = pool.map(_call, numbers)
+        yield b""
+        yield from results
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+#: What a process of the pool was sent when it started.
+_sent: list[Callable[[int], bytes]] = []
+
+
+def _start_process(function: Callable[[int], bytes]) -> None:
+    _sent.append(function)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _call(number: int) -> bytes:
+    return _sent[0](number)
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended, however it did."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
