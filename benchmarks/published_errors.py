@@ -74,7 +74,7 @@ def one(data: Data, epsilon: float, arguments: argparse.Namespace) -> tuple[list
     truth = counted(domain, codes, list(rp.marginals(domain, order=2)))
     often = OFTEN if np.prod([float(size) for size in domain.sizes]) <= FEW_CELLS else 1
     rows, off, stated, spent = [], [], [], 0.0
-    for number, release in enumerate(releases(domain, codes, epsilon, often * arguments.measurements)):
+    for number, release in enumerate(releases(domain, codes, epsilon, range(often * arguments.measurements))):
         made = rp.nonnegative(release)
         rows.append(covered(made, truth))
         off.append({query: made[query].estimate - table for query, table in truth.items()})
