@@ -18,8 +18,10 @@ from residualplanner.postprocessing.adjusted.numbers import AdjustedNumbers, Ans
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
+from residualplanner.postprocessing.facets import facets_of
 from residualplanner.postprocessing.facts import Facts, Impossible, Known, read_facts
 from residualplanner.postprocessing.limits import origin_of
+from residualplanner.postprocessing.many_cells.solving import MANY_CELLS, solve_many
 from residualplanner.postprocessing.newton import ROUNDING
 from residualplanner.postprocessing.problem import Problem
 from residualplanner.postprocessing.stating import Statement, center_of
@@ -185,12 +187,15 @@ def _solution(problem: Problem, facts: Facts, *, gap: float, steps: int, progres
     """The solution of a problem, or WorkloadError where the facts leave none."""
     if problem.total == 0 and not problem.freedom[0]:
         return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
-    center = None if facts.are_about_tables else center_of(problem)
 
     def report(taken: int, _: float) -> None:
         if progress is not None:
             progress(taken, steps)
 
+    facets = facets_of(problem) if problem.tables.size >= MANY_CELLS else None
+    if facets is not None:
+        return solve_many(problem, facets, gap=gap, steps=steps, report=report)
+    center = None if facts.are_about_tables else center_of(problem)
     found = solve(problem, center, gap=gap, steps=steps, report=report)
     if found.violation > ROUNDING * max(problem.total, 1.0):
         raise WorkloadError(
