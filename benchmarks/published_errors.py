@@ -6,9 +6,11 @@ Adult ships with the package.  FILE is salary.csv, FOLDER holds histograms of ra
 of attributes are measured again and again.  Actual errors and coverage are those over all measurements; errors are
 stated from each of the first few by `residualplanner.published_errors`, which does not see the records.  Data sets of
 few cells are measured ten times as often, with errors stated from four times as many of these and twice as many
-simulations each.  Every measurement and every simulation of every data set has noise of its own.  Exits with 1 if an interval covers the truth less often than it says, by
-more than three standard errors, or if the error that is stated for the median table is off by more than
-a tenth.
+simulations each.  Every measurement and every simulation of every data set has noise of its own.
+
+Stated errors vary from release to release.  They are off by their root mean square over the releases beside the actual
+error; "stated once" is each release for itself.  Exits with 1 if an interval covers the truth less often than it says,
+by more than three standard errors, or if the error that is stated for the median table is off by more than a tenth.
 """
 
 import argparse

@@ -18,10 +18,9 @@ from residualplanner.postprocessing.adjusted.numbers import AdjustedNumbers, Ans
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
-from residualplanner.postprocessing.facets import facets_of
 from residualplanner.postprocessing.facts import Facts, Impossible, Known, read_facts
 from residualplanner.postprocessing.limits import origin_of
-from residualplanner.postprocessing.many_cells.solving import MANY_CELLS, solve_many
+from residualplanner.postprocessing.many_cells.solving import facets_of_many, solve_many
 from residualplanner.postprocessing.newton import ROUNDING
 from residualplanner.postprocessing.problem import Problem
 from residualplanner.postprocessing.stating import Statement, center_of
@@ -192,7 +191,7 @@ def _solution(problem: Problem, facts: Facts, *, gap: float, steps: int, progres
         if progress is not None:
             progress(taken, steps)
 
-    facets = facets_of(problem) if problem.tables.size >= MANY_CELLS else None
+    facets = facets_of_many(problem)
     if facets is not None:
         return solve_many(problem, facets, gap=gap, steps=steps, report=report)
     center = None if facts.are_about_tables else center_of(problem)

@@ -7,20 +7,25 @@ Source: spec eqs. (50), (53) and (55).
 import math
 
 from residualplanner.postprocessing.ascent import Report, Solution, mixed
-from residualplanner.postprocessing.facets import Facets
+from residualplanner.postprocessing.facets import Facets, facets_of
 from residualplanner.postprocessing.many_cells.covering import covering, largest_shortage
 from residualplanner.postprocessing.many_cells.margin_ascent import MarginAscent
 from residualplanner.postprocessing.newton import candidate
 from residualplanner.postprocessing.problem import Problem
 
 #: From how many cells on this is faster than Newton's method for potentials.
-MANY_CELLS = 2_000_000
+_MANY_CELLS = 2_000_000
 #: How often it is looked at how much tables are short of, in steps.
 _EVERY = 100
 #: Tables are first made non-negative where the worst is short of so much of the total.
 _SHORT = 1e-2
 #: Where the worst table is short of more than so much of what it was 400 steps before, single precision is exhausted.
 _STALLED, _LOOK_BACK = 0.7, 4
+
+
+def facets_of_many(problem: Problem) -> Facets | None:
+    """The facets of a problem that has very many cells; None of others, and where it has no facets."""
+    return facets_of(problem) if problem.tables.size >= _MANY_CELLS else None
 
 
 def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, report: Report | None = None) -> Solution:
