@@ -136,7 +136,7 @@ def _plans() -> list[rp.Plan]:
     )
     short = rp.Domain({"a": 3, "b": [True, False], "c": [10, -5, 2**40]})
     mixed = rp.marginals(short, up_to=2) + rp.Workload(
-        short, [{"a": rp.Range()}, {"a": rp.Range(), "b": rp.Identity()}]
+        short, [{"a": rp.Range()}, {"a": rp.Range(), "b": rp.Identity()}, rp.Threshold(("b", "c"), 1)]
     )
     return [
         rp.select(marginals, budget=rp.zcdp("0.5")),

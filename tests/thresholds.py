@@ -38,7 +38,7 @@ def counted(entries: list[float], kinds: list[object]) -> float:
 
 
 @st.composite
-def threshold_workloads(draw: st.DrawFn, *, most_cells: int = 48, smallest: int = 1, exchangeable: bool = False):
+def threshold_workloads(draw: st.DrawFn, *, most_cells: int = 24, smallest: int = 1, exchangeable: bool = False):
     """A small workload in which some queries are thresholds, some of these beside other kinds; and its sizes.
 
     Where values are ``exchangeable``, no attribute has other kinds than single values.

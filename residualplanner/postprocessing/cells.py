@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
 from residualplanner.bases import Basis, basis_codes
-from residualplanner.kron import AxisMap, ProductMap, keeping, matrix_map
+from residualplanner.kron import AxisMap, ProductMap, matrix_map
 from residualplanner.plan import Plan
 from residualplanner.queries import Custom, Identity, Kind
 
@@ -93,11 +93,6 @@ def cell_axis(basis: Basis, kind: Kind) -> CellAxis:
     matrix = kind.apply(np.column_stack([basis.u, basis.G @ basis.after_noise.matrix]), 0)
     absent, present = (float(np.linalg.norm(part, 2)) ** 2 for part in (matrix[:, :1], matrix[:, 1:]))
     return CellAxis(kind, matrix_map(matrix), matrix_map(np.ascontiguousarray(matrix.T)), absent, present, False)
-
-
-def components_of_answers(bases: Sequence[Basis]) -> ProductMap:
-    """The map from the residual answers of a set to its components: the least noise that gives these answers."""
-    return ProductMap([matrix_map(basis.G) if basis.takes_differences else keeping(basis.answers) for basis in bases])
 
 
 def answers_of_components(bases: Sequence[Basis]) -> ProductMap:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.kron import ProductMap
 from residualplanner.measurement import FloatResiduals, NoisyAnswers
-from residualplanner.postprocessing.cells import answers_of_components, components_of_answers
+from residualplanner.postprocessing.cells import answers_of_components
+from residualplanner.reconstruction import components_of_answers
 from residualplanner.strategy import BasisGroups
 
 

@@ -116,7 +116,7 @@ class RoundedRelease(AdjustedRelease):
         return map(self._integers.batch, range(len(self)))
 
     def simulation(self) -> "Simulation[RoundedRelease]":
-        """Integers made again from noise around the tables before rounding, which are taken for the truth."""
+        """Integers made again from noise around the tables before rounding, which serve as the truth."""
         inner = self._source.simulation()
         return Simulation(inner.center, lambda generator: replace(self, source=inner.draw(generator)))
 

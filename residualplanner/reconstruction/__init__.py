@@ -13,6 +13,7 @@ from residualplanner.reconstruction.files.export import require_exportable, save
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
+from residualplanner.reconstruction.forms.for_mbi import MbiProblem
 from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
 from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers, RunOfTables
@@ -22,6 +23,7 @@ from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName, level_of, profile_named
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
+from residualplanner.reconstruction.rebuilding import components_of_answers
 from residualplanner.reconstruction.reconstruct import reconstruct
 from residualplanner.reconstruction.release import Release
 from residualplanner.reconstruction.table import Table
@@ -39,6 +41,7 @@ __all__ = [
     "Estimate",
     "FormatName",
     "Layout",
+    "MbiProblem",
     "Origin",
     "PartNumbers",
     "Product",
@@ -54,6 +57,7 @@ __all__ = [
     "TableBatch",
     "Tables",
     "chosen_format",
+    "components_of_answers",
     "cuda_device",
     "layout_of",
     "level_of",

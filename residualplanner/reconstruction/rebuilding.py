@@ -4,11 +4,13 @@ Reads: bases and kinds of query.  Gives: maps of axes, for `kron`.
 Source: spec eq. (25).
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.bases import Basis
-from residualplanner.kron import Array, AxisMap, empty_floats
+from residualplanner.kron import Array, AxisMap, ProductMap, empty_floats, keeping, matrix_map
 from residualplanner.queries import Kind
 
 #: A kind with more answers than this many for each value is applied after the values have been rebuilt.
@@ -47,3 +49,14 @@ def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:
         target[...] = kind.apply(rebuilt, 2)
 
     return AxisMap(values.columns, rows, make_matrix, direct)
+
+
+def components_of_answers(bases: Sequence[Basis]) -> ProductMap:
+    """The map from the residual answers of a set to its components: the least noise that gives these answers.
+
+    Where its attributes have the subtraction basis, components are a table whose sum along every axis is 0; else they
+    are the answers.
+
+    Source: spec eq. (48).
+    """
+    return ProductMap([matrix_map(basis.G) if basis.takes_differences else keeping(basis.answers) for basis in bases])

@@ -18,6 +18,7 @@ from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName, chosen_format
+from residualplanner.reconstruction.forms.for_mbi import MbiProblem, mbi_problem
 from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.profiles import ProfileName, profile_named
@@ -68,6 +69,21 @@ class Release(Tables):
     def layout(self) -> Layout:
         """Which tables stand in which part, where they are saved in parts."""
         return layout_of(self.plan.workload)
+
+    def to_mbi(self) -> MbiProblem:
+        """What was measured, for the package mbi (Private-PGM), as in ``MirrorDescent().estimate(*release.to_mbi())``.
+
+        Returns:
+            mbi's domain, and a list of its measurements, one for each set of attributes that was measured: the
+            residual answers, their query and the standard deviation of their noise.  The sum of squares that mbi
+            minimizes is their likelihood, as noise of different sets is independent.
+
+        Raises:
+            MissingExtraError: mbi is not installed.
+
+        Source: spec eqs. (7) and (48).
+        """
+        return mbi_problem(self.measurement)
 
     def part_of(self, query: QueryLike) -> int:
         """The number of the part in which the table of a query of the workload stands, where tables are in parts.

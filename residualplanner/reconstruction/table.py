@@ -18,13 +18,13 @@ from residualplanner.pictures import Picture, ShownTable, draw_intervals, shown_
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind, labels_in_words
 from residualplanner.reconstruction.estimate import Estimate
+from residualplanner.reconstruction.forms.table_views import html_of, polars_of, text_of, xarray_of
+from residualplanner.reconstruction.forms.tidy_form import TidyForm
 from residualplanner.reconstruction.lookups import adds_up, index_of_cell, require_members
 from residualplanner.reconstruction.origin import Origin
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.quality import Quality
-from residualplanner.reconstruction.table_views import html_of, polars_of, text_of, xarray_of
-from residualplanner.reconstruction.tidy_form import TidyForm
 from residualplanner.workload import QueryKey, query_of
 
 if TYPE_CHECKING:

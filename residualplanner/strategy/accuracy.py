@@ -120,6 +120,8 @@ class Accuracy:
 
         Raises:
             WorkloadError: what is measured of an attribute does not answer its kind.
+
+        Source: spec eqs. (12), (26), (40) and (60).
         """
         positions, kinds = query.in_domain_order
         names, axes = self.workload.domain.names, self._axes(positions, kinds)

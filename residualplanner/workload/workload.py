@@ -269,7 +269,8 @@ class Workload:
     def joint_factors(self, block: QueryBlock) -> NDArray[np.float64]:
         """What some of the queries multiply the residual of each subset of their attributes by, (m, 2**k) or (m, 1).
 
-        It is 1 unless attributes are answered together.  The columns are those of `Closure.subset_positions`.
+        It is 1 unless attributes are answered together.  Bit i of a column's number says whether the
+        subset has the i-th attribute.
 
         Source: spec eq. (59).
 

@@ -79,7 +79,7 @@ def test_a_spec_asks_for_non_negative_integers_that_agree_with_what_is_known(fil
     for query in by_hand:
         assert tables[query].estimate.tolist() == by_hand[query].estimate.tolist()
     assert "non-negative and rounded to integers that add up" in found.stdout
-    assert "Taken from elsewhere" in found.stdout
+    assert "Public facts from other sources" in found.stdout
 
 
 def test_reconstruct_makes_the_same_tables_of_the_same_spec_and_others_of_other_options(run, files, release):

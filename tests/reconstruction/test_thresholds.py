@@ -1,13 +1,16 @@
 """Tables of r-of-k thresholds count the records that match, in every release that is made and in every file."""
 
+import array_api_strict as strict
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from benchmarks import gpu_cases
 from made_releases import exact_release
 from residualplanner.errors import DomainError, FileFormatError, WorkloadError
+from residualplanner.kron import Device
 from residualplanner.plan.workload_arrays import workload_from_arrays, workload_to_arrays
 from strategies import NAMES
 from thresholds import rows_of, threshold_workloads
@@ -25,6 +28,7 @@ def answers(query, data):
     return (rows_of(DOMAIN.sizes, renamed) @ data.ravel()).reshape([DOMAIN[name].size for name in kinds])
 
 
+@settings(max_examples=20)
 @given(problem=threshold_workloads(), seed=st.integers(0, 99))
 def test_a_release_has_the_answers_to_every_query(problem, seed):
     workload, sizes = problem
@@ -50,6 +54,16 @@ def test_any_threshold_within_a_query_is_answered_in_the_order_in_which_it_is_wr
         np.testing.assert_allclose(table.estimate, answers(query, DATA), atol=1e-9)
         np.testing.assert_allclose(table.std_err, release.plan.variance(query) ** 0.5)
     assert release[MOST].at(a=0, b=1, c=3).estimate == pytest.approx(answers(MOST, DATA)[0, 1, 3])
+
+
+def test_a_device_computes_the_same_tables():
+    measurement = exact_release(plan_with_all(), DATA).measurement
+    device = Device("strict", strict, strict.Device("device1"), gpu_cases.to_host, memory=2**20)
+    for batch in rp.reconstruct(measurement, device=device).device_batches():
+        assert batch.estimates.device == strict.Device("device1")
+    release = rp.reconstruct(measurement, device=device)
+    for query in release:
+        np.testing.assert_allclose(release[query].estimate, answers(query, DATA), atol=1e-6)
 
 
 def test_cells_of_a_threshold_overlap_so_that_they_are_not_summed():

@@ -31,9 +31,10 @@ def sum_bound(workload: Workload, importance: FloatArray) -> float:
     """The bound for the sum of average cell variances times the ``importance`` (q,) of their queries.
 
     Raises:
-        WorkloadError: the eigenvalues of too large matrices would be needed.
+        WorkloadError: the eigenvalues of too large matrices would be needed, or a threshold has an attribute of which
+            other queries ask more than single values.
 
-    Source: spec eq. (33).
+    Source: spec eqs. (33) and (61).
     """
     matters = np.flatnonzero(importance > 0)
     workload, weights = workload.take(matters), (importance / workload.cells)[matters]

@@ -85,7 +85,7 @@ class AdjustedRelease(Tables):
         Columns of estimates end with ``_nonneg``, ``_rounded`` or both, and hold integers where they are rounded; those
         of standard errors and margins, which are those of the unbiased estimates, with ``_unbiased``.  Intervals,
         ``ci_low`` and ``ci_high``, are those of the unbiased estimates, cut at the counts that are possible.  Manifest
-        and metadata say what the numbers are, and what was taken from elsewhere.
+        and metadata say what the numbers are, and which public facts they were made with.
 
         Args:
             folder: one that does not exist, or is empty.

@@ -1,7 +1,7 @@
 """Records that cover what tables are short of: added to the tables, none of their cells is negative.
 
 Reads: a problem, the cells of nearly non-negative tables.  Gives: components, and their cells.
-Source: spec section 11, "Covering".
+Source: spec eq. (55); the covering of spec section 11.
 """
 
 from collections.abc import Iterator

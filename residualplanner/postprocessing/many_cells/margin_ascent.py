@@ -1,7 +1,7 @@
 """The accelerated ascent where there are very many cells: in single precision, each step from the tables' margins.
 
 Reads: a problem, facets.  Gives: multipliers.
-Source: spec eqs. (53), (54) and (62).
+Source: spec eqs. (53), (54) and (99).
 """
 
 import math
@@ -67,7 +67,7 @@ class MarginAscent:
         self._means, self._momentum = np.zeros(len(facets.cell)), 1.0
 
     def advance(self, steps: int) -> None:
-        """Take some steps.  The momentum is dropped where it points downhill.  Source: spec eqs. (53) and (62)."""
+        """Take some steps.  The momentum is dropped where it points downhill.  Source: spec eqs. (53) and (99)."""
         for _ in range(steps):
             moved = self._moved()
             downhill = sum(self._step(block, moved) for block in self._blocks)

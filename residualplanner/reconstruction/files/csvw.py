@@ -13,7 +13,7 @@ from residualplanner.domain import Attribute
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.file_names import escaped
 from residualplanner.reconstruction.files.sidecar import TEXT, Description, label_type
-from residualplanner.reconstruction.label_columns import label_columns
+from residualplanner.reconstruction.forms.label_columns import label_columns
 
 #: Where programs look for the metadata of the CSV files of a folder.
 FILE = "csv-metadata.json"

@@ -47,7 +47,7 @@ from residualplanner.reconstruction.files.workbook import (
     require_workbooks,
     workbook_bytes,
 )
-from residualplanner.reconstruction.label_columns import label_column_names
+from residualplanner.reconstruction.forms.label_columns import label_column_names
 from residualplanner.reconstruction.profiles import Profile, level_of, profile_named, require_free_names
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality

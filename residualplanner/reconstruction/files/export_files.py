@@ -18,12 +18,12 @@ from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind
-from residualplanner.reconstruction.label_columns import label_columns
+from residualplanner.reconstruction.forms.label_columns import label_columns
+from residualplanner.reconstruction.forms.tidy_form import cell_words
 from residualplanner.reconstruction.origin import unlimited
 from residualplanner.reconstruction.profiles import QUERY, Profile
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table import Table
-from residualplanner.reconstruction.tidy_form import cell_words
 from residualplanner.workload import Workload
 
 #: The formats of the tables' files.

@@ -41,7 +41,7 @@ from residualplanner.reconstruction.files.sidecar import (
     label_type,
 )
 from residualplanner.reconstruction.files.workbook import TABLE_SHEET
-from residualplanner.reconstruction.label_columns import label_columns
+from residualplanner.reconstruction.forms.label_columns import label_columns
 from residualplanner.reconstruction.parts.reading import SavedParts, open_parts
 from residualplanner.reconstruction.product import product_of_json
 from residualplanner.reconstruction.profiles import PROFILES

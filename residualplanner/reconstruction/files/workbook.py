@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner.errors import MissingExtraError, WorkloadError
-from residualplanner.reconstruction.label_columns import label_columns
+from residualplanner.reconstruction.forms.label_columns import label_columns
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.workload import Workload
 

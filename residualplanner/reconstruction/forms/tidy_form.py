@@ -14,7 +14,7 @@ from residualplanner._checks import FloatArray
 from residualplanner._words import TOTAL
 from residualplanner.domain import Attribute
 from residualplanner.queries import Kind, labels_in_words
-from residualplanner.reconstruction.label_columns import label_column_names, label_columns
+from residualplanner.reconstruction.forms.label_columns import label_column_names, label_columns
 from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.product import Product
 from residualplanner.reconstruction.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
