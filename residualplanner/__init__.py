@@ -3,6 +3,7 @@
 The flow: Domain, Workload, ``select`` a Plan without data, ``measure`` records, ``reconstruct`` a Release.
 """
 
+from residualplanner import microdata as microdata
 from residualplanner._version import __version__
 from residualplanner.bases import Basis, orthogonal_residuals
 from residualplanner.domain import About, Attribute, Bins, Domain
@@ -34,8 +35,10 @@ from residualplanner.measurement import (
     measure_in_store,
     resume_measuring,
 )
+from residualplanner.mixtures import Descent, Ensemble
 from residualplanner.plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
 from residualplanner.postprocessing import (
+    FitQuality,
     NonNegativeRelease,
     PublishedErrors,
     RoundedRelease,
@@ -48,6 +51,7 @@ from residualplanner.queries import Custom, Hierarchy, Identity, Matching, Prefi
 from residualplanner.reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
 from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
+from residualplanner.synthesis import SyntheticRecords, synthesis_plan, synthesize
 from residualplanner.workers import DaskWorkers, SparkWorkers
 from residualplanner.workload import Threshold, Workload, marginals
 
@@ -64,10 +68,13 @@ __all__ = [
     "Custom",
     "DaskWorkers",
     "DataError",
+    "Descent",
     "DeviceError",
     "Domain",
     "DomainError",
+    "Ensemble",
     "FileFormatError",
+    "FitQuality",
     "Hierarchy",
     "Identity",
     "Ledger",
@@ -91,6 +98,7 @@ __all__ = [
     "StoreError",
     "Strategy",
     "SumOfVariances",
+    "SyntheticRecords",
     "Table",
     "Targets",
     "Threshold",
@@ -124,6 +132,8 @@ __all__ = [
     "subtraction_strategy",
     "svd_bound",
     "sweep",
+    "synthesis_plan",
+    "synthesize",
     "varying_strategy",
     "write_report",
     "zcdp",

@@ -34,7 +34,10 @@ LAYERS = [
     "sources",
     "measurement",
     "reconstruction",
+    "mixtures",
     "postprocessing",
+    "synthesis",
+    "microdata",
     "reporting",
     "cli",
 ]
@@ -55,7 +58,7 @@ ABOVE_ALL = (
 )
 HOMES = {
     "cvxpy": {"optimize"},
-    "clarabel": {"optimize"},
+    "clarabel": {"optimize", "microdata"},
     "duckdb": {"sources"},
     "narwhals": {"sources"},
     "polars": {"sources", "reconstruction"},

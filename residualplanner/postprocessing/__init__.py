@@ -7,7 +7,22 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 from residualplanner.postprocessing.adjusted.adjustments import Adjustments
 from residualplanner.postprocessing.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease, require_parts_alone
-from residualplanner.postprocessing.facts import StatedTable, StatedZeros
+from residualplanner.postprocessing.facts import (
+    Fact,
+    Facts,
+    Impossible,
+    Known,
+    StatedTable,
+    StatedZeros,
+    read_facts,
+)
+from residualplanner.postprocessing.mixture import (
+    FitQuality,
+    FittedMixture,
+    fit_mixture,
+    fit_quality,
+    quality_of_records,
+)
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease, nonnegative
 from residualplanner.postprocessing.published_errors import PublishedErrors, require_errors_of
 from residualplanner.postprocessing.published_errors_simulation import published_errors
@@ -17,6 +32,12 @@ from residualplanner.postprocessing.weights import Weights, WeightsName
 __all__ = [
     "AdjustedRelease",
     "Adjustments",
+    "Fact",
+    "Facts",
+    "FitQuality",
+    "FittedMixture",
+    "Impossible",
+    "Known",
     "NonNegativeRelease",
     "PublishedErrors",
     "RoundedRelease",
@@ -24,9 +45,13 @@ __all__ = [
     "StatedZeros",
     "Weights",
     "WeightsName",
+    "fit_mixture",
+    "fit_quality",
     "nonnegative",
     "nonnegative_bytes",
     "published_errors",
+    "quality_of_records",
+    "read_facts",
     "require_base",
     "require_errors_of",
     "require_memory_for_nonnegative",

@@ -3,13 +3,15 @@
 Reads: a release, facts.  Gives: NonNegativeRelease.  Costs no privacy budget.
 """
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from residualplanner._checks import require_positive, require_type
+from residualplanner._checks import entry_named, require_positive, require_type
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.postprocessing.adjusted.drawing import Simulation, nonnegative_draws
@@ -20,6 +22,8 @@ from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
 from residualplanner.postprocessing.facts import Facts, Impossible, Known, read_facts
 from residualplanner.postprocessing.limits import origin_of
+from residualplanner.postprocessing.mixture import fit_mixture
+from residualplanner.postprocessing.mixture.drawing import mixture_draws
 from residualplanner.postprocessing.newton import ROUNDING
 from residualplanner.postprocessing.problem import Problem
 from residualplanner.postprocessing.stating import Statement, center_of
@@ -29,6 +33,10 @@ from residualplanner.workload import WrittenQuery
 
 #: The most steps of the solver, unless told otherwise.
 _STEPS = 5000
+#: The methods: whether tables are those of a mixture.
+_IS_OF_MIXTURE = {"nearest": False, "mixture": True}
+#: What gives, from noisy answers and published ones, the tables of each draw of the noise around the latter.
+Draws = Callable[[NoisyAnswers, NoisyAnswers], Callable[[np.random.Generator], tuple[Release, float]]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +48,8 @@ class NonNegativeRelease(AdjustedRelease):
 
     Attributes:
         unbiased: the release that it was made from.
-        gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance.
+        gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance;
+            infinite for those of a mixture, of which nothing is proved.
         steps: how many steps of the ascent were taken after its start; 0 where that was the solution already.
         facts: the public facts from other sources, in words.
     """
@@ -51,7 +60,8 @@ class NonNegativeRelease(AdjustedRelease):
     facts: tuple[str, ...]
     _made: Release
     _least: float = field(repr=False)
-    _statement: Statement = field(repr=False)
+    _facts: Facts = field(repr=False)
+    _draws: Draws = field(repr=False)
 
     @property
     def measurement(self) -> NoisyAnswers:
@@ -71,7 +81,8 @@ class NonNegativeRelease(AdjustedRelease):
         return AdjustedNumbers(self.product, AnswersInMemory(values), self._least)
 
     def __repr__(self) -> str:
-        return f"<NonNegativeRelease of {len(self):,} tables: gap {self.gap:.1e}>"
+        how = f"gap {self.gap:.1e}" if math.isfinite(self.gap) else "of a mixture"
+        return f"<NonNegativeRelease of {len(self):,} tables: {how}>"
 
     def tables(self, progress: Progress | None = None) -> Iterator[Table]:
         """The tables of all queries of the workload, in its order, computed a few at a time.
@@ -88,7 +99,7 @@ class NonNegativeRelease(AdjustedRelease):
 
     def simulation(self) -> "Simulation[NonNegativeRelease]":
         """Non-negative tables made again from noise around these."""
-        drawn = nonnegative_draws(self._statement, self.measurement, self._made.measurement)
+        drawn = self._draws(self.measurement, self._made.measurement)
 
         def draw(generator: np.random.Generator) -> NonNegativeRelease:
             made, least = drawn(generator)
@@ -103,16 +114,17 @@ class NonNegativeRelease(AdjustedRelease):
         return self._marked(self._made._table(query), self.unbiased._table(query))
 
     def _marked(self, table: Table, unbiased: Table) -> Table:
-        estimate, origin = cleared(table.estimate, self._least), origin_of(unbiased, self._statement.facts)
+        estimate, origin = cleared(table.estimate, self._least), origin_of(unbiased, self._facts)
         return replace(table, estimate=estimate, product=self.product, origin=origin)
 
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")
-def nonnegative(
+def nonnegative(  # noqa: PLR0913
     release: Release,
     *,
     known: Known | None = None,
     impossible: Iterable[Impossible] = (),
+    method: Literal["nearest", "mixture"] = "nearest",
     total: Literal["estimate", "free"] = "estimate",
     weights: WeightsName = "protect-margins",
     gap: float = 1e-6,
@@ -130,6 +142,9 @@ def nonnegative(
             and its table, as a query in other kinds is a mapping.
         impossible: cells that cannot occur, each a mapping from attribute names to a label or several:
             ``[{"age": range(12), "marital": "married"}]``.
+        method: "nearest": the nearest tables, with a proof; "mixture": those of a mixture of products that is fitted
+            to the noisy answers, as `synthesize` does it: nearer to the truth in sparse tables, without a proof.  It
+            does not use the arguments below, and known tables of several attributes hold only about.
         total: whether the number of records stays at its estimate (or 0, if that is negative) or may move with the
             other numbers; it does neither where it is known.
         weights: "protect-margins": a residual moves by its noise variance times 30 for each attribute; "variance": by
@@ -154,7 +169,7 @@ def nonnegative(
         The gap is proved by the dual problem.
     Cost: some dozens of passes over all cells with the default weights and subtraction bases; else a few hundred steps,
         each O(cells) for a pass along each axis.  Memory of about ten arrays a table.
-    Source: spec eqs. (48) to (56) and (62) to (65).
+    Source: spec eqs. (48) to (56) and (62) to (65); for a mixture (66) to (78).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp
@@ -171,6 +186,8 @@ def nonnegative(
     if total not in ("estimate", "free"):
         raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
     facts = read_facts(release.plan, known, impossible)
+    if entry_named("method", method, _IS_OF_MIXTURE):
+        return _of_mixture(release, facts, progress)
     require_memory_for_nonnegative(release.plan)
     statement = Statement(facts, weights_named(weights), fixes_total=total == "estimate")
     problem = statement.problem(release.measurement)
@@ -178,7 +195,17 @@ def nonnegative(
     answers = answers_of(problem.reference.own, solution.components)
     made = Release(release.measurement.with_residuals(answers))
     least = 3 * max(ROUNDING * problem.total, solution.violation)
-    return NonNegativeRelease(release, solution.gap, solution.steps, facts.statements, made, least, statement)
+    draws = partial(nonnegative_draws, statement)
+    return NonNegativeRelease(release, solution.gap, solution.steps, facts.statements, made, least, facts, draws)
+
+
+def _of_mixture(release: Release, facts: Facts, progress: Progress | None) -> NonNegativeRelease:
+    """The tables of a mixture fitted to a release."""
+    fitted = fit_mixture(release.measurement, facts, progress=progress)
+    made = Release(release.measurement.with_residuals(fitted.residuals()))
+    least = 3 * ROUNDING * fitted.records
+    draws = partial(mixture_draws, facts)
+    return NonNegativeRelease(release, math.inf, sum(fitted.steps), facts.statements, made, least, facts, draws)
 
 
 def _solution(problem: Problem, facts: Facts, *, gap: float, steps: int, progress: Progress | None) -> Solution:

@@ -216,7 +216,7 @@ def test_what_is_refused_before_the_charge_leads_to_no_record_either():
     assert ledger.spent == 0
 
 
-def test_the_search_sees_the_frames_of_other_packages_behind_the_gate(monkeypatch):
+def test_the_search_sees_the_frames_of_forms_behind_the_gate(monkeypatch):
     def leaking(data, _domain):
         raise DataError(str(len(data)))
 
@@ -225,6 +225,6 @@ def test_the_search_sees_the_frames_of_other_packages_behind_the_gate(monkeypatc
     data = pd.DataFrame(VALUES)
     with pytest.raises(DataError) as caught:
         measure(PLAN, data)
-    assert "test_the_search_sees_the_frames_of_other_packages_behind_the_gate.<locals>.leaking: data" in leaks_of_error(
+    assert "test_the_search_sees_the_frames_of_forms_behind_the_gate.<locals>.leaking: data" in leaks_of_error(
         caught.value, data
     )

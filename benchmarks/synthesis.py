@@ -1,0 +1,131 @@
+"""Records from releases: how near their tables are to the truth, and what they cost to make.
+
+    python -m benchmarks.synthesis [--data FILE ...] [--epsilon E ...] [--seeds N] [--json FILE]
+
+Adult ships with the package; a FILE is NAME.csv with codes, and NAME-domain.json with sizes is beside it.  For each
+data set, budget and plan (all pairs with equal weights; and where it differs, that of ``synthesis_plan``), means over
+seeds of the noise: the mean total variation between the tables of all pairs, and of all triples, and the true ones; the
+largest error of a cell of a triple, as a part of all records; of the mixture's tables ("tables"), of records ("sobol"),
+of weighted and of independent records; CPU seconds of the fit, and of drawing records; and the peak memory of a process
+that measures and fits, and has seen no table of the truth.
+"""
+
+import argparse
+import json
+import math
+import multiprocessing
+import time
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import residualplanner as rp
+from benchmarks.nonnegative import adult_codes, salary_codes
+
+DELTA = 1e-9
+EPSILONS = (0.1, 1.0, 10.0)
+METHODS = ("sobol", "weighted", "independent")
+Codes = NDArray[np.int64]
+
+
+def plans(domain: rp.Domain, epsilon: float) -> Iterator[tuple[str, rp.Plan]]:
+    """All pairs with equal weights; and the plan that the library proposes, where it is another."""
+    budget = rp.approx_dp(epsilon, DELTA)
+    yield "pairs", rp.select(rp.marginals(domain, order=2), budget=budget, loss=rp.SumOfVariances(weights="equal"))
+    proposed = rp.synthesis_plan(domain, budget)
+    if len(proposed.workload) > math.comb(len(domain.names), 2):
+        yield "synthesis_plan", proposed
+
+
+def fitted(task: tuple[rp.Plan, Codes, int, int]) -> tuple[Any, list[tuple[Codes, Any]], dict[str, float]]:
+    """A mixture, and records by all methods, from one release, in a process of its own."""
+    plan, codes, seed, count = task
+    release = rp.reconstruct(rp.measure(plan, codes, noise="gaussian", seed=seed))
+    started = time.process_time()
+    first = rp.synthesize(release, 0)
+    spent = time.process_time() - started
+    peak = peak_memory()
+    found, drawing = [], []
+    for method in METHODS:
+        started = time.process_time()
+        made = first.redrawn(count, method=method)
+        drawing.append(time.process_time() - started)
+        found.append((made.codes, made.weights))
+    return first.mixture, found, {"fit cpu s": spent, "records cpu s": drawing[0], "peak MB": peak}
+
+
+def peak_memory() -> float:
+    """The most memory that this process has used so far, in MB; what its parent used does not count."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:")[1].split()[0]) / 2**10
+
+
+def errors(
+    domain: rp.Domain, codes: Codes, mixture: Any, made: list[tuple[Codes, Any]], order: int
+) -> dict[str, dict[str, float]]:
+    """The mean total variation of all tables of an order, and the largest error of a cell."""
+    names = ("tables", *METHODS)
+    away: dict[str, list[float]] = {name: [] for name in names}
+    largest = dict.fromkeys(names, 0.0)
+    for members in combinations(range(len(domain.names)), order):
+        truth = counted(domain, codes, np.ones(len(codes)), members) / len(codes)
+        tables = [mixture.table(members).ravel(), *(counted(domain, *each, members) for each in made)]
+        for name, table in zip(names, tables, strict=True):
+            off = np.abs(table / table.sum() - truth)
+            away[name].append(float(off.sum()) / 2)
+            largest[name] = max(largest[name], float(off.max()))
+    return {name: {"mean total variation": float(np.mean(away[name])), "largest": largest[name]} for name in names}
+
+
+def counted(domain: rp.Domain, codes: Codes, weights: NDArray[np.float64], members: tuple[int, ...]) -> Any:
+    shape = [domain.sizes[i] for i in members]
+    cells = np.ravel_multi_index([codes[:, i] for i in members], shape)
+    return np.bincount(cells, weights, math.prod(shape))
+
+
+def figures(domain: rp.Domain, codes: Codes, plan: rp.Plan, seeds: int) -> dict[str, Any]:
+    """All figures of one plan, averaged over seeds."""
+    rows: list[dict[str, float]] = []
+    for seed in range(seeds):
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            mixture, made, row = pool.apply(fitted, ((plan, codes, seed, len(codes)),))
+        for order in (2, 3):
+            for name, found in errors(domain, codes, mixture, made, order).items():
+                row[f"{name}, {order}-way"] = found["mean total variation"]
+                if order == 3:
+                    row[f"{name}, largest"] = found["largest"]
+        rows.append(row)
+    means = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+    return {"tables measured": len(plan.workload), **means}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Records from releases.")
+    parser.add_argument("--data", type=Path, nargs="*", default=[], help="files of further data sets")
+    parser.add_argument("--epsilon", type=float, nargs="*", default=EPSILONS)
+    parser.add_argument("--seeds", type=int, default=3, help="draws of the noise")
+    parser.add_argument("--without-adult", action="store_true", help="only the further data sets")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    arguments = parser.parse_args()
+    data = {} if arguments.without_adult else {"adult": adult_codes()}
+    data |= {file.stem: salary_codes(file) for file in arguments.data}
+    found: dict[str, Any] = {"delta": DELTA, "seeds": arguments.seeds, "data": {}}
+    for name, (domain, codes) in data.items():
+        for epsilon in arguments.epsilon:
+            for kind, plan in plans(domain, epsilon):
+                row = figures(domain, codes, plan, arguments.seeds)
+                found["data"].setdefault(name, {}).setdefault(str(epsilon), {})[kind] = row
+                print(f"\n{name}, epsilon = {epsilon:g}, {kind}")
+                for key, value in row.items():
+                    print(f"  {key:24} {value:.4g}", flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,57 @@
+"""Mixtures of products, fitted to noisy answers: records in distribution, and tables without a negative cell.
+
+Reads: measured tables with their noise, as arrays.  Gives: Mixture, with all its tables.
+Everything here is post-processing: it sees no record and costs no privacy budget.
+Source: spec section 13; rap-and-microdata (A1), (A7) and (A20).
+"""
+
+from residualplanner.mixtures.blocks import Blocks
+from residualplanner.mixtures.cells import CellTerm
+from residualplanner.mixtures.descent import Descent, Fit, Start, fit
+from residualplanner.mixtures.ensemble import Ensemble, EnsembleFit, fit_ensemble
+from residualplanner.mixtures.khatri_rao import khatri_rao, product_sums, slopes_of_product_sums
+from residualplanner.mixtures.loss import Loss, loss_of
+from residualplanner.mixtures.mixture import Mixture, averaged, mixture_of
+from residualplanner.mixtures.raking import raked
+from residualplanner.mixtures.rounding import even_records, independent_records
+from residualplanner.mixtures.starting import denoised, start_near
+from residualplanner.mixtures.support import Possible, supports
+from residualplanner.mixtures.terms import Measured, Point, TableTerm, Term
+from residualplanner.mixtures.views import Centered, Features, Rows, Values, View, features_of
+
+__all__ = [
+    "Blocks",
+    "CellTerm",
+    "Centered",
+    "Descent",
+    "Ensemble",
+    "EnsembleFit",
+    "Features",
+    "Fit",
+    "Loss",
+    "Measured",
+    "Mixture",
+    "Point",
+    "Possible",
+    "Rows",
+    "Start",
+    "TableTerm",
+    "Term",
+    "Values",
+    "View",
+    "averaged",
+    "denoised",
+    "even_records",
+    "features_of",
+    "fit",
+    "fit_ensemble",
+    "independent_records",
+    "khatri_rao",
+    "loss_of",
+    "mixture_of",
+    "product_sums",
+    "raked",
+    "slopes_of_product_sums",
+    "start_near",
+    "supports",
+]

@@ -1,0 +1,76 @@
+"""Several mixtures fitted to the same answers from different starts, and their mean.
+
+Reads: a loss, starts.  Gives: EnsembleFit.
+Source: spec eq. (73).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from residualplanner.errors import ArgumentError
+from residualplanner.mixtures.descent import Descent, Fit, Start, fit
+from residualplanner.mixtures.loss import Loss
+from residualplanner.mixtures.mixture import Mixture, averaged
+
+#: Called with the number of members fitted, and how many there will be.
+Report = Callable[[int, int], None]
+#: Makes the start of a member with so many classes.
+StartMaker = Callable[[int, np.random.Generator], Start]
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """How many mixtures are fitted, and how large each is.
+
+    Attributes:
+        members: mixtures, each from a start of its own.
+        classes: products in each.
+        descent: how each is fitted.
+    """
+
+    members: int = 8
+    classes: int = 50
+    descent: Descent = field(default_factory=Descent)
+
+    def __post_init__(self) -> None:
+        if self.members < 1 or self.classes < 1:
+            raise ArgumentError(
+                f"an ensemble needs 1 or more mixtures of 1 or more classes, got {self.members} of {self.classes}"
+            )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EnsembleFit:
+    """Fitted mixtures.
+
+    Attributes:
+        mixture: all together; its tables are the means of theirs.
+        members: each by itself.
+    """
+
+    mixture: Mixture
+    members: tuple[Fit, ...]
+
+
+def fit_ensemble(
+    loss: Loss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Report | None = None
+) -> EnsembleFit:
+    """The mean of several mixtures of small loss: what only one of them has learned of the noise counts less in it.
+
+    Args:
+        loss: how far a mixture is from what was measured.
+        start: makes the start of a member.
+        ensemble: how many, and how large.
+        seed: of the starts; the same seed gives the same mixtures.
+        report: called after each member.
+
+    Source: spec eq. (73).
+    """
+    fits = []
+    for number, generator in enumerate(np.random.default_rng(seed).spawn(ensemble.members), start=1):
+        fits.append(fit(loss, start(ensemble.classes, generator), ensemble.descent))
+        if report is not None:
+            report(number, ensemble.members)
+    return EnsembleFit(averaged([each.mixture for each in fits]), tuple(fits))

@@ -1,0 +1,126 @@
+"""Records drawn from a mixture: independent ones, or ones that are spread evenly.
+
+Reads: a mixture.  Gives: codes of records.
+Source: spec eq. (76); rap-and-microdata (A11).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.mixtures.mixture import Mixture
+
+#: About how many records are drawn together.
+_BATCH = 1 << 18
+#: Points of a sequence that are made together: a power of two.
+_POINTS = 1 << 14
+#: The largest number below 1 that is drawn.
+_BELOW_ONE = 1 - 2.0**-40
+
+
+def independent_records(mixture: Mixture, records: int, generator: np.random.Generator) -> IntArray:
+    """Records drawn independently of one another, (n, d).
+
+    Args:
+        mixture: their distribution.
+        records: how many.
+        generator: of random numbers.
+    """
+    classes = np.sort(generator.choice(mixture.classes, records, p=mixture.weights))
+    found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
+    for attribute in range(found.shape[1]):
+        found[:, attribute] = _values(mixture, attribute, classes, generator.random(records))
+    return generator.permutation(found)
+
+
+def even_records(mixture: Mixture, records: int, generator: np.random.Generator) -> IntArray:
+    """Records spread evenly over the mixture, (n, d): every one has its distribution, but they are not independent.
+
+    Every class gets its expected number, to one record, and in it every value of an attribute its expected number,
+    to less than two.  Combinations of values follow the points of a Sobol sequence.
+
+    Args:
+        mixture: their distribution.
+        records: how many.
+        generator: of random numbers.
+
+    Source: spec eq. (76).
+    """
+    classes = _even_classes(mixture.weights, records, generator)
+    found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
+    starts = np.searchsorted(classes, np.arange(mixture.classes + 1))
+    points = _points(found.shape[1], generator)
+    for first, last in _batches(starts):
+        own = classes[first:last]
+        uniforms = _taken(points, last - first)
+        for attribute in range(found.shape[1]):
+            strata = _restratified(own, uniforms[:, attribute], starts, generator)
+            found[first:last, attribute] = _values(mixture, attribute, own, strata)
+    return generator.permutation(found)
+
+
+def _even_classes(weights: FloatArray, records: int, generator: np.random.Generator) -> IntArray:
+    """Each class as often as expected, to one record, (n,), ascending."""
+    ends = np.cumsum(weights) * records
+    ends[-1] = records
+    counts = np.diff(np.floor(ends + generator.random()).astype(np.int64), prepend=0)
+    counts[-1] += records - counts.sum()
+    return np.repeat(np.arange(len(weights)), np.maximum(counts, 0))[:records]
+
+
+def _batches(starts: IntArray) -> Iterator[tuple[int, int]]:
+    """Runs of records of whole classes, with about `_BATCH` records each."""
+    first = 0
+    for end in starts[1:].tolist():
+        if end - first >= _BATCH:
+            yield first, end
+            first = end
+    if first < starts[-1]:
+        yield first, int(starts[-1])
+
+
+def _points(attributes: int, generator: np.random.Generator) -> Iterator[FloatArray]:
+    """Scrambled Sobol points, (p, d), some at a time."""
+    from scipy.stats import qmc
+
+    sequence = qmc.Sobol(attributes, scramble=True, rng=generator)
+    while True:
+        yield sequence.random(_POINTS)
+
+
+def _taken(points: Iterator[FloatArray], count: int) -> FloatArray:
+    parts: list[NDArray[np.float64]] = []
+    while sum(map(len, parts)) < count:
+        parts.append(next(points))
+    return np.concatenate(parts)[:count]
+
+
+def _restratified(
+    classes: IntArray, uniforms: FloatArray, starts: IntArray, generator: np.random.Generator
+) -> FloatArray:
+    """Numbers in the same order within each class, one in each of as many equal parts of (0, 1), rotated.
+
+    The rotation is random, so that each number by itself is uniform and independent of those of other attributes.
+    """
+    order = np.lexsort((uniforms, classes))
+    sizes = np.diff(starts)[classes]
+    ranks = np.empty(len(classes), dtype=np.int64)
+    ranks[order] = np.arange(len(classes)) - (starts[classes] - starts[classes[0]])
+    turns = generator.integers(0, 1 << 62, len(starts) - 1)[classes]
+    found: FloatArray = ((ranks + turns) % sizes + generator.random(len(ranks))) / sizes
+    return found
+
+
+def _values(mixture: Mixture, attribute: int, classes: IntArray, uniforms: FloatArray) -> IntArray:
+    """The values of an attribute at which its distribution in each record's class reaches a number in (0, 1)."""
+    size = mixture.blocks.sizes[attribute]
+    first, last = (int(classes[0]), int(classes[-1]) + 1) if len(classes) else (0, 1)
+    sums = np.cumsum(mixture.of_attribute(attribute)[:, first:last], axis=0)
+    sums /= sums[-1]
+    sums[sums > _BELOW_ONE] = 1.0
+    keys = (sums + np.arange(last - first)).T.ravel()
+    own = classes - first
+    places = np.searchsorted(keys, own + np.minimum(uniforms, _BELOW_ONE), side="right")
+    return np.asarray(places - own * size, dtype=np.int64)

@@ -1,0 +1,137 @@
+"""What was measured, as tables that a mixture is compared with.
+
+Reads: a measurement, facts.  Gives: MeasuredTables.
+Source: spec eqs. (48) and (68).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from residualplanner._checks import FloatArray
+from residualplanner.bases import Basis
+from residualplanner.measurement import NoisyAnswers
+from residualplanner.mixtures import (
+    Blocks,
+    Centered,
+    Loss,
+    Measured,
+    Mixture,
+    Possible,
+    Rows,
+    View,
+    denoised,
+    features_of,
+    loss_of,
+    product_sums,
+)
+from residualplanner.plan import Plan
+from residualplanner.postprocessing.components import ComponentLayout, measured_components
+from residualplanner.postprocessing.facts import Facts
+from residualplanner.postprocessing.stating import fix
+from residualplanner.strategy import basis_groups
+
+#: What is known counts as measured with this part of the least noise scale.
+_KNOWN = 0.1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MeasuredTables:
+    """Everything that a mixture is fitted to.
+
+    Attributes:
+        plan: what was measured.
+        layout: of the components.
+        blocks: the attributes.
+        views: what the components of each attribute are of its values.
+        tables: the components of every set but the empty one, in the order of the closure.
+        records: how many there are: known, or estimated and at least 1.
+        near: probabilities of the values of each attribute, from its own answers.
+        possible: which cells can occur.
+    """
+
+    plan: Plan
+    layout: ComponentLayout
+    blocks: Blocks
+    views: tuple[View, ...]
+    tables: tuple[Measured, ...]
+    records: float
+    near: tuple[FloatArray, ...]
+    possible: tuple[Possible, ...]
+
+    def loss(self) -> Loss:
+        """How far a mixture is from them."""
+        return loss_of(self.blocks, self.views, self.tables, self.records)
+
+    def components_of(self, mixture: Mixture) -> list[FloatArray]:
+        """The components of all tables of a mixture of as many records, in counts."""
+        features = features_of(self.blocks, self.views)
+        rows, weights = features.apply(mixture.probabilities), mixture.weights * self.records
+        return [
+            product_sums([rows[features.layout.rows(view)] for view in table.views], weights).astype(np.float64)
+            for table in self.tables
+        ]
+
+
+def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
+    """The tables of a measurement, those that are known in the place of noisy ones.
+
+    Args:
+        measurement: the noisy answers.
+        facts: what is known anyway.
+    """
+    plan = measurement.plan
+    layout = ComponentLayout(basis_groups(plan.strategy))
+    components, variances = measured_components(layout, measurement), plan.noise_variances.copy()
+    for fact in facts.known:
+        fix(plan, layout, fact, components, variances)
+    number_of_view: dict[tuple[int, tuple[int, bytes]], int] = {}
+    views: list[View] = []
+    tables: list[Measured] = []
+    least = float(plan.noise_variances.min()) * _KNOWN**2
+    for number, members, bases in _sets(plan, layout):
+        for attribute, basis in zip(members, bases, strict=True):
+            if (attribute, basis.key) not in number_of_view:
+                number_of_view[attribute, basis.key] = len(views)
+                views.append(_view(attribute, basis))
+        own = tuple(number_of_view[attribute, basis.key] for attribute, basis in zip(members, bases, strict=True))
+        values = layout.block(components, int(layout.groups.group[number]))[layout.groups.row[number]]
+        variance = float(variances[number])
+        freedom = math.prod(basis.answers for basis in bases) if variance > 0 else 0
+        tables.append(Measured(own, values, 1 / max(variance, least), freedom))
+    near = _near(plan, layout, components, variances)
+    possible = tuple(
+        Possible(fact.attributes, np.maximum(fact.counts, 0.0)) for fact in facts.zeros if (fact.counts <= 0).any()
+    )
+    records = max(float(components[0]), 1.0)
+    blocks = Blocks(tuple(plan.domain.sizes))
+    return MeasuredTables(plan, layout, blocks, tuple(views), tuple(tables), records, near, possible)
+
+
+def _sets(plan: Plan, layout: ComponentLayout) -> Iterator[tuple[int, tuple[int, ...], tuple[Basis, ...]]]:
+    """The sets of the closure but the empty one: number, attributes, bases."""
+    for number, members in enumerate(plan.closure):
+        if members:
+            yield number, tuple(members), layout.groups.bases[int(layout.groups.group[number])]
+
+
+def _view(attribute: int, basis: Basis) -> View:
+    """What the components of an attribute are of its values.  Source: spec eqs. (7) and (48)."""
+    if basis.takes_differences:
+        return Centered(attribute)
+    return Rows(attribute, basis.after_noise.matrix @ basis.before_noise.matrix)
+
+
+def _near(plan: Plan, layout: ComponentLayout, components: FloatArray, variances: FloatArray) -> tuple[FloatArray, ...]:
+    """Probabilities of the values of every attribute; even ones where nothing was measured of it alone."""
+    total = max(float(components[0]), 1.0)
+    found = [np.full(size, 1 / size) for size in plan.domain.sizes]
+    for number, members, bases in _sets(plan, layout):
+        if len(members) == 1:
+            basis, spread = bases[0], bases[0].G @ bases[0].after_noise.matrix
+            own = layout.block(components, int(layout.groups.group[number]))[layout.groups.row[number]]
+            variance = variances[0] * basis.u**2 + variances[number] * (spread**2).sum(axis=1)
+            found[members[0]] = denoised(basis.u * total + spread @ own, math.sqrt(float(variance.mean())))
+    return tuple(found)

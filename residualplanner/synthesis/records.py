@@ -1,0 +1,187 @@
+"""Records that were made from a release.
+
+Reads: codes, weights, how they were made.  Gives: SyntheticRecords.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from residualplanner._atomic import PathLike
+from residualplanner._checks import FloatArray, IntArray, frozen, value_text
+from residualplanner.domain import Domain
+from residualplanner.errors import ArgumentError
+from residualplanner.mixtures import Mixture
+from residualplanner.postprocessing import Facts, FitQuality, FittedMixture, fit_quality, quality_of_records
+from residualplanner.reconstruction import Release
+from residualplanner.synthesis.columns import BinsName, column_of, weight_column
+from residualplanner.synthesis.raking import raked_weights
+from residualplanner.synthesis.rounding import RoundingName, rounding_named
+from residualplanner.synthesis.saving import Sidecar, save_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The most records that are made.
+_MOST = 10**9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyntheticRecords:
+    """Records whose tables are near those of a release, and the mixture that they were drawn from.
+
+    No record is that of a person.  What the records say beyond the tables that were measured, they say as if attributes
+    were independent of one another within each latent class of the mixture.
+
+    Attributes:
+        release: what they were made from.
+        codes (n, d): of the values of each record, in the order of the domain, read-only.
+        weights (n,): how many records each stands for; 1 but for the method "weighted".
+        method: how records were made of the mixture.
+        seed: of the records; it is no secret, as the noise of the release does not depend on it.
+    """
+
+    release: Release
+    codes: IntArray
+    weights: FloatArray
+    method: RoundingName
+    seed: int
+    _facts: Facts = field(repr=False)
+    _fitted: FittedMixture = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __repr__(self) -> str:
+        weighted = f", together of weight {self.weights.sum():,.0f}" if self._is_weighted else ""
+        return f"<SyntheticRecords: {len(self):,} of {len(self.domain.names)} attributes{weighted}>"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What was taken from elsewhere, as public, in words."""
+        return self._facts.statements
+
+    @property
+    def domain(self) -> Domain:
+        """Their attributes."""
+        return self.release.plan.domain
+
+    @property
+    def mixture(self) -> Mixture:
+        """The distribution of a record, by the positions of attributes in the domain."""
+        return self._fitted.mixture
+
+    @cached_property
+    def quality(self) -> FitQuality:
+        """How far the tables of the mixture are from what was measured, in units of its noise, table by table."""
+        return fit_quality(self._fitted.measured, self._fitted.components())
+
+    @cached_property
+    def quality_of_records(self) -> FitQuality:
+        """The same of the tables of the records."""
+        return quality_of_records(self._fitted.measured, self.codes, self.weights)
+
+    def expected(self, names: Sequence[str]) -> FloatArray:
+        """The expected number of records with each combination of values, by the mixture, (n_1, .., n_k).
+
+        Whatever was measured, there is such a table of any attributes; it is not better than the mixture is.
+
+        Args:
+            names: of the attributes, in the order of the axes.
+
+        Raises:
+            DomainError: one is not in the domain, or is named twice.
+        """
+        mixture, positions = self._fitted.mixture, self.domain.positions_as_written(names)
+        return frozen(self._fitted.records * mixture.table(positions))
+
+    def redrawn(self, records: int, *, method: RoundingName = "sobol", seed: int = 0) -> "SyntheticRecords":
+        """Other records from the same mixture.
+
+        Args:
+            records: how many.
+            method: as of `synthesize`.
+            seed: of the records.
+
+        Raises:
+            ArgumentError: ``records`` or ``seed`` is no integer from 0.
+            WorkloadError: there is no such method.
+        """
+        return drawn(self.release, self._fitted, self._facts, records, method=method, seed=seed)
+
+    def to_frame(self, *, bins: BinsName = "labels") -> "pd.DataFrame":
+        """The records with the labels of the domain, a column for each attribute; and their weights where these differ.
+
+        Args:
+            bins: "labels"; or "middles", the middle of each bin of numbers or dates.
+        """
+        import pandas as pd
+
+        columns = {
+            attribute.name: column_of(attribute, self.codes[:, place], bins)
+            for place, attribute in enumerate(self.domain.attributes)
+        }
+        if self._is_weighted:
+            columns[weight_column(self.domain)] = self.weights
+        return pd.DataFrame(columns)
+
+    def save(self, file: PathLike, *, bins: BinsName = "labels") -> None:
+        """Write the records to a CSV or Parquet file, and what they are to a JSON file beside it.
+
+        The latter has the name of the former with ``.json`` added, and is written first: a run that is killed leaves no
+        records without it.
+
+        Args:
+            file: its name ends with ``.csv`` or ``.parquet``; one that exists is replaced.
+            bins: as of `to_frame`.
+
+        Raises:
+            ArgumentError: the name ends otherwise.
+            OSError: the files cannot be written.
+        """
+        weight = weight_column(self.domain) if self._is_weighted else None
+        about = Sidecar(self.release, len(self), float(self.weights.sum()), self.method, self.seed, self.facts, weight)
+        save_frame(file, about, lambda: self.to_frame(bins=bins))
+
+    @property
+    def _is_weighted(self) -> bool:
+        return bool((self.weights != 1).any())
+
+
+def drawn(
+    release: Release, fitted: FittedMixture, facts: Facts, records: int, *, method: RoundingName, seed: int
+) -> SyntheticRecords:
+    """Records from a mixture.
+
+    Args:
+        release: that the mixture was fitted to.
+        fitted: the mixture.
+        facts: that it keeps to.
+        records: how many.
+        method: how they are made of it.
+        seed: of the records.
+
+    Raises:
+        ArgumentError: ``records`` or ``seed`` is no integer from 0.
+        WorkloadError: there is no such method.
+    """
+    require_count("records", records)
+    require_count("seed", seed)
+    rounding = rounding_named(method)
+    codes, weights = rounding.draw(fitted.mixture, int(records), np.random.default_rng([seed, 1]))
+    if rounding.is_weighted and records:
+        scale = records / fitted.records
+        weights = raked_weights(codes, weights / scale, facts.known) * scale
+    return SyntheticRecords(release, frozen(codes), frozen(weights), method, int(seed), facts, fitted)
+
+
+def require_count(name: str, value: object) -> None:
+    """Raise ArgumentError unless an argument is an integer from 0 to a billion."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= _MOST:
+        raise ArgumentError(
+            f"synthesize: {name} must be an integer from 0 to {_MOST:,}, got {value_text(value)}; write "
+            f"synthesize(release, {name}=1000)"
+        )

@@ -1,0 +1,109 @@
+"""Files of synthetic records, and what they say of themselves.
+
+Reads: a frame, a release.  Gives: a CSV or Parquet file with a JSON file beside it.
+"""
+
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from residualplanner._atomic import PathLike, write_atomically
+from residualplanner._checks import require_path
+from residualplanner.errors import ArgumentError
+from residualplanner.plan import plan_hash
+from residualplanner.reconstruction import Product, Release
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What every file of synthetic records says of them.
+STATEMENT = (
+    "Synthetic records: none is that of a person. They were made from the noisy answers of a release alone, as "
+    "post-processing, which costs no privacy budget: whatever is promised for the release holds for them, and no more. "
+    "Their tables are near those that were measured; what they say beyond these is a model's assumption. Standard "
+    "errors computed from them as if they were records of people are too small."
+)
+#: The version of the JSON file.
+_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sidecar:
+    """What is said of a file of synthetic records.
+
+    Attributes:
+        release: what they were made from.
+        rows: how many there are.
+        records: the sum of their weights.
+        method: how they were drawn.
+        seed: of the fit and the records.
+        facts: what was taken from elsewhere.
+        weight: the name of the column of weights, if there is one.
+    """
+
+    release: Release
+    rows: int
+    records: float
+    method: str
+    seed: int
+    facts: tuple[str, ...]
+    weight: str | None
+
+    def to_json(self, file: str, sha256: str) -> dict[str, Any]:
+        """It as JSON values."""
+        plan, noise = self.release.plan, self.release.noise
+        return {
+            "kind": "synthetic records",
+            "version": _VERSION,
+            "file": file,
+            "sha256": sha256,
+            "statement": STATEMENT,
+            "guarantee": noise.guarantee,
+            "facts": list(self.facts),
+            "facts_statement": Product(facts=self.facts).elsewhere,
+            "noise": noise.published(plan),
+            "plan_sha256": plan_hash(plan),
+            "rows": self.rows,
+            "records": self.records,
+            "method": self.method,
+            "seed": self.seed,
+            "seed_statement": "of the model's start and of the drawing of records; the noise does not depend on it",
+            "weight_column": self.weight,
+            "attributes": [{"name": each.name, "size": each.size} for each in plan.domain.attributes],
+        }
+
+
+def save_frame(file: PathLike, about: Sidecar, make: Callable[[], "pd.DataFrame"]) -> None:
+    """Write a frame, and before it what it is.
+
+    Args:
+        file: its name ends with ``.csv`` or ``.parquet``.
+        about: what is said of it.
+        make: gives the frame.
+
+    Raises:
+        ArgumentError: the name ends otherwise.
+        OSError: the files cannot be written.
+    """
+    require_path("save", file, 'save("records.parquet")')
+    path = Path(file)
+    if path.suffix not in (".csv", ".parquet"):
+        raise ArgumentError(f'save: the name of the file must end with ".csv" or ".parquet", got {path.name!r}')
+    content = _bytes(make(), path.suffix)
+    described = about.to_json(path.name, hashlib.sha256(content).hexdigest())
+    with write_atomically(path.with_name(f"{path.name}.json")) as sidecar:
+        sidecar.write(json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    with write_atomically(path) as target:
+        target.write(content)
+
+
+def _bytes(frame: "pd.DataFrame", suffix: str) -> bytes:
+    if suffix == ".csv":
+        return frame.to_csv(index=False, lineterminator="\n").encode()
+    target = io.BytesIO()
+    frame.to_parquet(target, index=False)
+    return target.getvalue()

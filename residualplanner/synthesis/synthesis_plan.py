@@ -1,0 +1,96 @@
+"""What to measure for synthetic records: all pairs of attributes, and small triples where noise is low.
+
+Reads: a domain, a budget.  Gives: a plan.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from residualplanner._checks import require_positive, require_type, value_text
+from residualplanner.domain import Domain
+from residualplanner.errors import ArgumentError
+from residualplanner.losses import SumOfVariances
+from residualplanner.plan import Plan, select
+from residualplanner.privacy import Budget, Notion
+from residualplanner.workload import Workload
+
+#: Triples are measured, too, where the budget is at least this pcost, that of epsilon 5 at delta 1e-9.
+_PCOST_OF_TRIPLES = 0.62
+#: How many triples to a pair, and the most cells that each may have.
+_TRIPLES_TO_A_PAIR, _CELLS = 4 / 3, 2600
+#: Triples are of so many of the smallest attributes.
+_FEW = 200
+
+
+def synthesis_plan(
+    domain: Domain,
+    budget: Budget,
+    *,
+    triples: int | None = None,
+    max_cells: int = 1_000_000,
+    neighbors: Notion = "add-remove",
+    records_per_person: int = 1,
+) -> Plan:
+    """The plan of a release from which records are to be made.
+
+    All pairs of attributes are measured with equal weights: none is chosen by looking at the records, which would cost
+    a part of the budget and did not pay in our measurements.  From about epsilon 5 (at delta 1e-9) on, the smallest
+    triples are measured besides.
+
+    Args:
+        domain: the schema.
+        budget: what may be spent.
+        triples: how many triples to measure, the smallest ones; chosen by the budget unless given.
+        max_cells: larger pairs are left out; their attributes are measured at least alone.
+        neighbors: as of `select`.
+        records_per_person: as of `select`.
+
+    Returns:
+        The plan, for `measure`; then comes ``synthesize(reconstruct(measurement))``.
+
+    Raises:
+        ArgumentError: ``domain`` is not a domain, ``budget`` is not a budget, or ``triples`` no integer from 0.
+        BudgetError: ``max_cells`` is not positive, or as `select` raises it.
+        WorkloadError: no attribute has more than one value.
+
+    Cost: as of `select`, with a closed form.
+
+    Example:
+        >>> from residualplanner import Domain, approx_dp
+        >>> domain = Domain({"age": 85, "sex": 2, "race": 5, "income": 2})
+        >>> [len(synthesis_plan(domain, approx_dp(epsilon, 1e-9)).workload) for epsilon in (1, 10)]
+        [6, 10]
+    """
+    require_type("synthesis_plan", "domain", domain, Domain, "write synthesis_plan(domain, zcdp(0.1))")
+    require_type("synthesis_plan", "budget", budget, Budget, "write synthesis_plan(domain, zcdp(0.1))")
+    most = require_positive("max_cells", max_cells)
+    several = [position for position, size in enumerate(domain.sizes) if size > 1]
+    pairs = [pair for pair in combinations(several, 2) if domain.sizes[pair[0]] * domain.sizes[pair[1]] <= most]
+    alone = [(position,) for position in several if not any(position in pair for pair in pairs)]
+    chosen = [*alone, *pairs, *_smallest_triples(domain, several, _count(budget, triples, len(pairs)), triples is None)]
+    workload = Workload(domain, [tuple(domain.names[position] for position in members) for members in chosen])
+    loss = SumOfVariances(weights="equal")
+    return select(workload, budget=budget, loss=loss, neighbors=neighbors, records_per_person=records_per_person)
+
+
+def _count(budget: Budget, triples: int | None, pairs: int) -> int:
+    """How many triples to measure."""
+    if triples is None:
+        return round(_TRIPLES_TO_A_PAIR * pairs) if budget.pcost >= _PCOST_OF_TRIPLES else 0
+    if isinstance(triples, bool) or not isinstance(triples, int | np.integer) or triples < 0:
+        raise ArgumentError(f"synthesis_plan: triples must be an integer from 0, got {value_text(triples)}")
+    return int(triples)
+
+
+def _smallest_triples(domain: Domain, several: list[int], count: int, is_limited: bool) -> Iterator[tuple[int, ...]]:
+    """The triples with the fewest cells, in the order of the domain; none with too many where that is to be limited."""
+    few = sorted(several, key=lambda position: domain.sizes[position])[: min(count + 2, _FEW)]
+    cells = {
+        tuple(sorted(members)): math.prod(domain.sizes[position] for position in members)
+        for members in combinations(few, 3)
+    }
+    chosen = sorted(cells, key=lambda members: (cells[members], members))[:count]
+    yield from sorted(members for members in chosen if not is_limited or cells[members] <= _CELLS)

@@ -1,0 +1,72 @@
+"""Non-negative tables of a mixture agree with one another, keep to facts, and say that nothing is proved of them."""
+
+import math
+
+import numpy as np
+import pytest
+
+import residualplanner as rp
+
+DOMAIN = rp.Domain({"a": 4, "b": 3, "c": 2})
+
+
+def people(count=400):
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 4, count)
+    return np.stack([a, (a + (rng.random(count) < 0.3)) % 3, rng.integers(0, 2, count)], axis=1)
+
+
+@pytest.fixture(scope="module")
+def release():
+    plan = rp.select(rp.marginals(DOMAIN, order=2), budget=rp.zcdp(0.05))
+    return rp.reconstruct(rp.measure(plan, people(), noise="gaussian", seed=3))
+
+
+@pytest.fixture(scope="module")
+def tables(release):
+    return rp.nonnegative(release, method="mixture", known={"c": [210, 190]}, impossible=[{"a": 0, "b": 2}])
+
+
+def test_tables_are_non_negative_and_agree(tables):
+    pair, other = tables["a", "b"].estimate, tables["b", "c"].estimate
+    assert (pair >= 0).all()
+    np.testing.assert_allclose(pair.sum(axis=0), other.sum(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(tables["b"].estimate, other.sum(axis=1), rtol=1e-9)
+
+
+def test_facts_hold(tables):
+    np.testing.assert_allclose(tables["c"].estimate, [210, 190], rtol=1e-9)
+    assert tables["a", "b"].estimate[0, 2] == 0
+    assert tables.facts == ("the table of c", "that there is no record in which a is 0 and b is 2")
+
+
+def test_nothing_is_proved_of_them(tables):
+    assert tables.gap == math.inf
+    assert repr(tables) == "<NonNegativeRelease of 3 tables: of a mixture>"
+    assert tables.product.is_nonnegative
+
+
+def test_they_are_the_expected_tables_of_the_records_that_synthesize_makes(release):
+    tables, made = rp.nonnegative(release, method="mixture"), rp.synthesize(release, 0)
+    np.testing.assert_allclose(tables["a", "b"].estimate, made.expected(["a", "b"]), rtol=1e-9, atol=1e-9)
+
+
+def test_they_are_nearer_to_sparse_tables_than_the_unbiased_ones(release):
+    truth = np.zeros((4, 3))
+    np.add.at(truth, tuple(people()[:, :2].T), 1)
+    off = [
+        np.abs(each["a", "b"].estimate - truth).sum() for each in (rp.nonnegative(release, method="mixture"), release)
+    ]
+    assert off[0] < off[1]
+
+
+def test_they_can_be_rounded_and_their_errors_are_simulated(tables):
+    whole = rp.rounded(tables)["a", "b"].estimate
+    assert (whole == np.rint(whole)).all()
+    errors = rp.published_errors(tables, simulations=10).to_frame()
+    assert errors["rmse"].between(0.01, 60).all()
+
+
+def test_another_method_is_refused(release):
+    with pytest.raises(rp.WorkloadError, match="method must be one of"):
+        rp.nonnegative(release, method="mixtures")
