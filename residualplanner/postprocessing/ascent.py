@@ -87,16 +87,17 @@ def solve(
         center: components whose tables keep to all facts and have no cell that is 0, and their cells; None where no
             such are known.
         gap: when to stop.
-        steps: at most.
+        steps: at most; of the start and of the ascent, each.
         report: called now and then.
 
     Returns:
         The solution; where a step limit was met, or no center is known, it may have a larger gap, or a violation.
     """
-    ascent, taken, near, slow = Ascent(problem, first_multipliers(problem, ROUNDING * problem.total)), 0, gap, math.inf
+    first = first_multipliers(problem, ROUNDING * problem.total, steps=steps, report=report)
+    ascent, taken, near, slow = Ascent(problem, first), 0, gap, math.inf
     while True:
         found = candidate(problem, ascent.multipliers)
-        best = _mixed(problem, found, center, taken)
+        best = mixed(problem, found, center, taken)
         closeness = max(best.gap, best.violation / max(problem.total, 1.0))
         if report is not None:
             report(taken, closeness)
@@ -114,7 +115,7 @@ def solve(
         taken += _EVERY
 
 
-def _mixed(problem: Problem, found: Candidate, center: tuple[Array, Array] | None, taken: int) -> Solution:
+def mixed(problem: Problem, found: Candidate, center: tuple[Array, Array] | None, taken: int) -> Solution:
     """A candidate moved towards the center until no cell is negative.  Source: spec eq. (55)."""
     if center is None:
         return Solution(frozen(found.components), found.gap, max(found.violation, 0.0), taken)

@@ -25,6 +25,7 @@ class Facets:
     Attributes:
         joint: the map from the residuals that facets follow from, to the cells of all facets, each once.
         looseness: ``1 / w`` of each of these residuals' components; 0 where it is fixed.
+        shared: the freedom of each.
         curvature (f,): the diagonal of ``joint * looseness * joint^T``.
         unbiased (f,): what was measured.
         cell (p,): which cell of the facets each cell of a table's margin is.
@@ -34,6 +35,7 @@ class Facets:
 
     joint: TableMap
     looseness: FloatArray
+    shared: FloatArray
     curvature: FloatArray
     unbiased: FloatArray
     cell: IntArray
@@ -42,9 +44,16 @@ class Facets:
 
     def moved(self, potentials: NDArray[np.float64]) -> NDArray[np.float64]:
         """By how much potentials (p,) lower the facets, (f,)."""
-        together = np.bincount(self.cell, potentials, self.joint.size).astype(np.float64, copy=False)
+        return self._answers(potentials, self.looseness)
+
+    def spread(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The facets of the residuals that these margins of multipliers (p,) give to what tables share, (f,)."""
+        return self._answers(margins, self.shared)
+
+    def _answers(self, margins: NDArray[np.float64], freedoms: FloatArray) -> NDArray[np.float64]:
+        together = np.bincount(self.cell, margins, self.joint.size).astype(np.float64, copy=False)
         pulled = self.joint.transposed(together)
-        pulled *= self.looseness
+        pulled *= freedoms
         return self.joint.cells(pulled, np.empty(self.joint.size))
 
 
@@ -96,10 +105,10 @@ def _joined(problem: Problem, freedoms: FloatArray, looseness: FloatArray) -> Fa
             end += parts[-1].size
         starts.append(tuple(own))
     unbiased = joint.cells(problem.start[used], np.empty(joint.size))
-    loose = tables.layout.spread(frozen(looseness))[used]
+    loose, shared = (tables.layout.spread(frozen(each))[used] for each in (looseness, freedoms))
     own_freedoms = tuple(frozen(freedoms[stack.sets]) for stack in tables.stacks)
     cell = frozen(np.concatenate(parts))
-    return Facets(joint, loose, frozen(curvature), frozen(unbiased), cell, tuple(starts), own_freedoms)
+    return Facets(joint, loose, shared, frozen(curvature), frozen(unbiased), cell, tuple(starts), own_freedoms)
 
 
 def _sides(stack: TableStack) -> IntArray:

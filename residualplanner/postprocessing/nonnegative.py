@@ -22,6 +22,7 @@ from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
 from residualplanner.postprocessing.facts import Facts, Impossible, Known, read_facts
 from residualplanner.postprocessing.limits import origin_of
+from residualplanner.postprocessing.many_cells.solving import facets_of_many, solve_many
 from residualplanner.postprocessing.mixture import fit_mixture
 from residualplanner.postprocessing.mixture.drawing import mixture_draws
 from residualplanner.postprocessing.newton import ROUNDING
@@ -169,7 +170,7 @@ def nonnegative(  # noqa: PLR0913
         The gap is proved by the dual problem.
     Cost: some dozens of passes over all cells with the default weights and subtraction bases; else a few hundred steps,
         each O(cells) for a pass along each axis.  Memory of about ten arrays a table.
-    Source: spec eqs. (48) to (56) and (62) to (65); for a mixture (66) to (78).
+    Source: spec eqs. (48) to (56), (62) to (65) and (99); for a mixture (66) to (78).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp
@@ -212,12 +213,15 @@ def _solution(problem: Problem, facts: Facts, *, gap: float, steps: int, progres
     """The solution of a problem, or WorkloadError where the facts leave none."""
     if problem.total == 0 and not problem.freedom[0]:
         return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
-    center = None if facts.are_about_tables else center_of(problem)
 
     def report(taken: int, _: float) -> None:
         if progress is not None:
             progress(taken, steps)
 
+    facets = facets_of_many(problem)
+    if facets is not None:
+        return solve_many(problem, facets, gap=gap, steps=steps, report=report)
+    center = None if facts.are_about_tables else center_of(problem)
     found = solve(problem, center, gap=gap, steps=steps, report=report)
     if found.violation > ROUNDING * max(problem.total, 1.0):
         raise WorkloadError(

@@ -6,6 +6,7 @@ Tables are kept non-negative, and made to agree; most of their cells are 0, and 
 others.  Source: spec eqs. (62) to (65); Lorenz, Manns and Meyer, Appl. Math. Optim. 83 (2021), for two attributes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,20 +111,27 @@ class Agreement:
         return found
 
 
-def first_multipliers(problem: Problem, off: float) -> Array:
+def first_multipliers(
+    problem: Problem, off: float, *, steps: int = _ROUNDS, report: Callable[[int, float], None] | None = None
+) -> Array:
     """Multipliers from which to start: those of tables whose margins agree to ``off``; 0 where this does not apply.
 
     Args:
         problem: to solve.
         off: by how much margins may differ, in counts.
+        steps: of Newton's method at most.
+        report: called before each with the number of steps taken, and by what part of the total margins differ.
     """
     facets = facets_of(problem)
     if facets is None:
         return np.zeros(problem.tables.size)
     agreement = Agreement(problem, facets)
     point, damping = agreement.at(agreement.start()), _DAMPING
-    for _ in range(_ROUNDS):
-        if np.abs(point.gradient).max() <= off:
+    for taken in range(min(_ROUNDS, steps)):
+        differ = float(np.abs(point.gradient).max())
+        if report is not None:
+            report(taken, differ / max(problem.total, 1.0))
+        if differ <= off:
             break
         direction = _direction(agreement, point, damping)
         following, part = _along(agreement, point, direction)

@@ -160,7 +160,7 @@ def dual_steps(tables: TableMap, freedoms: FloatArray) -> FloatArray:
     """
     together = np.zeros(len(freedoms))
     for stack in tables.stacks:
-        norms = np.broadcast_to(_squared_norms(stack), stack.subsets.shape)
+        norms = np.broadcast_to(squared_norms(stack), stack.subsets.shape)
         together += np.bincount(stack.subsets.ravel(), norms.ravel(), len(freedoms))
     found = np.empty(tables.size)
     for stack in tables.stacks:
@@ -170,7 +170,7 @@ def dual_steps(tables: TableMap, freedoms: FloatArray) -> FloatArray:
     return found
 
 
-def _squared_norms(stack: TableStack) -> FloatArray:
+def squared_norms(stack: TableStack) -> FloatArray:
     """Of the maps from the components of each subset to a table, (1, 2**k)."""
     absent, present = ([[getattr(axis, name) for axis in stack.axes]] for name in ("absent", "present"))
     return subset_products(absent, present)

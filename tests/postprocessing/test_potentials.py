@@ -117,9 +117,27 @@ def test_tables_are_those_that_the_ascent_finds_from_0(monkeypatch):
     fast = rp.nonnegative(release)
     assert fast.steps == 0
     monkeypatch.setattr(
-        "residualplanner.postprocessing.ascent.first_multipliers", lambda problem, off: np.zeros(problem.tables.size)
+        "residualplanner.postprocessing.ascent.first_multipliers",
+        lambda problem, off, **_: np.zeros(problem.tables.size),
     )
     slow = rp.nonnegative(release)
     assert slow.steps > 0
     for query in plan.workload:
         assert fast[query].estimate == pytest.approx(slow[query].estimate, abs=1e-6)
+
+
+def test_the_start_keeps_to_the_most_steps_and_tells_of_each():
+    problem, told = problem_for(WORKLOADS["pairs"]), []
+    first_multipliers(problem, 1e-10, steps=2, report=lambda *now: told.append(now))
+    assert [steps for steps, _ in told] == [0, 1]
+    assert min(differ for _, differ in told) > 1e-10
+
+
+def test_progress_of_non_negative_tables_begins_with_their_start():
+    told = []
+    plan = rp.select(WORKLOADS["pairs"], budget=rp.zcdp("0.1"))
+    rp.nonnegative(
+        exact_release(plan, np.random.default_rng(3).normal(1, 4, SHAPE)), progress=lambda *n: told.append(n)
+    )
+    assert len(told) > 2
+    assert {most for _, most in told} == {5000}

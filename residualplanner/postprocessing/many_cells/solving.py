@@ -1,0 +1,67 @@
+"""The nearest non-negative tables where there are very many cells.
+
+Reads: a problem, facets.  Gives: Solution, with a proved gap.
+Source: spec eqs. (50), (53) and (55).
+"""
+
+import math
+
+from residualplanner.postprocessing.ascent import Report, Solution, mixed
+from residualplanner.postprocessing.facets import Facets, facets_of
+from residualplanner.postprocessing.many_cells.covering import covering, largest_shortage
+from residualplanner.postprocessing.many_cells.margin_ascent import MarginAscent
+from residualplanner.postprocessing.newton import candidate
+from residualplanner.postprocessing.problem import Problem
+
+#: From how many cells on this is faster than Newton's method for potentials.
+_MANY_CELLS = 2_000_000
+#: How often it is looked at how much tables are short of, in steps.
+_EVERY = 100
+#: Tables are first made non-negative where the worst is short of so much of the total.
+_SHORT = 1e-2
+#: Where the worst table is short of more than so much of what it was 400 steps before, single precision is exhausted.
+_STALLED, _LOOK_BACK = 0.7, 4
+
+
+def facets_of_many(problem: Problem) -> Facets | None:
+    """The facets of a problem that has very many cells; None of others, and where it has no facets."""
+    return facets_of(problem) if problem.tables.size >= _MANY_CELLS else None
+
+
+def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, report: Report | None = None) -> Solution:
+    """The nearest tables that are non-negative, nearly: of very many cells, in single precision.
+
+    What tables are short of is looked at now and then, and covered by records where that may do.  The gap is computed
+    in double precision.
+
+    Args:
+        problem: to solve.
+        facets: of its tables.
+        gap: when to stop.
+        steps: at most.
+        report: called now and then.
+
+    Returns:
+        The solution; where a step limit was met, or single precision was exhausted, it may have a larger gap.
+    """
+    ascent, taken, enough, best = MarginAscent(problem, facets), 0, _SHORT * problem.total, None
+    shortages: list[float] = []
+    while True:
+        advance = min(_EVERY, steps - taken)
+        ascent.advance(advance)
+        taken += advance
+        found = candidate(problem, ascent.multipliers())
+        shortages.append(largest_shortage(problem, found.cells))
+        is_last = taken >= steps or _has_stalled(shortages)
+        if is_last or shortages[-1] <= enough:
+            made = mixed(problem, found, covering(problem, found.cells), taken)
+            best = made if best is None or made.gap < best.gap else best
+            enough = shortages[-1] * gap / max(made.gap, gap)
+        if report is not None:
+            report(taken, math.inf if best is None else best.gap)
+        if best is not None and (is_last or best.gap <= gap):
+            return best
+
+
+def _has_stalled(shortages: list[float]) -> bool:
+    return len(shortages) > _LOOK_BACK and shortages[-1] > _STALLED * shortages[-1 - _LOOK_BACK]

@@ -1,0 +1,115 @@
+"""Tables of very many cells: steps in single precision by explicit matrices, and records that cover what is missing."""
+
+import math
+
+import numpy as np
+import pytest
+
+import residualplanner as rp
+from made_releases import exact_release
+from residualplanner.postprocessing.facets import facets_of
+from residualplanner.postprocessing.facts import Facts
+from residualplanner.postprocessing.many_cells.covering import covering, records_for
+from residualplanner.postprocessing.many_cells.margin_ascent import MarginAscent
+from residualplanner.postprocessing.stating import problem_of
+from residualplanner.postprocessing.weights import WEIGHTS
+
+SHAPE = (4, 3, 5, 2)
+DOMAIN = rp.Domain(dict(zip("abcd", SHAPE, strict=True)))
+WORKLOADS = {
+    "tables of one attribute": rp.marginals(DOMAIN, order=1),
+    "pairs": rp.marginals(DOMAIN, order=2),
+    "triples": rp.marginals(DOMAIN, order=3),
+    "tables of different orders": rp.Workload(DOMAIN, [("a", "b", "c"), ("c", "d")]),
+}
+
+
+def release_for(name):
+    data = np.random.default_rng(1).normal(1, 3, SHAPE)
+    data[3] -= 2
+    return exact_release(rp.select(WORKLOADS[name], budget=rp.zcdp("0.1")), data)
+
+
+def problem_for(name):
+    return problem_of(release_for(name).measurement, Facts(), WEIGHTS["protect-margins"], fixes_total=True)
+
+
+def matrix_of(problem):
+    """The map from components to cells, column by column."""
+    units = np.eye(problem.start.size)
+    return np.stack([problem.cells(unit, np.empty(problem.tables.size)).copy() for unit in units], axis=1)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("cells", [1, 1 << 16], ids=["table by table", "all at once"])
+def test_steps_are_those_of_the_accelerated_ascent_by_explicit_matrices(name, cells, monkeypatch):
+    monkeypatch.setattr("residualplanner.postprocessing.many_cells.margin_ascent._CELLS", cells)
+    problem = problem_for(name)
+    M = matrix_of(problem)
+    ascent, count = MarginAscent(problem, facets_of(problem)), 12
+    ascent.advance(count)
+    here = ahead = np.zeros(problem.tables.size)
+    momentum = 1.0
+    for _ in range(count):
+        following = np.maximum(ahead - problem.steps * (M @ (problem.start + problem.freedom * (M.T @ ahead))), 0)
+        if ((ahead - following) / problem.steps) @ (following - here) > 0:
+            momentum = 1.0
+        grown = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = following + (momentum - 1) / grown * (following - here)
+        here, momentum = following, grown
+    assert here.max() > 0
+    assert ascent.multipliers() == pytest.approx(here, abs=1e-5 * here.max())
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_records_cover_every_shortage(name):
+    problem = problem_for(name)
+    shortages = np.maximum(np.random.default_rng(2).normal(-1, 1, problem.tables.size), 0)
+    records = records_for(problem, shortages.copy())
+    for stack in problem.tables.stacks:
+        needed = shortages[stack.cells].reshape(stack.shape)
+        for attributes, short in zip(stack.attributes, needed, strict=True):
+            table = np.zeros(short.shape)
+            np.add.at(table, tuple(records.values[:, attributes].T), records.weights)
+            assert (table >= short - 1e-9).all()
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_components_that_cover_have_the_cells_and_the_total_that_are_told(name):
+    problem = problem_for(name)
+    short = problem.cells(problem.start, np.empty(problem.tables.size))
+    components, cells = covering(problem, short)
+    assert matrix_of(problem) @ components == pytest.approx(cells)
+    assert (cells > 0).all()
+    assert components[0] == pytest.approx(problem.total)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_tables_are_nearly_the_nearest_and_none_is_negative(name, monkeypatch):
+    release = release_for(name)
+    exact = rp.nonnegative(release)
+    monkeypatch.setattr("residualplanner.postprocessing.many_cells.solving._MANY_CELLS", 0)
+    made = rp.nonnegative(release, gap=1e-3)
+    assert made.steps > 0
+    assert made.gap <= 1e-3
+    for query in release:
+        assert made[query].estimate.min() >= 0
+        assert made[query].estimate == pytest.approx(exact[query].estimate, abs=0.1)
+        assert made[query].estimate.sum() == pytest.approx(exact[query].estimate.sum())
+
+
+def test_the_best_tables_are_given_where_single_precision_is_exhausted(monkeypatch):
+    release, told = release_for("pairs"), []
+    monkeypatch.setattr("residualplanner.postprocessing.many_cells.solving._MANY_CELLS", 0)
+    made = rp.nonnegative(release, gap=1e-15, progress=lambda *now: told.append(now))
+    assert 1e-15 < made.gap < 1e-4
+    assert told[-1] < (5000, 5000)
+    assert [steps for steps, _ in told] == list(range(100, told[-1][0] + 1, 100))
+
+
+def test_no_more_steps_are_taken_than_allowed(monkeypatch):
+    monkeypatch.setattr("residualplanner.postprocessing.many_cells.solving._MANY_CELLS", 0)
+    made = rp.nonnegative(release_for("triples"), gap=1e-9, max_steps=30)
+    assert made.steps == 30
+    assert made.gap > 1e-9
+    assert min(float(table.estimate.min()) for table in made.tables()) >= 0
