@@ -25,15 +25,47 @@ extensions = [
 ]
 exclude_patterns = ["changes"]  # not yet released; CHANGELOG.md has the others
 nitpicky = True
+#: What the package keeps to itself, though an attribute or a signature may name it.
+INTERNAL = [
+    "Accuracy",
+    "AdjustedNumbers",
+    "AdjustedRelease",
+    "AxisMap",
+    "Blocks",
+    "Candidate",
+    "Centered",
+    "Closure",
+    "Description",
+    "FloatResiduals",
+    "IntegerResiduals",
+    "LabeledKind",
+    "Layout",
+    "Loss",
+    "loss.Loss",
+    "NoiseError",
+    "PartFile",
+    "PlainRows",
+    "QueryBlock",
+    "Relaxation",
+    "ResidualNumbers",
+    "RoundedNumbers",
+    "Scale",
+    "Sensitivity",
+    "ShownTable",
+    "Simulation",
+    "StatedTable",
+    "StatedZeros",
+    "ThresholdTable",
+    "Unit",
+    "Values",
+    "VerifiedFile",
+    "WrittenQuery",
+]
 #: Types of Python and of other libraries have their pages elsewhere.
 nitpick_ignore_regex = [
     ("py:.*", r"(ArrayLike|NDArray|Figure)"),
     ("py:.*", r"(collections|datetime|decimal|fractions|numpy|os|pathlib|pandas|pd|pl|scipy|xr)\..*"),
-    #: So has what the package keeps to itself, though an attribute or a signature may name it.
-    (
-        "py:.*",
-        r"(.*\.)?(Accuracy|AxisMap|Centered|PlainRows|Closure|Description|Layout|Loss|loss.Loss|IntegerResiduals|LabeledKind|ObjectStore(\.\w+)?|QueryBlock|FloatResiduals|ResidualNumbers|NoiseError|Scale|ShownTable|Values|WrittenQuery)",
-    ),
+    ("py:.*", rf"(.*\.)?({'|'.join(INTERNAL)}|ObjectStore(\.\w+)?)"),
 ]
 
 myst_enable_extensions = ["dollarmath"]

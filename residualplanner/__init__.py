@@ -23,6 +23,7 @@ from residualplanner.errors import (
     UnforcedError,
     WorkloadError,
 )
+from residualplanner.forecast import FeatureDistribution, sample_sets
 from residualplanner.ledger import Ledger
 from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from residualplanner.measurement import (
@@ -48,6 +49,7 @@ from residualplanner.postprocessing import (
 )
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Matching, Prefix, Range
+from residualplanner.rap import ProjectionSettings, RapPlan, RapResult, rap
 from residualplanner.reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
 from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
@@ -73,6 +75,7 @@ __all__ = [
     "Domain",
     "DomainError",
     "Ensemble",
+    "FeatureDistribution",
     "FileFormatError",
     "FitQuality",
     "Hierarchy",
@@ -85,10 +88,13 @@ __all__ = [
     "NonNegativeRelease",
     "Plan",
     "Prefix",
+    "ProjectionSettings",
     "Publication",
     "PublishedErrors",
     "Quality",
     "Range",
+    "RapPlan",
+    "RapResult",
     "Release",
     "ResidualPlannerError",
     "ResourceError",
@@ -124,10 +130,12 @@ __all__ = [
     "orthogonal_residuals",
     "pcost",
     "published_errors",
+    "rap",
     "reconstruct",
     "resource_estimate",
     "resume_measuring",
     "rounded",
+    "sample_sets",
     "select",
     "subtraction_strategy",
     "svd_bound",

@@ -7,11 +7,13 @@ change; exact arithmetic decides the rest.  docs/exact-noise.md has the method a
 """
 
 from residualplanner.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits
+from residualplanner.discrete_gaussian.choosing import Choice, exponential_choices
 from residualplanner.discrete_gaussian.drawing import discrete_gaussian, discrete_gaussian_flat, draw_arrays, draw_flat
 from residualplanner.discrete_gaussian.scales import Scales
 
 __all__ = [
     "ByteSource",
+    "Choice",
     "InsecureTestBits",
     "NoiseError",
     "OperatingSystemBits",
@@ -20,4 +22,5 @@ __all__ = [
     "discrete_gaussian_flat",
     "draw_arrays",
     "draw_flat",
+    "exponential_choices",
 ]

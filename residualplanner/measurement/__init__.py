@@ -7,6 +7,7 @@ Equations: spec (34) to (36) and (44) for discrete noise, (7) and (26) for conti
 """
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
+from residualplanner.measurement.charging import run_charged
 from residualplanner.measurement.combined import (
     CombinedMeasurement,
     NoisyAnswers,
@@ -20,6 +21,7 @@ from residualplanner.measurement.measurement import Measurement, load_measuremen
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement, noise_of_release
 from residualplanner.measurement.resources import require_room
+from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.measurement.stored import (
     abort_measuring,
     load_stored_measurement,
@@ -40,6 +42,7 @@ __all__ = [
     "NoiseStatement",
     "NoisyAnswers",
     "Progress",
+    "WatchedProgress",
     "abort_measuring",
     "as_one",
     "load_measurement",
@@ -52,4 +55,7 @@ __all__ = [
     "require_measurable",
     "require_room",
     "resume_measuring",
+    "run_charged",
+    "shielded",
+    "without_history",
 ]

@@ -14,7 +14,7 @@ from residualplanner.mixtures.loss import Loss, loss_of
 from residualplanner.mixtures.mixture import Mixture, averaged, mixture_of
 from residualplanner.mixtures.raking import raked
 from residualplanner.mixtures.rounding import even_records, independent_records
-from residualplanner.mixtures.starting import denoised, start_near
+from residualplanner.mixtures.starting import denoised, start_at, start_near
 from residualplanner.mixtures.support import Possible, supports
 from residualplanner.mixtures.terms import Measured, Point, TableTerm, Term
 from residualplanner.mixtures.views import Centered, Features, Rows, Values, View, features_of
@@ -52,6 +52,7 @@ __all__ = [
     "product_sums",
     "raked",
     "slopes_of_product_sums",
+    "start_at",
     "start_near",
     "supports",
 ]

@@ -13,6 +13,7 @@ from residualplanner.errors import ArgumentError
 from residualplanner.mixtures.descent import Descent, Fit, Start, fit
 from residualplanner.mixtures.loss import Loss
 from residualplanner.mixtures.mixture import Mixture, averaged
+from residualplanner.mixtures.starting import start_at
 
 #: Called with the number of members fitted, and how many there will be.
 Report = Callable[[int, int], None]
@@ -28,11 +29,13 @@ class Ensemble:
         members: mixtures, each from a start of its own.
         classes: products in each.
         descent: how each is fitted.
+        together: how their mean is then fitted further, as one mixture; by default it is left as it is.
     """
 
     members: int = 8
     classes: int = 50
     descent: Descent = field(default_factory=Descent)
+    together: Descent = field(default_factory=lambda: Descent(steps=0))
 
     def __post_init__(self) -> None:
         if self.members < 1 or self.classes < 1:
@@ -46,7 +49,7 @@ class EnsembleFit:
     """Fitted mixtures.
 
     Attributes:
-        mixture: all together; its tables are the means of theirs.
+        mixture: all together: their mean, or what it has become.
         members: each by itself.
     """
 
@@ -57,7 +60,9 @@ class EnsembleFit:
 def fit_ensemble(
     loss: Loss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Report | None = None
 ) -> EnsembleFit:
-    """The mean of several mixtures of small loss: what only one of them has learned of the noise counts less in it.
+    """The mean of several mixtures of small loss, fitted further as one.
+
+    What only one of them has learned of the noise counts less in it.
 
     Args:
         loss: how far a mixture is from what was measured.
@@ -73,4 +78,7 @@ def fit_ensemble(
         fits.append(fit(loss, start(ensemble.classes, generator), ensemble.descent))
         if report is not None:
             report(number, ensemble.members)
-    return EnsembleFit(averaged([each.mixture for each in fits]), tuple(fits))
+    mean = averaged([each.mixture for each in fits])
+    if ensemble.together.steps:
+        mean = fit(loss, start_at(mean), ensemble.together).mixture
+    return EnsembleFit(mean, tuple(fits))

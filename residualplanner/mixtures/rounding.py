@@ -14,7 +14,7 @@ from residualplanner.mixtures.mixture import Mixture
 
 #: About how many records are drawn together.
 _BATCH = 1 << 18
-#: Points of a sequence that are made together: a power of two.
+#: The most points of a sequence that are made together, a power of two.
 _POINTS = 1 << 14
 #: The largest number below 1 that is drawn.
 _BELOW_ONE = 1 - 2.0**-40
@@ -51,7 +51,7 @@ def even_records(mixture: Mixture, records: int, generator: np.random.Generator)
     classes = _even_classes(mixture.weights, records, generator)
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
     starts = np.searchsorted(classes, np.arange(mixture.classes + 1))
-    points = _points(found.shape[1], generator)
+    points = _points(found.shape[1], min(_POINTS, 1 << max(records - 1, 0).bit_length()), generator)
     for first, last in _batches(starts):
         own = classes[first:last]
         uniforms = _taken(points, last - first)
@@ -81,13 +81,13 @@ def _batches(starts: IntArray) -> Iterator[tuple[int, int]]:
         yield first, int(starts[-1])
 
 
-def _points(attributes: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-    """Scrambled Sobol points, (p, d), some at a time."""
+def _points(attributes: int, count: int, generator: np.random.Generator) -> Iterator[FloatArray]:
+    """Scrambled Sobol points, (p, d), a power of two at a time."""
     from scipy.stats import qmc
 
     sequence = qmc.Sobol(attributes, scramble=True, rng=generator)
     while True:
-        yield sequence.random(_POINTS)
+        yield sequence.random(count)
 
 
 def _taken(points: Iterator[FloatArray], count: int) -> FloatArray:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
 from residualplanner.mixtures.descent import Start
+from residualplanner.mixtures.mixture import Mixture
 
 #: What a value has at least, in standard errors of its count.
 _FLOOR = 0.3
@@ -50,3 +51,9 @@ def start_near(tables: Sequence[FloatArray], classes: int, spread: float, genera
     center: NDArray[np.float64] = np.log(np.concatenate(tables))
     logits = center[:, None] + spread * generator.standard_normal((len(center), classes))
     return Start(logits, np.zeros(classes))
+
+
+def start_at(mixture: Mixture) -> Start:
+    """The logits of a mixture; minus infinity where a value has probability 0."""
+    with np.errstate(divide="ignore"):
+        return Start(np.log(mixture.probabilities), np.log(mixture.weights))

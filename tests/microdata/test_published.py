@@ -1,11 +1,13 @@
 """The published tables of the benchmark, of three of its data sets, and the data sets themselves."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
 from benchmarks.microdata_data import DataSet, noisy, synthetic
+from benchmarks.microdata_page import RESULTS, page_tables
 from benchmarks.microdata_published import CELLS, METHODS, REFERENCE, TOTAL
 from residualplanner import microdata as m
 
@@ -77,3 +79,16 @@ def test_the_synthetic_data_sets_have_the_published_totals():
         flat, square = found[f"{name}-1d"], found[f"{name}-2d"]
         assert all(square[(p - 1) % 10, (p - 1) // 10] == flat[p - 1] for p in range(1, 101))
     assert found["Stair-2d"][1, 0] == 2
+
+
+def test_the_manual_has_the_figures_of_the_benchmark():
+    page = (RESULTS.parents[2] / "docs" / "microdata.md").read_text(encoding="utf-8")
+    tables = page_tables(json.loads(RESULTS.read_text(encoding="utf-8")))
+    assert len(tables) == 3
+    assert all(table in page for table in tables)
+
+
+def test_every_published_row_is_near_the_independent_simulation():
+    found = json.loads(RESULTS.read_text(encoding="utf-8"))
+    assert [row["data"] for row in found["tables"][:: len(METHODS)]] == list(TOTAL)
+    assert max(abs(distance) for row in found["tables"] for distance in row.get("distances", [])) <= 4

@@ -12,13 +12,17 @@ from residualplanner.mixtures import (
     Descent,
     Ensemble,
     Measured,
+    Possible,
     Start,
     denoised,
     fit,
     fit_ensemble,
     loss_of,
     mixture_of,
+    raked,
+    start_at,
     start_near,
+    supports,
 )
 
 SIZES = (4, 3, 5)
@@ -100,6 +104,50 @@ def test_an_ensemble_is_the_mean_of_its_members_and_the_same_for_the_same_seed()
     mean = np.mean([each.mixture.table((0, 2)) for each in one.members], axis=0)
     np.testing.assert_allclose(one.mixture.table((0, 2)), mean, atol=1e-14)
     assert (one.mixture.probabilities == other.mixture.probabilities).all()
+
+
+def test_the_mean_of_an_ensemble_comes_nearer_when_it_is_fitted_further():
+    mixture = truth()
+    loss = noisy_loss(mixture, 10_000.0, 5.0)
+    values = []
+    for together in (0, 60):
+        small = Ensemble(3, 5, Descent(steps=40), Descent(steps=together, rate=0.1))
+        found = fit_ensemble(loss, lambda n, g: near(mixture, n, g), small, seed=4).mixture
+        arrays = found.probabilities.astype(loss.dtype), found.weights.astype(loss.dtype)
+        values.append(loss.evaluate(*arrays)[0])
+    assert values[1] < 0.7 * values[0]
+
+
+def test_a_fit_from_a_mixture_starts_at_it():
+    mixture = truth()
+    loss = noisy_loss(mixture, 10_000.0, 5.0)
+    same = fit(loss, start_at(mixture), Descent(steps=0)).mixture
+    np.testing.assert_allclose(same.probabilities, mixture.probabilities, atol=1e-6)
+    np.testing.assert_allclose(same.weights, mixture.weights, atol=1e-6)
+
+
+def test_raking_gives_the_tables_and_keeps_what_attributes_say_of_one_another():
+    """Raking leaves all odds ratios of two attributes as they are where each is raked by itself."""
+    one = mixture_of(Blocks((2, 2)), np.array([0.5, 0.5]), np.array([[0.9, 0.3], [0.1, 0.7], [0.2, 0.6], [0.8, 0.4]]))
+    known = {0: np.array([0.25, 0.75]), 1: np.array([0.6, 0.4])}
+    found = raked(one, known)
+    for attribute, table in known.items():
+        np.testing.assert_allclose(found.table((attribute,)), table, atol=1e-10)
+    odds = [table[0, 0] * table[1, 1] / table[0, 1] / table[1, 0] for table in (one.table((0, 1)), found.table((0, 1)))]
+    assert odds[0] == pytest.approx(odds[1], rel=1e-9)
+
+
+def test_what_the_values_of_a_class_combine_to_is_possible_and_every_possible_cell_is_in_some_class():
+    possible = np.array([[1.0, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]])
+    even = [np.full(size, 1 / size) for size in SIZES]
+    found = supports(BLOCKS, even, [Possible((0, 1), possible)], 60, np.random.default_rng(0))
+    reached = np.zeros((4, 3), dtype=bool)
+    for values in found.T:
+        cells = np.outer(values[:4], values[4:7])
+        assert not (cells & (possible == 0)).any()
+        reached |= cells
+    assert (reached == (possible > 0)).all()
+    assert found[7:].all()
 
 
 def test_tables_of_a_mixture_agree_with_one_another():

@@ -18,6 +18,7 @@ from residualplanner.mixtures import (
     loss_of,
     product_sums,
 )
+from residualplanner.mixtures.larger import prefix_terms
 from residualplanner.mixtures.terms import Point, TableTerm, pair_term
 
 SIZES = (3, 2, 4)
@@ -114,6 +115,35 @@ def test_pairs_in_one_product_are_the_pairs_one_by_one():
     assert one == pytest.approx(other, rel=1e-12)
     np.testing.assert_allclose(slopes[0].features, slopes[1].features, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(slopes[0].weights, slopes[1].weights, rtol=1e-9)
+    np.testing.assert_allclose(variances[0], variances[1], rtol=1e-9)
+
+
+def test_tables_with_views_in_common_are_the_tables_one_by_one():
+    sizes = (3, 2, 4, 2)
+    probabilities, weights = mixture_arrays(5, sizes=sizes)
+    features = features_of(Blocks(sizes), [Values(i) for i in range(4)])
+    tables = [
+        Measured(members, 30 * RNG.normal(size=[sizes[i] for i in members]), precision, 1)
+        for members, precision in [
+            ((0, 1, 2), 1.0),
+            ((0, 1, 3), 2.0),
+            ((1, 2, 3), 0.5),
+            ((0, 1, 2, 3), 3.0),
+            ((2, 3), 1.5),
+        ]
+    ]
+    point, loss = Point(features.apply(probabilities), weights * 50), [0.0, 0.0]
+    slopes = [Point(np.zeros_like(point.features), np.zeros_like(point.weights)) for _ in range(2)]
+    variances = [np.zeros((4, 5)) for _ in range(2)]
+    terms = [list(prefix_terms(features.layout, tables, np.float64)), [TableTerm(features.layout, t) for t in tables]]
+    assert len(terms[0]) < len(terms[1])
+    for way in range(2):
+        for term in terms[way]:
+            loss[way] += term.add(point, slopes[way])
+            term.add_variances(point, variances[way])
+    assert loss[0] == pytest.approx(loss[1], rel=1e-12)
+    np.testing.assert_allclose(slopes[0].features, slopes[1].features, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(slopes[0].weights, slopes[1].weights, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(variances[0], variances[1], rtol=1e-9)
 
 

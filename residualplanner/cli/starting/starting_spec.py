@@ -60,6 +60,7 @@ noise = "discrete"
 #   up_to = 2                                    all tables of at most two attributes, and the total
 #   max_cells = 100000                           no table of more cells than this; can be added to the other two
 #   queries = [["age", "sex"], ["region"]]       tables one by one
+#   at_least = 1                                 with order or queries: who matches in one attribute or more, not in all
 #   weight = 2.0
 # In place of one count per value there are other kinds of query: "prefix" (up to a value), every "range", or groups:
 #   kinds = { age = "prefix", income = "range", county = { kind = "hierarchy", levels = [{ South = ["Kern"] }] } }

@@ -29,7 +29,9 @@ from residualplanner.postprocessing.mixture.answers import MeasuredTables, measu
 from residualplanner.postprocessing.mixture.polishing import polished
 
 #: Steps of a fit whose start is as near as noise allows, how many more for every doubling of its distance, and at most.
-_STEPS, _MORE_STEPS, _MOST_STEPS = 110, 110, 750
+_STEPS, _MORE_STEPS, _MOST_STEPS = 110, 40, 300
+#: Steps of the mean, as one mixture, for every doubling, and at most; their rate, and that of a start that is far away.
+_TOGETHER, _MOST_TOGETHER, _RATE, _FAR_RATE = 65, 400, 0.1, 0.2
 #: How many mixtures; latent classes of each, and of those whose start is so many doublings away.
 _MEMBERS, _CLASSES, _FAR, _MORE_CLASSES = 6, 50, 3.0, 100
 #: The standard deviation of the logits of starts that are as near as noise allows, how much more it is for every
@@ -137,6 +139,12 @@ def ensemble_for(doublings: float) -> Ensemble:
 
     Source: spec eq. (73).
     """
-    classes = _MORE_CLASSES if doublings > _FAR else _CLASSES
+    is_far = doublings > _FAR
     steps = min(round(_STEPS + _MORE_STEPS * doublings), _MOST_STEPS)
-    return Ensemble(_MEMBERS, classes, Descent(steps=steps))
+    together = min(round(_TOGETHER * doublings), _MOST_TOGETHER)
+    return Ensemble(
+        _MEMBERS,
+        _MORE_CLASSES if is_far else _CLASSES,
+        Descent(steps=steps),
+        Descent(steps=together, rate=_FAR_RATE if is_far else _RATE),
+    )

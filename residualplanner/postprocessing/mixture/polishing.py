@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from residualplanner._checks import FloatArray
-from residualplanner.mixtures import Descent, Mixture, Start, fit, loss_of
+from residualplanner.mixtures import Descent, Mixture, fit, loss_of, start_at
 from residualplanner.postprocessing.mixture.answers import MeasuredTables
 from residualplanner.postprocessing.mixture.quality import FitQuality, fit_quality
 
@@ -40,9 +40,7 @@ def polished(measured: MeasuredTables, mixture: Mixture) -> Mixture:
         pairs = zip(measured.tables, weights.tolist(), strict=True)
         tables = [replace(table, precision=table.precision * weight) for table, weight in pairs]
         loss = loss_of(measured.blocks, measured.views, tables, measured.records)
-        with np.errstate(divide="ignore"):  # values that cannot be have the logit minus infinity
-            start = Start(np.log(mixture.probabilities), np.log(mixture.weights))
-        mixture = fit(loss, start, _DESCENT, enough=0.0).mixture
+        mixture = fit(loss, start_at(mixture), _DESCENT, enough=0.0).mixture
     return mixture
 
 

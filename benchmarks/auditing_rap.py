@@ -1,0 +1,155 @@
+"""An audit of RAP: many runs of the real mechanism on two neighboring data sets, and adversaries who tell them apart.
+
+The likelihood adversary knows both data sets, the plan and the first relaxed records, and sees what one round chose and
+answered.  The difference adversary sees the answers of two rounds, and looks for noise that came twice.  Two figures
+follow from their scores, as in `benchmarks.auditing`: mu, an estimate that is sqrt(pcost) at most for such data, and a
+bound on epsilon at a delta of 0.01, which disproves the claim of zCDP wherever it is larger.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+import residualplanner as rp
+from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
+from residualplanner.discrete_gaussian import ByteSource
+from residualplanner.mixtures import Blocks
+from residualplanner.rap.account import root_down
+from residualplanner.rap.gate import rap_with_bits
+from residualplanner.rap.relaxed_records import RelaxedRecords
+from residualplanner.sources import count_groups
+
+Codes = NDArray[np.int64]
+DOMAIN = rp.Domain({"a": 2, "b": 2})
+#: The first relaxed records do not matter to privacy; these have about half of the records in each cell.
+START, RELAXED, RECORDS = 0, 50, 40
+
+
+def first_model(plan: rp.RapPlan) -> list[Codes]:
+    """The answers of the first relaxed records to both tables, as integers."""
+    blocks, kind = Blocks(DOMAIN.sizes), plan.projection.kind
+    start = kind.start(blocks, RELAXED, np.random.default_rng(START))
+    fitted = RelaxedRecords(blocks, kind.values(start, blocks))
+    return [fitted.rounded_counts(table, RECORDS) for table in plan.thresholds]
+
+
+@dataclass(frozen=True)
+class RapExperiment:
+    """A plan and two neighboring data sets, 40 records each; a record is replaced.
+
+    Attributes:
+        plan: what is audited.
+        before, after (40, 2): the records.
+    """
+
+    plan: rp.RapPlan
+    before: Codes
+    after: Codes
+
+    @classmethod
+    def of(cls, pcost: Fraction, *, rounds: int = 1, unit: str = "cell", moves_apart: bool = False) -> "RapExperiment":
+        """The worst replacements there are.
+
+        Args:
+            pcost: of the plan.
+            rounds: of the plan.
+            unit: what it chooses.
+            moves_apart: the counts of the first cells of both tables change in opposite directions; else all four
+                cells' scores change, half of them up and half down.
+        """
+        plan = rp.RapPlan(
+            rp.marginals(DOMAIN, order=1),
+            budget=rp.pcost(pcost),
+            neighbors="replace",
+            rounds=rounds,
+            choices=1,
+            unit=unit,
+            projection=rp.ProjectionSettings(relaxed_records=RELAXED, steps=1),
+        )
+        high, low = (int(model[0]) + shift for model, shift in zip(first_model(plan), (5, -5), strict=True))
+        numbers = {(0, 0): 10, (0, 1): high - 10, (1, 0): low - 10, (1, 1): RECORDS + 10 - high - low}
+        before = np.array([values for values, number in numbers.items() for _ in range(number)])
+        after = before.copy()
+        after[10 if moves_apart else 0] = [1, 0] if moves_apart else [1, 1]
+        return cls(plan, before, after)
+
+    def side(self, is_after: bool) -> Codes:
+        """The records of one side."""
+        return self.after if is_after else self.before
+
+    def outcomes(self, is_after: bool, runs: int, source: ByteSource) -> list[rp.RapResult]:
+        """What so many runs of the real mechanism give."""
+        codes = self.side(is_after)
+        return [rap_with_bits(self.plan, codes, source, np.random.default_rng(START)) for _ in range(runs)]
+
+    def counts(self, is_after: bool) -> list[NDArray[np.int64]]:
+        """The exact answers of both tables."""
+        codes = np.ascontiguousarray(self.side(is_after).T)
+        return [count_groups(codes, DOMAIN.sizes, [np.array([[i]])])[0][0] for i in range(2)]
+
+
+def likelihood_scores(experiment: RapExperiment, is_after: bool, runs: int, source: ByteSource) -> Scores:
+    """How much likelier each outcome of one round is after the replacement, scaled as scores of unit variance are."""
+    plan, mu = experiment.plan, math.sqrt(experiment.plan.cost)
+    sides = [experiment.counts(side) for side in (False, True)]
+    choices = [_choice_log_probabilities(plan, counts) for counts in sides]
+    variance = float(1 / plan.answer_cost)
+    scores = []
+    for outcome in experiment.outcomes(is_after, runs, source):
+        [(table, cell)], answers = outcome.rounds[0].chosen, outcome.rounds[0].answers
+        answer = int(answers[table][0])
+        first, second = (float(answer - counts[table][cell]) ** 2 / (2 * variance) for counts in sides)
+        ratio = choices[1][table, cell] - choices[0][table, cell] + first - second
+        scores.append(ratio / mu + mu / 2)
+    return np.array(scores)
+
+
+def choice_scores(experiment: RapExperiment, is_after: bool, runs: int, source: ByteSource) -> Scores:
+    """The same for what one round chose, without its answers."""
+    first, second = (
+        _choice_log_probabilities(experiment.plan, experiment.counts(is_after=side)) for side in (False, True)
+    )
+    ratio = (second - first) / math.sqrt(experiment.plan.choice_cost)
+    chosen = [outcome.rounds[0].chosen[0] for outcome in experiment.outcomes(is_after, runs, source)]
+    return np.array([ratio[table, cell] for table, cell in chosen]) + math.sqrt(experiment.plan.choice_cost) / 2
+
+
+def _choice_log_probabilities(plan: rp.RapPlan, counts: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+    """The logarithm of the probability of each cell (2, 2), from the definition of the exponential mechanism."""
+    utility = float(root_down(plan.choice_cost)) * np.abs(np.array(counts) - np.array(first_model(plan)))
+    return utility - np.log(np.exp(utility).sum())
+
+
+def difference_scores(experiment: RapExperiment, is_after: bool, runs: int, source: ByteSource) -> Scores:
+    """How far the first cells of both tables are apart, each answered in a round of its own, in standard deviations."""
+    deviation = math.sqrt(4 / float(experiment.plan.answer_cost))
+    center = -float(np.subtract(*(counts[0] for counts in experiment.counts(False))))
+    scores = []
+    for outcome in experiment.outcomes(is_after, runs, source):
+        answers = {table: found[0] for each in outcome.rounds for table, found in each.answers.items()}
+        scores.append((float(answers[1] - answers[0]) - center) / deviation)
+    blur = np.random.default_rng(int(is_after)).random(runs) / 1000  # scores that are all the same have no variance
+    return np.array(scores) + blur
+
+
+Adversary = Callable[[RapExperiment, bool, int, ByteSource], Scores]
+
+
+def audit_rap(
+    experiment: RapExperiment, adversary: Adversary, runs: int, sources: tuple[ByteSource, ByteSource]
+) -> Audit:
+    """What an adversary achieves on both sides."""
+    before, after = (
+        adversary(experiment, side, runs, source) for side, source in zip((False, True), sources, strict=True)
+    )
+    return audit(before, after, mu=math.sqrt(experiment.plan.cost))
+
+
+def contradicts(found: Audit, pcost: Fraction) -> bool:
+    """Whether the mechanism protects less than its cost says."""
+    too_far = found.mu > math.sqrt(pcost) + STANDARD_ERRORS * found.mu_error
+    return too_far or found.epsilon > rp.pcost(pcost).epsilon(DELTA)

@@ -1,0 +1,213 @@
+"""RAP's speed and memory: one JSON line for each case, with its target.
+
+    python -m benchmarks.rap [CASE ...] [--loans SCHEMA] [--json FILE]
+
+Cases: tables, thresholds, naive (A-1, A-1b and the evaluation by one einsum for each table), adaptive (A-2), step
+(A-2b), loans (A-3, with --loans, on stand-in records), whole (A-4), error (A-6).  Each case runs in a process of its
+own, so that peak memory is its own.  Seconds are CPU seconds of one thread where OMP_NUM_THREADS=1; walls besides.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import string
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import residualplanner as rp
+from benchmarks.rap_cases import adult_case, errors, loans_like, rap_answers
+from residualplanner.kron import threshold_map
+from residualplanner.mixtures import Blocks
+from residualplanner.rap.cells import CellBlock
+from residualplanner.rap.projection import Adam
+from residualplanner.rap.relaxation import RELAXATIONS
+from residualplanner.rap.relaxed_records import RelaxedRecords
+from residualplanner.rap.targets import ListedCells
+from residualplanner.rap.threshold_table import thresholds_of
+
+RECORDS = 1000
+#: A case gives what it found besides its time.
+Found = dict[str, Any]
+
+
+def relaxed(case_sizes: tuple[int, ...]) -> RelaxedRecords:
+    blocks, kind = Blocks(case_sizes), RELAXATIONS["softmax"]
+    return RelaxedRecords(blocks, kind.values(kind.start(blocks, RECORDS, np.random.default_rng(0)), blocks))
+
+
+def tables(orders_of_r: tuple[int, ...]) -> Found:
+    """All 364 three-way tables of Adult, 20.9 million queries for each r."""
+    domain = adult_case().domain
+    records, answered = relaxed(domain.sizes), 0
+    for table in thresholds_of(rp.marginals(domain, order=3)):
+        marginal = records.fractions(table)
+        answered += sum((marginal if r == 3 else threshold_map(marginal, r)).size for r in orders_of_r)
+    return {"queries": answered}
+
+
+def naive() -> Found:
+    """The same by one einsum of all operands for each table, of the first 40 tables."""
+    domain = adult_case().domain
+    records, answered = relaxed(domain.sizes), 0
+    for table in thresholds_of(rp.marginals(domain, order=3))[:40]:
+        columns = [records.values[records.blocks.rows(position)] for position in table.positions]
+        letters = string.ascii_lowercase[: len(columns)]
+        answered += np.einsum(",".join(f"{each}z" for each in letters) + f"->{letters}", *columns).size
+    return {"queries": answered}
+
+
+def adaptive(*, rounds: int = 16, choices: int | None = 4, stops: bool = False, unit: str = "cell") -> Found:
+    """RAP on 64 three-way marginals of Adult at epsilon 0.1, 300 steps a round."""
+    case = adult_case()
+    settings = rp.ProjectionSettings(relaxed_records=RECORDS, stops_at_noise=stops)
+    plan = rp.RapPlan(
+        case.workload(3, 64, 0),
+        budget=case.budget(0.1),
+        neighbors="replace",
+        rounds=rounds,
+        choices=choices,
+        unit=unit,
+        projection=settings,
+    )
+    return judged(case, plan)
+
+
+def judged(case: Any, plan: rp.RapPlan) -> Found:
+    start = time.process_time()
+    result = rp.rap(plan, case.codes, seed=0)
+    spent = time.process_time() - start
+    found = errors(case, plan.thresholds, rap_answers(result))
+    steps = sum(each.steps for each in result.rounds)
+    return {"rap_cpu_seconds": round(spent, 2), "steps": steps, "queries": found.cells, "largest_error": found.largest}
+
+
+def whole() -> Found:
+    """Non-adaptive RAP: all cells of 64 three-way marginals are measured and fitted, 50 steps."""
+    case = adult_case()
+    plan = rp.RapPlan(
+        case.workload(3, 64, 0),
+        budget=case.budget(0.1),
+        neighbors="replace",
+        rounds=1,
+        choices=None,
+        projection=rp.ProjectionSettings(steps=50, stops_at_noise=False),
+    )
+    return judged(case, plan)
+
+
+def step() -> Found:
+    """One step of the optimizer at 256 cells of three attributes, 1000 relaxed records; the mean of 200."""
+    generator = np.random.default_rng(0)
+    blocks, kind = Blocks((30,) * 10), RELAXATIONS["softmax"]
+    rows = np.stack([generator.permutation(10)[:3] * 30 + generator.integers(0, 30, 3) for _ in range(256)])
+    cells = ListedCells(CellBlock(rows, 3, np.arange(256)), generator.random(256), np.ones(256))
+    adam = Adam(kind.start(blocks, RECORDS, generator), kind, blocks, rp.ProjectionSettings())
+    start = time.process_time()
+    for _ in range(200):
+        slopes = np.zeros_like(adam.values)
+        cells.add_slopes(adam.values, slopes)
+        adam.step(slopes)
+    return {"milliseconds": round((time.process_time() - start) * 5, 2)}
+
+
+def loans(schema: str) -> Found:
+    """RAP on 1-of-3 thresholds of the stand-in records, 35 million queries, 16 rounds of 4 cells, 300 steps."""
+    case = loans_like(Path(schema))
+    generator = np.random.default_rng(0)
+    sets, chosen, cells = case.sets(3), [], 0
+    for number in generator.permutation(len(sets)).tolist():
+        size = case.domain.cells(sets[number])
+        if cells + size <= 35_000_000 and len(chosen) < 64:
+            chosen.append(sets[number])
+            cells += size
+    plan = rp.RapPlan(
+        case.workload_of(chosen, 1),
+        budget=case.budget(0.1),
+        neighbors="replace",
+        projection=rp.ProjectionSettings(stops_at_noise=False),
+    )
+    return {"data": case.name, "tables": len(chosen), **judged(case, plan)}
+
+
+def error() -> Found:
+    """The present error of relaxed records on 256 three-way tables of Adult."""
+    case, tables_asked = adult_case(), thresholds_of(adult_case().workload(3, 256, 0))
+    records = relaxed(case.domain.sizes)
+    found = errors(case, tables_asked, lambda table: records.fractions(table) * case.records)
+    return {"queries": found.cells}
+
+
+CASES: dict[str, tuple[str, str, Callable[..., Found]]] = {
+    "tables": ("A-1", "4 s, 0.3 GiB extra", lambda: tables((3,))),
+    "thresholds": ("A-1b", "twice A-1", lambda: tables((1, 2, 3))),
+    "naive": ("A-1", "for comparison: 40 of 364 tables", naive),
+    "adaptive": ("A-2", "60 s, 2 GiB", adaptive),
+    "adaptive-stopping": ("A-2", "the default, which stops at the noise", lambda: adaptive(stops=True)),
+    "adaptive-tables": (
+        "A-2",
+        "for comparison: 4 rounds of 4 tables",
+        lambda: adaptive(rounds=4, unit="table", stops=True),
+    ),
+    "step": ("A-2b", "12 ms", step),
+    "loans": ("A-3", "1240 s, 6 GiB", loans),
+    "whole": ("A-4", "600 s, 2 GiB", whole),
+    "error": ("A-6", "10 s", error),
+}
+
+
+def measured(name: str, schema: str | None) -> Found:
+    """Run one case here, and say how long it took and how much memory the process had."""
+    identifier, target, function = CASES[name]
+    adult_case()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start, wall = time.process_time(), time.perf_counter()
+    found = function(schema) if name == "loans" else function()
+    return {
+        "id": identifier,
+        "case": name,
+        "cpu_seconds": round(time.process_time() - start, 2),
+        "wall_seconds": round(time.perf_counter() - wall, 2),
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "before_mib": before // 1024,
+        "target": target,
+        **found,
+        "cores": os.cpu_count(),
+        "threads": os.environ.get("OMP_NUM_THREADS", "all"),
+        "versions": {"residualplanner": rp.__version__, "numpy": np.__version__, "python": platform.python_version()},
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="RAP's speed and memory.")
+    parser.add_argument("cases", nargs="*", choices=[[], *CASES], help="some of them; all but loans without a schema")
+    parser.add_argument("--loans", help="the schema of Loans, a JSON object of sizes")
+    parser.add_argument("--json", type=Path, help="also add the lines to this file, a list")
+    parser.add_argument("--here", action="store_true", help="run one case in this process")
+    arguments = parser.parse_args()
+    chosen = arguments.cases or [name for name in CASES if name != "loans" or arguments.loans]
+    if arguments.here:
+        print(json.dumps(measured(chosen[0], arguments.loans)))
+        return 0
+    lines = []
+    for name in chosen:
+        command = [sys.executable, "-m", "benchmarks.rap", name, "--here"]
+        command += ["--loans", arguments.loans] if arguments.loans else []
+        lines.append(json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout))
+        print(json.dumps(lines[-1]), flush=True)
+    if arguments.json:
+        kept = json.loads(arguments.json.read_text()) if arguments.json.exists() else []
+        kept = [each for each in kept if each["case"] not in chosen]
+        arguments.json.write_text(json.dumps(kept + lines, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

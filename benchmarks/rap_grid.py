@@ -1,0 +1,240 @@
+"""The published experiments with RAP, at reduced repetitions: every point is one run, and one line of JSON.
+
+    python -m benchmarks.rap_grid [EXPERIMENT ...] [--seeds N] --json FILE
+
+Experiments: sizes (X6, X7), baselines (X11), fem (X1), small (X2), rounding (X3), relaxed (X4), thresholds (X8),
+nonadaptive (F7), tables (ours).  Points that the file holds already are not run again; `benchmarks.rap_findings`
+judges them.
+
+The papers repeat each setting with several seeds and larger grids (T and K up to 64 and 256); this program runs the
+part of the grid that two slow cores can do in an hour.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import residualplanner as rp
+from benchmarks.rap_cases import Case, adult_case, all_zero, errors, gaussian, rap_answers, residual_planner
+from residualplanner.mixtures import Mixture
+from residualplanner.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.sources import count_groups
+
+ALL_RECORDS = 48_842
+METHODS = (("zero", "joint"), ("gaussian", "joint"), ("gaussian", "per-cell"), ("residual planner", "joint"))
+GRID = [(rounds, choices) for rounds in (1, 4, 16) for choices in (1, 4, 16, 64)]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run to make.
+
+    Attributes:
+        experiment: to which it belongs.
+        order, at_least: k and r of its tables.
+        epsilon: at delta = 1 / n**2.
+        tables: how many.
+        filtered: whether tables have at most as many cells as there are records.
+        method: "rap", "zero", "gaussian", "residual planner".
+        rounds, choices, unit, sensitivity, relaxed: of RAP; choices None measures everything.
+        oversample: records that are rounded from each relaxed one; None for the relaxed ones themselves.
+        max_cells: of each table.
+        seed: of the workload, the start and the noise.
+    """
+
+    experiment: str
+    order: int = 3
+    at_least: int = 3
+    epsilon: float = 0.1
+    tables: int = 64
+    filtered: bool = False
+    method: str = "rap"
+    rounds: int = 16
+    choices: int | None = 4
+    unit: str = "cell"
+    sensitivity: str = "joint"
+    relaxed: int = 1000
+    oversample: int | None = None
+    max_cells: int | None = None
+    seed: int = 0
+
+
+def points_of(experiment: str, seed: int) -> Iterator[Point]:
+    yield from EXPERIMENTS[experiment](seed)
+
+
+def sizes(seed: int) -> Iterator[Point]:
+    for tables in (1, 4, 16, 64):
+        for epsilon in (0.1, 1.0, 0.01):
+            for filtered in (False, True):
+                for rounds, choices in GRID:
+                    if rounds * choices <= 256:
+                        yield Point("sizes", 3, 3, epsilon, tables, filtered, "rap", rounds, choices, seed=seed)
+
+
+def fem(seed: int) -> Iterator[Point]:
+    for order, epsilons in ((3, (0.25, 0.2, 0.15, 0.1)), (5, (1.0, 0.5, 0.25, 0.15, 0.1))):
+        for epsilon in epsilons:
+            for rounds, choices in ((4, 4), (8, 4), (4, 16)):
+                yield Point("fem", order, order, epsilon, 64, filtered=True, rounds=rounds, choices=choices, seed=seed)
+
+
+def small(seed: int) -> Iterator[Point]:
+    for method, sensitivity in (("gaussian", "joint"), ("residual planner", "joint")):
+        yield Point("small", tables=15, max_cells=8_000, method=method, sensitivity=sensitivity, seed=seed)
+    for rounds, choices in ((4, 4), (8, 4), (16, 4), (4, 16)):
+        yield Point("small", tables=15, max_cells=8_000, rounds=rounds, choices=choices, seed=seed)
+
+
+def rounding(seed: int) -> Iterator[Point]:
+    for oversample in (None, 1, 2, 5, 10, 50):
+        yield Point("rounding", rounds=4, choices=4, oversample=oversample, seed=seed)
+
+
+def relaxed(seed: int) -> Iterator[Point]:
+    for records in (100, 300, 1000, 3000):
+        yield Point("relaxed", rounds=8, choices=4, relaxed=records, seed=seed)
+
+
+def thresholds(seed: int) -> Iterator[Point]:
+    for at_least in (4, 3, 2, 1):
+        for rounds, choices in ((4, 16), (16, 4), (4, 4), (16, 16)):
+            yield Point("thresholds", 4, at_least, tables=4, rounds=rounds, choices=choices, max_cells=10**6, seed=seed)
+        for records in (500, 2000):
+            yield Point("thresholds", 4, at_least, tables=4, rounds=16, relaxed=records, max_cells=10**6, seed=seed)
+        for sensitivity in ("joint", "per-cell"):
+            yield Point(
+                "thresholds",
+                4,
+                at_least,
+                tables=4,
+                method="gaussian",
+                sensitivity=sensitivity,
+                max_cells=10**6,
+                seed=seed,
+            )
+
+
+def nonadaptive(seed: int) -> Iterator[Point]:
+    for tables in (1, 4, 16):
+        for epsilon in (0.01, 0.1):
+            yield Point(
+                "nonadaptive",
+                3,
+                3,
+                epsilon,
+                tables,
+                rounds=1,
+                choices=None,
+                sensitivity="per-cell",
+                relaxed=200,
+                seed=seed,
+            )
+
+
+def whole_tables(seed: int) -> Iterator[Point]:
+    for tables in (16, 64):
+        for epsilon in (0.1, 1.0, 0.01):
+            for rounds, choices in ((1, None), (4, 4)):
+                yield Point(
+                    "tables", 3, 3, epsilon, tables, False, "rap", rounds, choices, "table", relaxed=300, seed=seed
+                )
+
+
+def baselines(seed: int) -> Iterator[Point]:
+    for tables in (1, 4, 16, 64):
+        for epsilon in (0.1, 1.0, 0.01):
+            for method, sensitivity in METHODS:
+                yield Point("baselines", 3, 3, epsilon, tables, method=method, sensitivity=sensitivity, seed=seed)
+
+
+EXPERIMENTS = {
+    "sizes": sizes,
+    "baselines": baselines,
+    "fem": fem,
+    "small": small,
+    "rounding": rounding,
+    "relaxed": relaxed,
+    "thresholds": thresholds,
+    "nonadaptive": nonadaptive,
+    "tables": whole_tables,
+}
+
+
+def run(point: Point, case: Case) -> dict[str, Any]:
+    """Make a run, and compare its answers with the truth."""
+    limit = ALL_RECORDS if point.filtered else point.max_cells
+    workload = case.workload(point.order, point.tables, point.seed, at_least=point.at_least, max_cells=limit)
+    tables, start, steps = thresholds_of(workload), time.process_time(), 0
+    if point.method == "gaussian":
+        rho = case.rho(point.epsilon)
+        answers = gaussian(case, workload, rho, sensitivity=point.sensitivity, neighbors="replace", seed=point.seed)
+    elif point.method == "zero":
+        answers = all_zero
+    elif point.method == "residual planner":
+        answers = residual_planner(case, workload, case.budget(point.epsilon), neighbors="replace", seed=point.seed)
+    else:
+        plan = rp.RapPlan(
+            workload,
+            budget=case.budget(point.epsilon),
+            neighbors="replace",
+            rounds=point.rounds,
+            choices=point.choices,
+            unit=point.unit,
+            sensitivity=point.sensitivity,
+            projection=rp.ProjectionSettings(relaxed_records=point.relaxed, steps=300),
+        )
+        result = rp.rap(plan, case.codes, seed=point.seed)
+        steps = sum(each.steps for each in result.rounds)
+        answers = rap_answers(result)
+        if point.oversample is not None:
+            answers = rounded_answers(case, result.records.mixture, point.oversample, point.seed)
+    seconds = time.process_time() - start
+    return {**asdict(point), **asdict(errors(case, tables, answers)), "cpu_seconds": round(seconds, 2), "steps": steps}
+
+
+def rounded_answers(case: Case, mixture: Mixture, oversample: int, seed: int) -> Any:
+    """Answers of records drawn from the mixture, so many for each of its components."""
+    generator, count = np.random.default_rng(seed), mixture.classes * oversample
+    columns = []
+    for attribute in range(len(case.domain)):
+        ends = np.repeat(np.cumsum(mixture.of_attribute(attribute), axis=0), oversample, axis=1)
+        drawn = (ends < generator.random(count)).sum(axis=0)
+        columns.append(np.minimum(drawn, case.domain.sizes[attribute] - 1))
+    codes = np.array(columns)
+
+    def answers(table: ThresholdTable) -> Any:
+        counted = count_groups(codes, case.domain.sizes, [np.array([table.positions])])[0][0]
+        return table.answers(counted) * (case.records / count)
+
+    return answers
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="The published experiments with RAP.")
+    parser.add_argument("experiments", nargs="*", help=f"some of {list(EXPERIMENTS)}; all by default")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--json", type=Path, required=True, help="lines are added to this file")
+    arguments = parser.parse_args()
+    have = [json.loads(line) for line in arguments.json.read_text().splitlines()] if arguments.json.exists() else []
+    keys = set(asdict(Point("")))
+    done = {json.dumps({name: each[name] for name in keys}, sort_keys=True) for each in have}
+    with arguments.json.open("a") as file:
+        for seed in range(arguments.seeds):
+            for experiment in arguments.experiments or EXPERIMENTS:
+                for point in points_of(experiment, seed):
+                    if json.dumps(asdict(point), sort_keys=True) not in done:
+                        file.write(json.dumps(run(point, adult_case())) + "\n")
+                        file.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""All noisy answers of a run so far, and how relaxed records are fitted to them.
+
+Reads: noisy answers, which are public.  Gives: Answered, which gives a Fit.  No record is involved.
+Source: rap-and-microdata (A17), and section A9 on active cells.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.mixtures import Blocks
+from residualplanner.rap.projection import Fit, ProjectionSettings, relaxed_projection
+from residualplanner.rap.relaxation import Relaxed
+from residualplanner.rap.relaxed_records import RelaxedRecords
+from residualplanner.rap.targets import ListedCells, Targets, WholeTable, listed_cells
+from residualplanner.rap.threshold_table import ThresholdTable
+
+#: Tables of more cells are fitted by some of them: the noise of many empty cells would hide those that matter.
+WHOLE_CELLS = 2_000
+#: A cell of a large table is fitted once its answer is so many standard deviations of the noise away.
+SURPRISING = 3.5
+#: So many cells are added before the next fit, and so many fits are made in a round, at most.
+ADDED, FITS = 64, 4
+
+
+@dataclass(slots=True, eq=False)
+class Answered:
+    """Noisy answers, as targets of relaxed records.
+
+    Attributes:
+        blocks: of the relaxed records.
+        settings: of the fits.
+        targets: answers to listed cells and to small tables, all of which are always fitted.
+        large: large tables, all of whose answers are known.
+        active: of each large table, which cells (its own shape) are fitted.
+    """
+
+    blocks: Blocks
+    settings: ProjectionSettings
+    targets: list[Targets] = field(default_factory=list)
+    large: list[WholeTable] = field(default_factory=list)
+    active: list[IntArray] = field(default_factory=list)
+
+    def add(
+        self,
+        thresholds: Sequence[ThresholdTable],
+        cells: Mapping[int, IntArray],
+        fractions: Mapping[int, FloatArray],
+        weight: float,
+    ) -> None:
+        """Add the answers of a round.
+
+        Args:
+            thresholds: all tables.
+            cells: of each table that was measured the numbers (c,) of its cells.
+            fractions: of each, the noisy answers (c,) as fractions of all records.
+            weight: of their squared errors: the inverse variance of the noise.
+        """
+        listed = [table for table, found in cells.items() if len(found) < thresholds[table].cells]
+        if listed:
+            self.targets += self._listed(
+                [thresholds[table] for table in listed],
+                [cells[table] for table in listed],
+                [fractions[table] for table in listed],
+                [weight] * len(listed),
+            )
+        for table in cells.keys() - set(listed):
+            threshold = thresholds[table]
+            whole = WholeTable.of(threshold, self.blocks, fractions[table].reshape(threshold.shape), weight)
+            if threshold.cells <= WHOLE_CELLS:
+                self.targets.append(whole)
+            else:
+                self.large.append(whole)
+                self.active.append(np.empty(0, dtype=np.int64))
+
+    def fit(self, parameters: Relaxed) -> Fit:
+        """Fit relaxed records to all answers; large tables by the cells that surprise, which are looked for anew.
+
+        Args:
+            parameters (d', n'): to begin with.
+        """
+        losses: tuple[float, ...] = ()
+        steps = 0
+        for number in range(FITS):
+            is_surprised = self._activate(parameters)
+            targets = [*self.targets, *self._active()]
+            if not targets or (number and not is_surprised):
+                break
+            fit = relaxed_projection(parameters, self.blocks, targets, self.settings)
+            parameters, losses, steps = fit.parameters, losses + fit.losses, steps + fit.steps
+        return Fit(parameters, losses, steps)
+
+    def _activate(self, parameters: Relaxed) -> bool:
+        """Add the most surprising cells of large tables to those that are fitted; whether there are any."""
+        if not self.large:
+            return False
+        records = RelaxedRecords(self.blocks, self.settings.kind.values(parameters, self.blocks))
+        surprises = []
+        for each, active in zip(self.large, self.active, strict=True):
+            wrong = np.abs(records.fractions(each.threshold) - each.targets).ravel() * np.sqrt(each.weight)
+            wrong[active] = 0
+            surprises.append(wrong)
+        tops = [np.sort(wrong[wrong > SURPRISING])[-ADDED:] for wrong in surprises]
+        least = np.sort(np.concatenate(tops))[-ADDED:]
+        if not least.size:
+            return False
+        for number, wrong in enumerate(surprises):
+            self.active[number] = np.concatenate([self.active[number], np.flatnonzero(wrong >= least[0])])
+        return True
+
+    def _active(self) -> list[ListedCells]:
+        """The cells of large tables that are fitted."""
+        found = [(each, active) for each, active in zip(self.large, self.active, strict=True) if active.size]
+        if not found:
+            return []
+        return self._listed(
+            [each.threshold for each, _ in found],
+            [active for _, active in found],
+            [each.targets.ravel()[active].astype(np.float64) for each, active in found],
+            [each.weight for each, _ in found],
+        )
+
+    def _listed(
+        self,
+        thresholds: Sequence[ThresholdTable],
+        cells: Sequence[IntArray],
+        fractions: Sequence[FloatArray],
+        weights: Sequence[float],
+    ) -> list[ListedCells]:
+        """Listed cells, their answers put between 0 and 1, as published."""
+        repeated = np.concatenate([np.full(len(each), w) for each, w in zip(cells, weights, strict=True)])
+        return listed_cells(thresholds, cells, self.blocks, np.clip(np.concatenate(fractions), 0, 1), repeated)

@@ -1,0 +1,165 @@
+"""The gate of RAP: what opens the records, after everything that can be decided without them.
+
+Reads: a plan, confidential records, perhaps a ledger.  Gives: RapResult.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from residualplanner._checks import require_type, type_refusal, value_text
+from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
+from residualplanner.errors import BudgetError, ResourceError
+from residualplanner.ledger import TEXT_LIMIT, Ledger
+from residualplanner.measurement import WatchedProgress, require_room, run_charged, shielded, without_history
+from residualplanner.privacy import claim_of_budget
+from residualplanner.rap.counts import Counts, KeptCounts, RecountedCounts, count_records
+from residualplanner.rap.mechanism import Run
+from residualplanner.rap.plan import RapPlan
+from residualplanner.rap.result import RapResult
+from residualplanner.sources import Source, is_read_once, open_source, require_result_room
+
+T = TypeVar("T")
+
+#: Bytes that may be held at once, unless something else is asked for.
+MEMORY = 2**30
+_CELL_BYTES = 8
+
+
+def rap(
+    plan: RapPlan, data: object, *, ledger: Ledger | None = None, memory: int = MEMORY, seed: int | None = None
+) -> RapResult:
+    """Choose, measure and fit, round after round: every call spends the plan's privacy budget once more.
+
+    Args:
+        plan: what to do.
+        data: the records, in any form that `measure` accepts.
+        ledger: it is charged the plan's whole cost before the first record is counted; a failure after that keeps the
+            charge.
+        memory: about how many bytes of counts may be held at once.  If the plan's tables are larger together, the
+            records are read again in every round; if one of them alone is larger, the run is refused.
+        seed: for research: all draws are then made from bits that anyone can foresee, and the result carries no
+            guarantee.
+
+    Returns:
+        Relaxed records, which answer every query, and a record of all draws.
+
+    Raises:
+        ArgumentError: ``plan`` is not a RapPlan.
+        BudgetError: the seed is invalid, or the ledger has less left than the plan costs, or is for other neighbors.
+        FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
+        ResourceError: a table is larger than ``memory``, or the records can be read only once; before the charge.
+        DataError: the records do not fit the schema.
+        NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
+        UnexpectedError: a defect.
+
+    Whatever is raised after the charge has a note that says what was charged, and leads to no record.
+
+    Guarantees: zCDP at half the plan's cost, for neighbors as the plan says: choices have exactly the law of the
+        exponential mechanism, and answers exactly discrete Gaussian noise.
+    Source: rap-and-microdata section A5; docs/adaptive-projection.md has the proof.
+
+    Example:
+        >>> import residualplanner as rp
+        >>> records = np.array([[0, 0], [0, 1], [1, 1]] * 200)
+        >>> pairs = rp.marginals(rp.Domain({"a": 2, "b": 3}), order=2)
+        >>> plan = RapPlan(pairs, budget=rp.zcdp(50), neighbors="replace", rounds=2, choices=3)
+        >>> result = rap(plan, records)
+        >>> np.abs(result.table(("a", "b")) - [[200, 200, 0], [0, 200, 0]]).max() < 20
+        np.True_
+    """
+    try:
+        outcome = _outcome(plan, data, ledger, memory, seed)
+    except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
+        outcome = without_history(error)
+    finally:
+        del plan, data  # nor must the frame of this function lead to them; either may be the records
+    if isinstance(outcome, RapResult):
+        return outcome
+    raise outcome
+
+
+def _outcome(
+    plan: RapPlan, data: object, ledger: Ledger | None, memory: int, seed: int | None
+) -> RapResult | BaseException:
+    """The result, or the error to raise for it."""
+    wrong = type_refusal("rap", "plan", plan, RapPlan, "write rap(RapPlan(workload, ...), records)")
+    if wrong is not None:
+        return wrong
+    bits, generator = _randomness(seed)
+    keeps = _require_room(plan, data, memory)
+    if ledger is not None:
+        require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
+        _of_plan(ledger.require_room, plan)
+    progress = WatchedProgress(None)
+    try:
+        source = open_source(data, plan.workload.domain)
+    except BaseException as error:  # noqa: BLE001 - it has been where the records are
+        return shielded(error, progress)
+
+    def run() -> RapResult:
+        return Run(plan, _counts(plan, source, memory, keeps=keeps), bits, generator).result(count_records(source))
+
+    outcome = run_charged(lambda: None if ledger is None else _of_plan(ledger.charge, plan), run, progress)
+    if isinstance(outcome, RapResult) and ledger is not None:
+        return replace(outcome, noise=outcome.noise.charged_to(ledger))
+    return outcome
+
+
+def rap_with_bits(plan: RapPlan, data: object, source: ByteSource, generator: np.random.Generator) -> RapResult:
+    """`rap` from any source of bytes, whose mark the result keeps; for tests and audits."""
+    opened = open_source(data, plan.workload.domain)
+    return Run(plan, KeptCounts(opened, plan.thresholds), source, generator).result(count_records(opened))
+
+
+def _of_plan(charge: Callable[..., T], plan: RapPlan) -> T:
+    """Call a ledger's method with the cost of a run and the words for the entry."""
+    statement = claim_of_budget(plan.budget, plan.protected, noise="discrete").statement
+    return charge(
+        plan.cost,
+        plan.sha256,
+        neighbors=plan.protected.notion,
+        records_per_person=plan.protected.records_per_person,
+        label=f"RAP of {len(plan.thresholds):,} tables, planned for {statement}"[:TEXT_LIMIT],
+    )
+
+
+def _counts(plan: RapPlan, source: Source, memory: int, *, keeps: bool) -> Counts:
+    if keeps:
+        return KeptCounts(source, plan.thresholds)
+    return RecountedCounts(source, plan.thresholds, memory // _CELL_BYTES)
+
+
+def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
+    """Whether all counts may be kept; ResourceError where the run cannot be made in this memory."""
+    cells = [each.cells for each in plan.thresholds]
+    if _CELL_BYTES * max(cells) > memory:
+        raise ResourceError(
+            "a table of the plan has more counts than memory= allows at once; ask for smaller tables, with max_cells, "
+            "or allow more memory.  Nothing was charged or read"
+        )
+    keeps = _CELL_BYTES * sum(cells) <= memory
+    require_room(
+        min(memory, _CELL_BYTES * sum(cells)),
+        "RAP holds {needed} of counts at once",
+        "nothing was charged or read.  Allow less with memory=, or ask for fewer or smaller tables",
+    )
+    require_result_room(data, sum(cells) if keeps else memory // _CELL_BYTES)
+    if is_read_once(data):
+        raise ResourceError(
+            "the records can be read only once, and RAP reads them several times; give a table or a file.  Nothing was "
+            "charged or read"
+        )
+    return keeps
+
+
+def _randomness(seed: int | None) -> tuple[ByteSource, np.random.Generator]:
+    """Where random bytes come from, and the generator of the first relaxed records."""
+    if seed is None:
+        return OperatingSystemBits(), np.random.default_rng(secrets.randbits(128))
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise BudgetError(f"seed must be an integer, at least 0, or None for a release; got {value_text(seed)}")
+    return InsecureTestBits(int(seed)), np.random.default_rng(int(seed))

@@ -1,0 +1,134 @@
+"""RAP as a mechanism: the loop that chooses, answers and fits, between the charge and the result.
+
+Reads: a plan, exact counts, random bytes.  Gives: RapResult.
+Source: rap-and-microdata section A5.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from residualplanner._checks import IntArray
+from residualplanner.discrete_gaussian import ByteSource, Scales, draw_arrays
+from residualplanner.errors import DataError
+from residualplanner.measurement import NoiseRecord
+from residualplanner.mixtures import Blocks
+from residualplanner.rap.account import Account, root_down, rounded_down
+from residualplanner.rap.answered import Answered
+from residualplanner.rap.counts import Counts
+from residualplanner.rap.plan import RapPlan
+from residualplanner.rap.relaxed_records import RelaxedRecords
+from residualplanner.rap.result import RapResult, RapRound
+from residualplanner.rap.selection import Candidate, Selection
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One run of a plan: what has been drawn so far.
+
+    Attributes:
+        plan: what to do.
+        counts: the exact answers of the plan's tables, which never leave.
+        source: of random bytes.
+        generator: of the first relaxed records, which need no secrecy.
+        account: what the draws have cost.
+    """
+
+    plan: RapPlan
+    counts: Counts
+    source: ByteSource
+    generator: np.random.Generator
+    account: Account = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.account = Account(self.plan.cost)
+
+    def result(self, records: int) -> RapResult:
+        """Make all draws.
+
+        Args:
+            records: their exact number, which is confidential unless the plan's neighbors make it public.
+
+        Raises:
+            NoiseError: the random bytes or the machine's arithmetic failed a check.
+        """
+        plan, kind = self.plan, self.plan.projection.kind
+        blocks = Blocks(plan.workload.domain.sizes)
+        parameters = kind.start(blocks, plan.projection.relaxed_records, self.generator)
+        total = self._total(records)
+        selection = Selection(plan.thresholds, self.counts, plan.chosen, [set() for _ in plan.thresholds])
+        rounds: list[RapRound] = []
+        answered = Answered(blocks, plan.projection)
+        for number in range(plan.rounds):
+            chosen = self._choose(selection, RelaxedRecords(blocks, kind.values(parameters, blocks)), total, number)
+            cells = self._cells(chosen)
+            answers, variance = self._answers(cells, number)
+            fractions = {table: found.astype(np.float64) / total for table, found in answers.items()}
+            answered.add(plan.thresholds, cells, fractions, float(total**2 / variance))
+            fit = answered.fit(parameters)
+            parameters = fit.parameters
+            rounds.append(RapRound(tuple(chosen), cells, answers, variance, fit.losses, fit.steps))
+        fitted = RelaxedRecords(blocks, kind.values(parameters, blocks))
+        noise = NoiseRecord("discrete", None, self.source.mark, plan.cost, plan.protected.words)
+        return RapResult(plan, fitted, total, tuple(rounds), tuple(self.account.entries), noise)
+
+    def _total(self, records: int) -> int:
+        """The number of records to scale fractions by: public, or noisy and at least 1."""
+        plan = self.plan
+        if plan.total is not None:
+            return plan.total
+        if plan.protected.has_public_total:
+            return require_records(records)
+        precision = rounded_down(plan.total_cost / plan.protected.cost_factor)
+        self.account.charge("the number of records", precision * plan.protected.cost_factor)
+        return max(1, records + int(self._noise(1 / precision, [1])[0][0]))
+
+    def _choose(self, selection: Selection, fitted: RelaxedRecords, total: int, number: int) -> list[Candidate]:
+        """What to measure in a round; nothing is chosen where everything is measured."""
+        plan = self.plan
+        if plan.choices is None:
+            return []
+        factor = plan.protected.cost_factor
+        rate = root_down(plan.choice_cost / (plan.choices * factor))
+        self.account.charge(f"choices of round {number + 1}", plan.choices * factor * rate**2)
+
+        def model(table: int) -> IntArray:
+            return fitted.rounded_counts(plan.thresholds[table], total)
+
+        return selection.choose(model, rate, plan.choices, self.source)
+
+    def _cells(self, chosen: Sequence[Candidate]) -> dict[int, IntArray]:
+        """The cells to measure of each table."""
+        plan = self.plan
+        if plan.choices is None:
+            return {number: np.arange(each.cells) for number, each in enumerate(plan.thresholds)}
+        cells: dict[int, list[IntArray]] = {}
+        for table, number in chosen:
+            cells.setdefault(table, []).append(plan.chosen.cells(number, plan.thresholds[table]))
+        return {table: np.concatenate(found) for table, found in cells.items()}
+
+    def _answers(self, cells: dict[int, IntArray], number: int) -> tuple[dict[int, IntArray], Fraction]:
+        """Noisy counts of some cells, and the variance of their noise; charged before it is drawn."""
+        plan = self.plan
+        measured = {plan.thresholds[table]: len(found) for table, found in cells.items()}
+        sensitivity = max(1, plan.bound.squared(measured, plan.protected)) * plan.protected.cost_factor
+        precision = rounded_down(plan.answer_cost / sensitivity)
+        self.account.charge(f"answers of round {number + 1}", sensitivity * precision)
+        tables = sorted(cells)
+        noise = self._noise(1 / precision, [len(cells[table]) for table in tables])
+        exact = {table: answers.ravel()[cells[table]] for table, answers in self.counts.tables(tables)}
+        return {table: exact[table] + drawn for table, drawn in zip(tables, noise, strict=True)}, 1 / precision
+
+    def _noise(self, variance: Fraction, sizes: Sequence[int]) -> list[IntArray]:
+        """Discrete Gaussian noise of this variance parameter, one array (size,) for each size."""
+        ratio = variance.numerator, variance.denominator
+        return draw_arrays(Scales.of_ratios([ratio[0]] * len(sizes), [ratio[1]] * len(sizes)), sizes, self.source)
+
+
+def require_records(records: int) -> int:
+    """Raise DataError where no record is left, which is public where neighbors have equally many."""
+    if records < 1:
+        raise DataError("there are no records")
+    return records

@@ -1,0 +1,112 @@
+"""What a run of RAP gives: relaxed records, what was chosen and answered, and what it cost.
+
+Reads: the outcome of a run.  Gives: RapResult.  Everything here may be published.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from residualplanner._checks import FloatArray, IntArray
+from residualplanner.measurement import NoiseRecord
+from residualplanner.mixtures import even_records
+from residualplanner.rap.plan import RapPlan
+from residualplanner.rap.relaxed_records import RelaxedRecords
+from residualplanner.rap.selection import Candidate
+from residualplanner.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RapRound:
+    """One round: what was chosen, the noisy answers, and how they were fitted.
+
+    Attributes:
+        chosen: the cells or tables, in the order in which they were drawn; none where everything is measured.
+        cells: of each table that was measured, by its number, the numbers (c,) of its cells.
+        answers: of each table that was measured the noisy counts (c,) of these cells, integers.
+        noise_variance: of the noise, in counts squared.
+        losses: before each step of the fits, and after the last of each fit.
+        steps: how many steps the fits made.
+    """
+
+    chosen: tuple[Candidate, ...]
+    cells: dict[int, IntArray]
+    answers: dict[int, IntArray]
+    noise_variance: Fraction
+    losses: tuple[float, ...]
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RapResult:
+    """What a run of RAP gives, all of which may be published.
+
+    Attributes:
+        plan: what was to be done.
+        records: the relaxed records after the last round.
+        total: the number of records, as it is public or was measured with noise.
+        rounds: what was chosen and answered in each.
+        costs: the exact pcost of every draw; together at most ``plan.cost``, which was charged.
+        noise: how the noise was drawn, and what may be claimed for it.
+    """
+
+    plan: RapPlan
+    records: RelaxedRecords
+    total: int
+    rounds: tuple[RapRound, ...]
+    costs: tuple[tuple[str, Fraction], ...]
+    noise: NoiseRecord
+
+    def __repr__(self) -> str:
+        return f"<RapResult of {self.plan!r}: {self.noise.guarantee}>"
+
+    @property
+    def spent(self) -> Fraction:
+        """The sum of the costs of all draws."""
+        return sum((cost for _, cost in self.costs), Fraction(0))
+
+    def table(self, names: Sequence[str], at_least: int | None = None) -> FloatArray:
+        """Estimated counts of a marginal, or of an r-of-k threshold, prespecified or not.
+
+        Args:
+            names: of its attributes, in the order of its axes.
+            at_least: r; None for the marginal.
+
+        Raises:
+            DomainError: an attribute is not in the domain, or is named twice.
+            WorkloadError: r is not from 1 to the number of attributes.
+        """
+        domain = self.plan.workload.domain
+        positions = domain.positions_as_written(tuple(names))
+        shape = tuple(domain.sizes[i] for i in positions)
+        return self._counts(ThresholdTable(positions, shape, len(positions) if at_least is None else at_least))
+
+    def tables(self, workload: Workload | None = None) -> Iterator[FloatArray]:
+        """Estimated counts of every table of a workload in its order, one at a time; by default of the plan's own.
+
+        Raises:
+            WorkloadError: the workload is none of marginals and thresholds.
+        """
+        for threshold in self.plan.thresholds if workload is None else thresholds_of(workload):
+            yield self._counts(threshold)
+
+    def codes(self, records: int | None = None, *, seed: int = 0) -> IntArray:
+        """Records (n, d), as codes in the order of the domain, spread evenly over the model.
+
+        Args:
+            records: how many; as many as there are unless given.
+            seed: it is no secret, as nothing private depends on it.
+
+        Raises:
+            WorkloadError: the relaxed records are no distribution, as under the relaxation "clip".
+
+        Source: rap-and-microdata (A11).
+        """
+        count = self.total if records is None else records
+        return even_records(self.records.mixture, count, np.random.default_rng(seed))
+
+    def _counts(self, threshold: ThresholdTable) -> FloatArray:
+        return self.records.fractions(threshold) * self.total
