@@ -87,20 +87,28 @@ def solve(
         center: components whose tables keep to all facts and have no cell that is 0, and their cells; None where no
             such are known.
         gap: when to stop.
-        steps: at most; of the start and of the ascent, each.
+        steps: at most, those of the start counted in.
         report: called now and then.
 
     Returns:
         The solution; where a step limit was met, or no center is known, it may have a larger gap, or a violation.
     """
-    first = first_multipliers(problem, ROUNDING * problem.total, steps=steps, report=report)
+    begun = 0
+
+    def tell(taken: int, closeness: float) -> None:
+        nonlocal begun
+        begun = taken
+        if report is not None:
+            report(taken, closeness)
+
+    first = first_multipliers(problem, ROUNDING * problem.total, steps=steps, report=tell)
     ascent, taken, near, slow = Ascent(problem, first), 0, gap, math.inf
     while True:
         found = candidate(problem, ascent.multipliers)
         best = mixed(problem, found, center, taken)
         closeness = max(best.gap, best.violation / max(problem.total, 1.0))
         if report is not None:
-            report(taken, closeness)
+            report(begun + taken, closeness)
         is_slow = taken % _PATIENCE == 0 and closeness > slow / 10
         if closeness <= near or is_slow:
             sharp = newton(problem, found, min(_GRADIENTS, _EVERY + taken))
@@ -108,7 +116,7 @@ def solve(
                 return Solution(frozen(sharp.components), sharp.gap, max(sharp.violation, 0.0), taken)
             ascent = Ascent(problem, sharp.multipliers)
             near = min(near, closeness) / 10
-        if taken >= steps or (near < gap / _SHARPER and best.gap <= gap and best.violation == 0):
+        if begun + taken >= steps or (near < gap / _SHARPER and best.gap <= gap and best.violation == 0):
             return best
         slow = closeness if taken % _PATIENCE == 0 else slow
         ascent.advance(_EVERY)
