@@ -8,10 +8,15 @@ PYTHON is an interpreter with ``pip install dpmm==0.1.9``, which needs an older 
 mechanism, epsilon (delta is 1e-9) and seed: the mean total variation of all tables of two and of three attributes, the
 largest error of a cell, seconds of the processor and memory.  A run beyond the limit is stopped, and said to be.
 Results are added to those in the file, run by run.
+
+    python -m benchmarks.peer_records --compare benchmarks/results/synthesis.json --json FILE
+
+prints ours, from `benchmarks.synthesis`, beside those in the file.
 """
 
 import argparse
 import json
+import math
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -55,9 +60,35 @@ def run(python: str, content: dict[str, Any], codes: Codes, limit: float) -> dic
         return measured | {"errors": errors_by_order(codes, np.load(made), content["sizes"])}
 
 
+def compared(ours: dict[str, Any], peers: dict[str, Any]) -> Iterator[str]:
+    """A row for each data set and epsilon: total variation of all triples (pairs), and CPU seconds, by mechanism."""
+    yield "| data | epsilon | ours | AIM | MST | CPU s |"
+    yield "|---|---|---|---|---|---|"
+    for name, by_epsilon in ours["data"].items():
+        for epsilon, plans in by_epsilon.items():
+            own = plans.get("synthesis_plan", plans["pairs"])
+            spent = [own["fit cpu s"] + own["records cpu s"]]
+            cells = [f"{own['sobol, 3-way']:.3f} ({own['sobol, 2-way']:.3f})"]
+            for mechanism in ("aim", "mst"):
+                runs = [
+                    run
+                    for case, run in peers.items()
+                    if case.startswith(f"{name}:{mechanism}:{float(epsilon):g}:") and "errors" in run
+                ]
+                triples, pairs = (
+                    np.mean([run["errors"][order]["total_variation"] for run in runs]) if runs else math.nan
+                    for order in ("3", "2")
+                )
+                cells.append(f"{triples:.3f} ({pairs:.3f})" if runs else "not run")
+                spent.append(np.mean([run["cpu"] for run in runs]) if runs else math.nan)
+            times = " / ".join(f"{seconds:.3g}" for seconds in spent if not math.isnan(seconds))
+            yield f"| {name} | {float(epsilon):g} | {' | '.join(cells)} | {times} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--python", required=True)
+    parser.add_argument("--python")
+    parser.add_argument("--compare", type=Path)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--only", nargs="+", default=[], help="NAME:MECHANISM:EPSILON")
     parser.add_argument("--seeds", type=int, default=3)
@@ -65,6 +96,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     done = json.loads(arguments.json.read_text()) if arguments.json and arguments.json.exists() else {}
+    if arguments.compare:
+        print("\n".join(compared(json.loads(arguments.compare.read_text()), done)))
+        return
+    if arguments.python is None:
+        parser.error("give --python: an interpreter that has dpmm")
     cases = [
         (*data, epsilon, mechanism)
         for data in data_sets(arguments.data)
