@@ -44,8 +44,8 @@ class CellTerm:
         factors = [point.features[rows] for rows in self.rows.T]
         away = np.multiply.reduce(factors) @ point.weights - self.values.astype(point.weights.dtype)
         pull = (2 * self.precisions).astype(away.dtype) * away
-        for place, rows in enumerate(self.rows.T):
-            others = _product(factors, place) * pull[:, None]
+        for position, rows in enumerate(self.rows.T):
+            others = _product(factors, position) * pull[:, None]
             slope.features[...] += _adding(rows, len(slope.features), others.dtype) @ (others * point.weights)
         slope.weights[...] += pull @ np.multiply.reduce(factors)
         return float(pull @ away) / 2
@@ -54,8 +54,8 @@ class CellTerm:
         """Add the mean, over the features of each view, of the variances of their slopes."""
         factors = [point.features[rows] ** 2 for rows in self.rows.T]
         scale = (4 * self.precisions).astype(point.weights.dtype)[:, None] * point.weights**2
-        for place, views in enumerate(self.views.T):
-            others = _product(factors, place) * scale
+        for position, views in enumerate(self.views.T):
+            others = _product(factors, position) * scale
             found = _adding(views, len(variances), others.dtype) @ others
             counts = np.maximum(np.bincount(self.views.ravel(), minlength=len(variances)), 1)
             variances += found / counts[:, None]
@@ -64,8 +64,8 @@ class CellTerm:
 def _product(factors: list[Floats], without: int) -> Floats:
     """The product of all factors but one."""
     found: Floats = np.ones_like(factors[0])
-    for place, factor in enumerate(factors):
-        if place != without:
+    for position, factor in enumerate(factors):
+        if position != without:
             found = found * factor
     return found
 

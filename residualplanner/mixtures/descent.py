@@ -64,7 +64,7 @@ class Fit:
     Attributes:
         mixture: its tables are the model.
         loss: the last one.
-        steps: how many were taken.
+        steps: how many there were.
     """
 
     mixture: Mixture
@@ -115,32 +115,32 @@ def fit(loss: Loss, start: Start, descent: Descent, *, enough: float | None = No
     """
     blocks, least = loss.blocks, loss.enough if enough is None else enough
     logits = _Means(start.logits.astype(loss.dtype))
-    shares = _Means(start.weights.astype(loss.dtype))
+    class_weights = _Means(start.weights.astype(loss.dtype))
     trust: Floats = np.ones_like(logits.parameters)
     for step in range(descent.steps + 1):
-        probabilities, weights = blocks.softmax(logits.parameters), _shares(shares.parameters)
+        probabilities, weights = blocks.softmax(logits.parameters), _softmax(class_weights.parameters)
         value, slope = loss.evaluate(probabilities, weights)
         if value <= least or step == descent.steps:
             break
         logits.add(blocks.slope_of_logits(probabilities, slope.probabilities))
-        shares.add(weights * (slope.weights - float(weights @ slope.weights)))
+        class_weights.add(weights * (slope.weights - float(weights @ slope.weights)))
         if descent.caution and step % _EVERY == 0:
             variances = loss.slope_variances(probabilities, weights)
             caution = descent.caution * min(1.0, loss.freedom / value) ** 2
             trust = _trust(logits.slope, _logit_variances(blocks, probabilities, variances), caution)
         rate = descent.rate_at(step)
         logits.parameters -= trust * logits.step(rate)
-        shares.parameters -= shares.step(rate)
+        class_weights.parameters -= class_weights.step(rate)
     return Fit(mixture_of(blocks, weights, probabilities), value, step)
 
 
-def _shares(logits: Floats) -> Floats:
+def _softmax(logits: Floats) -> Floats:
     found = np.exp(logits - logits.max())
     return np.asarray(found / found.sum())
 
 
 def _trust(slope: Floats, variance: Floats, caution: float) -> Floats:
-    """How much of each step is taken: ``g**2 / (g**2 + caution * variance)``.  Source: spec eq. (72)."""
+    """The part of each step that is made: ``g**2 / (g**2 + caution * variance)``.  Source: spec eq. (72)."""
     squared = slope * slope
     return np.asarray(squared / (squared + caution * variance + _TINY))
 

@@ -63,8 +63,8 @@ class PrefixTerm:
         squares = self.layout.sums(point.features * point.features)
         scale = 4 * point.weights**2
         together = self.of_last @ squares[list(self.last)]
-        for place, view in enumerate(self.prefix):
-            rest = [each for at, each in enumerate(self.prefix) if at != place]
+        for position, view in enumerate(self.prefix):
+            rest = [each for at, each in enumerate(self.prefix) if at != position]
             variances[view] += scale * together * np.multiply.reduce(squares[rest])
         common = np.multiply.reduce(squares[list(self.prefix)])
         for view, precision in zip(self.last, self.of_last, strict=True):

@@ -88,8 +88,8 @@ def mixture_of(blocks: Blocks, weights: NDArray[np.floating], probabilities: NDA
     """A mixture in double precision, whose weights and probabilities add up to 1."""
     exact = probabilities.astype(np.float64)
     exact /= blocks.repeated(blocks.sums(exact))
-    shares = weights.astype(np.float64)
-    return Mixture(blocks, frozen(shares / shares.sum()), frozen(exact))
+    exact_weights = weights.astype(np.float64)
+    return Mixture(blocks, frozen(exact_weights / exact_weights.sum()), frozen(exact))
 
 
 def averaged(mixtures: Sequence[Mixture]) -> Mixture:

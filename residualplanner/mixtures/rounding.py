@@ -122,5 +122,5 @@ def _values(mixture: Mixture, attribute: int, classes: IntArray, uniforms: Float
     sums[sums > _BELOW_ONE] = 1.0
     keys = (sums + np.arange(last - first)).T.ravel()
     own = classes - first
-    places = np.searchsorted(keys, own + np.minimum(uniforms, _BELOW_ONE), side="right")
-    return np.asarray(places - own * size, dtype=np.int64)
+    indices = np.searchsorted(keys, own + np.minimum(uniforms, _BELOW_ONE), side="right")
+    return np.asarray(indices - own * size, dtype=np.int64)

@@ -25,7 +25,7 @@ _SHARPER = 10
 #: How many steps conjugate gradients may take, where the ascent took no fewer.
 _GRADIENTS = 400
 
-#: Called with the number of steps taken, and the gap that is proved.
+#: Called with the number of steps so far, and the gap that is proved.
 Report = Callable[[int, float], None]
 
 
@@ -95,42 +95,42 @@ def solve(
     """
     begun = 0
 
-    def tell(taken: int, closeness: float) -> None:
+    def tell(steps_done: int, closeness: float) -> None:
         nonlocal begun
-        begun = taken
+        begun = steps_done
         if report is not None:
-            report(taken, closeness)
+            report(steps_done, closeness)
 
     first = first_multipliers(problem, ROUNDING * problem.total, steps=steps, report=tell)
-    ascent, taken, near, slow = Ascent(problem, first), 0, gap, math.inf
+    ascent, steps_done, near, slow = Ascent(problem, first), 0, gap, math.inf
     while True:
         found = candidate(problem, ascent.multipliers)
-        best = mixed(problem, found, center, taken)
+        best = mixed(problem, found, center, steps_done)
         closeness = max(best.gap, best.violation / max(problem.total, 1.0))
         if report is not None:
-            report(begun + taken, closeness)
-        is_slow = taken % _PATIENCE == 0 and closeness > slow / 10
+            report(begun + steps_done, closeness)
+        is_slow = steps_done % _PATIENCE == 0 and closeness > slow / 10
         if closeness <= near or is_slow:
-            sharp = newton(problem, found, min(_GRADIENTS, _EVERY + taken))
+            sharp = newton(problem, found, min(_GRADIENTS, _EVERY + steps_done))
             if sharp.is_exact(problem) and sharp.gap <= gap:
-                return Solution(frozen(sharp.components), sharp.gap, max(sharp.violation, 0.0), taken)
+                return Solution(frozen(sharp.components), sharp.gap, max(sharp.violation, 0.0), steps_done)
             ascent = Ascent(problem, sharp.multipliers)
             near = min(near, closeness) / 10
-        if begun + taken >= steps or (near < gap / _SHARPER and best.gap <= gap and best.violation == 0):
+        if begun + steps_done >= steps or (near < gap / _SHARPER and best.gap <= gap and best.violation == 0):
             return best
-        slow = closeness if taken % _PATIENCE == 0 else slow
+        slow = closeness if steps_done % _PATIENCE == 0 else slow
         ascent.advance(_EVERY)
-        taken += _EVERY
+        steps_done += _EVERY
 
 
-def mixed(problem: Problem, found: Candidate, center: tuple[Array, Array] | None, taken: int) -> Solution:
+def mixed(problem: Problem, found: Candidate, center: tuple[Array, Array] | None, steps_done: int) -> Solution:
     """A candidate moved towards the center until no cell is negative.  Source: spec eq. (55)."""
     if center is None:
-        return Solution(frozen(found.components), found.gap, max(found.violation, 0.0), taken)
+        return Solution(frozen(found.components), found.gap, max(found.violation, 0.0), steps_done)
     components, cells = center
     short = found.cells < 0
     below = -found.cells[short]
     part = float((below / (below + cells[short])).max(initial=0.0))
     mixed = found.components + part * (components - found.components)
     above = max(problem.distance(mixed) - found.bound, 0.0)
-    return Solution(frozen(mixed), above / (1 + max(found.bound, 0.0)), 0.0, taken)
+    return Solution(frozen(mixed), above / (1 + max(found.bound, 0.0)), 0.0, steps_done)

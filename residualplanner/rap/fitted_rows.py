@@ -59,7 +59,7 @@ class FittedRows:
             sizes.append(len(wanted) + bool(len(others)))
         return cls(np.concatenate(rows), Blocks(tuple(sizes)), np.concatenate(place), tuple(rest))
 
-    def taken(self, parameters: Relaxed) -> Relaxed:
+    def fitted(self, parameters: Relaxed) -> Relaxed:
         """The parameters to fit (rows, records), from all parameters (d', records)."""
         found = np.empty((self.blocks.count, parameters.shape[1]), dtype=np.float32)
         found[self.place] = parameters[self.rows]

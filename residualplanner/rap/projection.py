@@ -109,7 +109,7 @@ def relaxed_projection(
     local = [each.moved(where) for each in targets]
     enough = sum(each.enough for each in targets) if settings.stops_at_noise else -math.inf
 
-    adam, losses = Adam(part.taken(parameters), kind, part.blocks, settings), []
+    adam, losses = Adam(part.fitted(parameters), kind, part.blocks, settings), []
     for step in range(settings.steps + 1):
         slopes = np.zeros_like(adam.values)
         losses.append(sum(each.add_slopes(adam.values, slopes) for each in local))

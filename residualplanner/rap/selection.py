@@ -50,16 +50,16 @@ class Selection:
         thresholds: the tables.
         counts: their exact answers.
         unit: what is chosen.
-        taken: of each table the candidates that were chosen before.
+        earlier: of each table the candidates that were chosen before.
     """
 
     thresholds: Sequence[ThresholdTable]
     counts: Counts
     unit: Unit
-    taken: list[set[int]]
+    earlier: list[set[int]]
 
     def choose(self, model: Model, rate: Fraction, draws: int, source: ByteSource) -> list[Candidate]:
-        """Draw some candidates without replacement, and remember them as taken.
+        """Draw some candidates without replacement, and remember them.
 
         Args:
             model: gives the answers of relaxed records.
@@ -67,7 +67,7 @@ class Selection:
             draws: how many candidates.
             source: of random bytes.
 
-        Guarantees: each draw has exactly the law of the exponential mechanism over all that were not taken.
+        Guarantees: each draw has exactly the law of the exponential mechanism over all that were not chosen before.
         Cost: one pass over all tables, and another over those that candidates come from.  Scores are never held for
             more than one table.
         """
@@ -78,12 +78,12 @@ class Selection:
         located = [_table_of(found, int(scores[choice.group]), choice.rank) for choice in drawn]
         chosen = self._located(model, found, located)
         for table, number in chosen:
-            self.taken[table].add(number)
+            self.earlier[table].add(number)
         return chosen
 
     def _scores(self, model: Model, numbers: Sequence[int]) -> Iterator[tuple[int, _Scores]]:
         for number, answers in self.counts.tables(numbers):
-            yield number, _counted(self.unit.scores(self._errors(number, answers, model), self.taken[number]))
+            yield number, _counted(self.unit.scores(self._errors(number, answers, model), self.earlier[number]))
 
     def _errors(self, number: int, answers: IntArray, model: Model) -> IntArray:
         errors: IntArray = answers.ravel() - model(number)
@@ -96,10 +96,10 @@ class Selection:
         candidates: dict[tuple[int, int, int], Candidate] = {}
         tables = sorted({table for table, _, _ in located})
         for table, answers in self.counts.tables(tables):
-            scores = self.unit.scores(self._errors(table, answers, model), self.taken[table])
+            scores = self.unit.scores(self._errors(table, answers, model), self.earlier[table])
             if not all(map(np.array_equal, _counted(scores), found[table])):
                 raise NoiseError("the same sums came out otherwise the second time; nothing may be released")
-            numbers = self.unit.numbers(answers.size, self.taken[table])
+            numbers = self.unit.numbers(answers.size, self.earlier[table])
             for drawn in located:
                 if drawn[0] == table:
                     candidates[drawn] = Candidate(table, int(numbers[np.flatnonzero(scores == drawn[1])[drawn[2]]]))

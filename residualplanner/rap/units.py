@@ -26,17 +26,17 @@ class Unit(Protocol):
     def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
         """How many there are in some tables."""
 
-    def scores(self, errors: IntArray, taken: Collection[int]) -> IntArray:
-        """The scores of a table's candidates that were not taken before, (c,).
+    def scores(self, errors: IntArray, earlier: Collection[int]) -> IntArray:
+        """The scores of a table's candidates that were not chosen before, (c,).
 
         Args:
             errors (cells,): how far each cell is from the exact count, integers of at least 0.
-            taken: the candidates of this table that were chosen before.
+            earlier: the candidates of this table that were chosen before.
 
         Guarantees: if every count changes by at most 1, so does every score.
         """
 
-    def numbers(self, cells: int, taken: Collection[int]) -> IntArray:
+    def numbers(self, cells: int, earlier: Collection[int]) -> IntArray:
         """The numbers of these candidates (c,), in the order of `scores`."""
 
     def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
@@ -53,13 +53,13 @@ class CellUnit:
         """All cells of all tables."""
         return sum(each.cells for each in thresholds)
 
-    def scores(self, errors: IntArray, taken: Collection[int]) -> IntArray:
-        """The errors (cells,) themselves, without those of cells that were taken."""
-        return np.delete(errors, sorted(taken)) if taken else errors
+    def scores(self, errors: IntArray, earlier: Collection[int]) -> IntArray:
+        """The errors (cells,) themselves, without those of cells that were chosen before."""
+        return np.delete(errors, sorted(earlier)) if earlier else errors
 
-    def numbers(self, cells: int, taken: Collection[int]) -> IntArray:
-        """Those of all cells that were not taken."""
-        return np.delete(np.arange(cells), sorted(taken))
+    def numbers(self, cells: int, earlier: Collection[int]) -> IntArray:
+        """Those of all cells that were not chosen before."""
+        return np.delete(np.arange(cells), sorted(earlier))
 
     def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
         """The cell itself."""
@@ -77,14 +77,14 @@ class TableUnit:
         """All tables."""
         return len(thresholds)
 
-    def scores(self, errors: IntArray, taken: Collection[int]) -> IntArray:
-        """The largest of the errors (cells,), unless the table was taken."""
-        return errors[:0] if taken else errors.max(keepdims=True)
+    def scores(self, errors: IntArray, earlier: Collection[int]) -> IntArray:
+        """The largest of the errors (cells,), unless the table was chosen before."""
+        return errors[:0] if earlier else errors.max(keepdims=True)
 
-    def numbers(self, cells: int, taken: Collection[int]) -> IntArray:
-        """The number 0, unless the table was taken."""
+    def numbers(self, cells: int, earlier: Collection[int]) -> IntArray:
+        """The number 0, unless the table was chosen before."""
         del cells
-        return np.arange(0 if taken else 1)
+        return np.arange(0 if earlier else 1)
 
     def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
         """All cells of the table."""

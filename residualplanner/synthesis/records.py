@@ -61,7 +61,7 @@ class SyntheticRecords:
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What was taken from elsewhere, as public, in words."""
+        """The public facts from other sources, in words."""
         return self._facts.statements
 
     @property

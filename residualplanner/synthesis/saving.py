@@ -41,7 +41,7 @@ class Sidecar:
         records: the sum of their weights.
         method: how they were drawn.
         seed: of the fit and the records.
-        facts: what was taken from elsewhere.
+        facts: the public facts from other sources.
         weight: the name of the column of weights, if there is one.
     """
 

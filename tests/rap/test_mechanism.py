@@ -156,7 +156,7 @@ def test_choices_over_several_tables_are_found_by_their_score():
     chosen = selection.choose(model.__getitem__, Fraction(1000), 47, InsecureTestBits(1))
     found = [int(exact[table][cell]) for table, cell in chosen]
     assert found == sorted(np.concatenate(exact).tolist(), reverse=True)
-    assert [len(each) for each in selection.taken] == [12, 15, 20]
+    assert [len(each) for each in selection.earlier] == [12, 15, 20]
 
 
 def test_a_noisy_number_of_records_is_used_where_it_is_not_public():

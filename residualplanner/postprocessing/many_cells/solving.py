@@ -44,21 +44,21 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
     Returns:
         The solution; where a step limit was met, or single precision was exhausted, it may have a larger gap.
     """
-    ascent, taken, enough, best = MarginAscent(problem, facets), 0, _SHORT * problem.total, None
+    ascent, steps_done, enough, best = MarginAscent(problem, facets), 0, _SHORT * problem.total, None
     shortages: list[float] = []
     while True:
-        advance = min(_EVERY, steps - taken)
+        advance = min(_EVERY, steps - steps_done)
         ascent.advance(advance)
-        taken += advance
+        steps_done += advance
         found = candidate(problem, ascent.multipliers())
         shortages.append(largest_shortage(problem, found.cells))
-        is_last = taken >= steps or _has_stalled(shortages)
+        is_last = steps_done >= steps or _has_stalled(shortages)
         if is_last or shortages[-1] <= enough:
-            made = mixed(problem, found, covering(problem, found.cells), taken)
+            made = mixed(problem, found, covering(problem, found.cells), steps_done)
             best = made if best is None or made.gap < best.gap else best
             enough = shortages[-1] * gap / max(made.gap, gap)
         if report is not None:
-            report(taken, math.inf if best is None else best.gap)
+            report(steps_done, math.inf if best is None else best.gap)
         if best is not None and (is_last or best.gap <= gap):
             return best
 
