@@ -115,6 +115,7 @@ def at_import_time(tree: ast.Module) -> Iterator[str]:
             yield from (name for name, _ in imports(node))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
 def test_a_module_imports_only_earlier_layers_and_only_their_public_names(module):
     mine = layer_of(module)

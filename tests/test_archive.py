@@ -116,6 +116,7 @@ def test_the_content_hash_depends_on_everything_and_on_nothing_else():
     assert len({known, *others}) == 6
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_refused_or_changes_nothing(path):
     whole = path.read_bytes()
     refused = 0

@@ -95,6 +95,7 @@ def made(request, tmp_path_factory) -> Made:
     return Made(plan, release, dense.counts(plan.domain.sizes, records), unplanned)
 
 
+@pytest.mark.slow
 @of(ONE_BASIS | BY_SET)
 def test_estimates_are_within_six_standard_errors_of_the_truth(made):
     for query in [*made.plan.workload, *made.unplanned]:

@@ -41,6 +41,7 @@ def test_no_basis_does_better_than_the_bound(seed, size, weight):
             assert objective(other, present, absent) >= value * (1 - found.gap - 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "weight", "better"),
     [(kind, weight, 0.0) for kind in KINDS for weight in (0.1, 1.0)] + [(Prefix(), 20.0, 0.05)],
@@ -91,6 +92,7 @@ def test_identity_has_the_orthogonal_basis():
     assert np.allclose(found.S.T @ found.S, (np.eye(5) - 0.2) / 0.8, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [97, 150, 410])
 def test_a_start_from_fewer_values_ends_at_the_same_optimum(size, monkeypatch):
     gram = Range().gram(size)

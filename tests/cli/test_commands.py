@@ -208,11 +208,13 @@ def _process(*arguments):
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_module_is_the_command(folder):
     result = _process("-m", "residualplanner", "--version")
     assert (result.returncode, result.stdout) == (0, f"residualplanner {residualplanner.__version__}\n")
 
 
+@pytest.mark.slow
 def test_files_are_written_even_if_nobody_reads_what_is_printed(spec, folder):
     reader, writer = os.pipe()
     os.close(reader)
@@ -223,6 +225,7 @@ def test_files_are_written_even_if_nobody_reads_what_is_printed(spec, folder):
     assert (folder / "spec.plan").exists()
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy(folder):
     heavy = ["pandas", "pyarrow", "duckdb", "cvxpy", "pydantic", "narwhals"]
     code = (

@@ -85,6 +85,7 @@ def mixed(folder):
     return folder / "mixed.toml"
 
 
+@pytest.mark.slow
 def test_bases_by_set_are_planned_measured_and_released(run, mixed, folder):
     """The plan is that of select, and both ways to its tables write the same files."""
     result = run("plan", mixed)
@@ -117,6 +118,7 @@ def test_bases_by_set_are_refused_where_they_are_not_searched_for(run, mixed, li
     assert reason in " ".join(result.stderr.split())
 
 
+@pytest.mark.slow
 def test_a_slow_search_for_bases_by_set_is_said_before_it_is_made(run, mixed, monkeypatch):
     assert "Size " not in run("plan", mixed).stdout
     monkeypatch.setattr(sizes, "LONG_SEARCH", 0.01)
@@ -242,6 +244,7 @@ def test_a_slow_choice_of_bases_is_said_before_it_is_made(run, kinds, monkeypatc
     assert "Size        choosing bases for region (4 values), grade (5 values) takes less than a second" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file_format", ["csv", slow("parquet")])
 def test_tables_files_and_reports_have_the_order_of_the_spec(run, spec, records, folder, file_format):
     queries = '[["sex", "age"], { grade = "prefix", sex = "identity" }, ["region", "age"]]'

@@ -36,6 +36,7 @@ def test_the_spec_of_the_demo_is_what_it_planned(run, folder, order):
     assert list(plan.workload) == list(marginals(domain, up_to=order, max_cells=2000))
 
 
+@pytest.mark.slow
 def test_the_commands_that_the_demo_recommends_work(run, folder):
     told = run("demo", "-o", "d", "--order", "1").stdout
     commands = [line.split()[1:] for line in told.splitlines() if line.strip().startswith("residualplanner ")]

@@ -160,6 +160,7 @@ def test_numbers_that_are_not_finite_are_null():
     assert json.loads(line) == {"event": "e", "text": "t", "a": None, "b": None, "c": 3.0, "d": True}
 
 
+@pytest.mark.slow
 def test_files_are_written_even_if_nobody_reads_the_events(spec, folder):
     reader, writer = os.pipe()
     os.close(reader)
@@ -170,6 +171,7 @@ def test_files_are_written_even_if_nobody_reads_the_events(spec, folder):
     assert (folder / "spec.plan").exists()
 
 
+@pytest.mark.slow
 def test_a_run_on_a_hundred_attributes_tells_first_what_it_takes_and_then_how_far_it_is(run, folder):
     names = [f"a{number}" for number in range(100)]
     (folder / "domain.json").write_text(json.dumps(dict.fromkeys(names, 4)))

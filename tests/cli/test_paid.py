@@ -153,6 +153,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["measure", "release"])
 def test_where_there_is_no_space_for_what_is_measured_nothing_is_spent(run, spec, records, folder, ledger, command):
     run("plan", spec, "-o", "p")
@@ -181,6 +182,7 @@ def test_the_space_set_aside_is_what_a_measurement_takes(run, spec, records, fol
         assert written <= expected <= 1.5 * written + 2**17
 
 
+@pytest.mark.slow
 def test_the_matrices_of_bases_take_space_in_a_measurement_too(tmp_path):
     plan = select(Workload(Domain({"a": 200}), [{"a": Prefix()}]), budget=zcdp("0.5"))
     measure(plan, np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "m")
@@ -257,6 +259,7 @@ def test_a_disk_that_cannot_take_the_tables_is_found_before_the_charge(
     assert Ledger.open(ledger).spent == 0
 
 
+@pytest.mark.slow
 def test_what_tables_take_at_least_is_not_more_than_what_they_take(tmp_path):
     domain = Domain({"a": 30, "b": 40, "c": 3})
     release = reconstruct(measure(select(marginals(domain, up_to=3), budget=zcdp(1)), np.zeros((9, 3), dtype=np.int64)))

@@ -72,6 +72,7 @@ def test_every_epsilon_that_is_told_is_true_of_a_total_with_discrete_noise(run, 
         assert all(exact_delta(cost, epsilon) <= Fraction(delta) for epsilon, delta in pairs)
 
 
+@pytest.mark.slow
 def test_no_output_claims_what_holds_for_continuous_noise_alone(run, spec, records, folder):
     told = [run(*command).output for command in (
         ("init", records, "--header", "-o", "new.toml"),

@@ -89,6 +89,7 @@ def commands(spec, records):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("failure", "is_done"), [(OSError(errno.EIO, "Input/output error"), False), slow(KeyboardInterrupt(), True)]
 )

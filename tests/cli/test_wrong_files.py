@@ -94,6 +94,7 @@ def test_every_kind_of_file_is_known(every_file, name, words):
     assert kind_of_path(every_file / name).name.partition(";")[0] == words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", EXPECTED, ids=" ".join)
 def test_a_file_of_another_kind_is_named_for_what_it_is(every_file, folder, run, arguments):
     wanted, fitting = EXPECTED[arguments]
@@ -123,6 +124,7 @@ def test_what_a_file_is_for_is_said(every_file, folder, run):
         assert words in run(*command).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"PK", b"PK\x03\x04" + b"\0" * 100, b"\xff\xfe", b"\0", b'{"format": 1}', b"PAR1"])
 @pytest.mark.parametrize("name", ["other", slow("other.csv"), slow("other.plan"), "other.toml"])
 def test_what_is_damaged_is_never_a_defect(folder, spec, records, run, content, name):

@@ -233,6 +233,7 @@ SMALL = plan_of((3, 4, 3), SMALL_MATRICES, [SMALL_QUERY])
 BY_SET = plan_by_set(sample_workload(), 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["discrete", "gaussian"])
 @pytest.mark.parametrize(
     ("plan", "repeats", "answers"),

@@ -94,6 +94,7 @@ def random_counts(shape, most, seed=3):
     return np.random.default_rng(seed).integers(0, most, shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(100, 100, 100), (7, 6, 5, 4, 9)], ids=str)
 def test_counts_up_to_a_million_million_are_exact(shape):
     """Beside Python integers, by sums over whole axes: no entry of a Kronecker product is formed."""

@@ -310,6 +310,7 @@ def test_another_cost_than_that_of_the_plan_is_refused(path, cost):
         load_measurement(path)
 
 
+@pytest.mark.slow
 def test_a_cost_of_thousands_of_digits_is_written_and_read(tmp_path):
     """Denominators multiply: sizes that are different primes have no common one."""
     primes = [p for p in range(1000, 12_000) if all(p % q for q in range(2, 110))]
@@ -322,6 +323,7 @@ def test_a_cost_of_thousands_of_digits_is_written_and_read(tmp_path):
     assert "rho = 0x" in saved.noise.guarantee
 
 
+@pytest.mark.slow
 def test_any_field_of_the_header_replaced_is_refused_in_our_own_words(path):
     header, members = read(path)
     for place, old in changes(header):

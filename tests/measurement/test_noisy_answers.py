@@ -197,6 +197,7 @@ def test_the_width_is_that_of_the_noisiest_table_and_the_least_that_serves():
             assert (found is Width.INT64) == fits_int64_path(bases, precision, size**3, RECORDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "attributes"), [(100, 4), (20, 8), (10, 10)])
 def test_plans_for_prefix_sums_of_three_and_four_attributes_take_two_words(size, attributes):
     """So they are measured as fast as others: no Python integers for the bases that `select` finds."""

@@ -42,6 +42,7 @@ def data_set(name):
     return DataSet(name, counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS[1:])
 @pytest.mark.parametrize("name", ["Level00-2d", "PUMA1703531", "PUMA3603710"])
 def test_errors_are_those_of_an_independent_simulation(name, method):

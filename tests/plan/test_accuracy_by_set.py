@@ -114,6 +114,7 @@ def test_variances_of_stacked_tables_are_those_of_explicit_matrices_table_by_tab
     require_stacks(plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bases", ["orthogonal", "optimal_by_set"])
 def test_variances_of_stacked_tables_of_the_same_kinds_are_not_mixed_up(bases):
     """All sets have another noise; sets of one shape have bases that differ."""

@@ -34,6 +34,7 @@ def plan(request):
     return planned(request.param)
 
 
+@pytest.mark.slow
 def test_the_loss_is_that_of_explicit_matrices(plan):
     rows, covariance = mechanism(plan)
     loss = 0.0
@@ -136,6 +137,7 @@ def test_the_bound_is_below_what_a_convex_solver_finds():
     assert plan.loss_value == pytest.approx(problem.value * plan.loss_value, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", ["1e-9", "0.1", "12345.678", "1e12"])
 def test_every_budget_is_spent_and_never_exceeded(budget):
     plan = rp.select(TINY, budget=rp.pcost(budget), bases=BY_SET)

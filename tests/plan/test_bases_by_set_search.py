@@ -150,6 +150,7 @@ def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(case):
     assert family.value(again) == pytest.approx(family.value(start), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES])
 def test_the_search_ends_no_higher_than_it_starts(case):
     family = family_of(case)

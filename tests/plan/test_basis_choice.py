@@ -39,6 +39,7 @@ def workloads(draw, most=7):
     return Workload(domain, queries, weights=weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "most", "allowed"),  # integers; the search for the maximum ends there
     [("sum", 7, 1e-4), (MaxVariance(), 5, 3e-4)],
@@ -100,6 +101,7 @@ def test_a_custom_matrix_of_low_rank_costs_hardly_more_than_its_rows():
     assert plan.loss_value <= 4.01  # (1 + 1)**2: both rows have largest entry 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Prefix(), Range()], ids=lambda kind: kind.name)
 def test_merging_values_loses_little(kind, monkeypatch):
     workload = marginals(Domain({"a": 150, "b": 3}), up_to=2, kinds={"a": kind})
@@ -108,6 +110,7 @@ def test_merging_values_loses_little(kind, monkeypatch):
     assert direct.loss_value * (1 - 1e-5) <= select(workload, budget=ONE).loss_value <= direct.loss_value * 1.005
 
 
+@pytest.mark.slow
 def test_the_largest_attributes_are_within_5_percent_and_say_so(monkeypatch, tmp_path):
     """The steps that attributes of thousands of values get, on 150 values, where the optimum is known."""
     workload = marginals(Domain({"a": 150, "b": 2}), up_to=2, kinds={"a": Prefix()})
@@ -121,6 +124,7 @@ def test_the_largest_attributes_are_within_5_percent_and_say_so(monkeypatch, tmp
     assert load_plan(tmp_path / "plan").basis_summary == {"near_optimal": 1, "subtraction": 1}
 
 
+@pytest.mark.slow
 def test_few_rounds_for_large_attributes_are_near_many(monkeypatch):
     workload = marginals(Domain({"a": 120, "b": 3}), up_to=2, kinds={"a": Prefix()})
     many = select(workload, budget=ONE, loss="max").max_variance
@@ -131,6 +135,7 @@ def test_few_rounds_for_large_attributes_are_near_many(monkeypatch):
     assert select(workload, budget=ONE, loss="max").max_variance < orthogonal
 
 
+@pytest.mark.slow
 def test_rows_that_share_weights_lose_little(monkeypatch):
     workload = marginals(Domain({"a": 30, "b": 25, "c": 4}), order=2, kinds={"a": Prefix(), "b": Range()})
     each = select(workload, budget=ONE, loss="max").max_variance

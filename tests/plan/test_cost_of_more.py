@@ -184,6 +184,7 @@ def by_set_plan():
     )
 
 
+@pytest.mark.slow
 def test_with_bases_by_set_the_same_budget_is_planned_with_such_bases():
     plan, more = by_set_plan(), [{"a": Range()}]
     cost = cost_of_more(plan, more)
@@ -193,6 +194,7 @@ def test_with_bases_by_set_the_same_budget_is_planned_with_such_bases():
     assert (cost.queries["same_accuracy"] <= cost.queries["before"] * (1 + 1e-9))[~cost.queries["is_new"]].all()
 
 
+@pytest.mark.slow
 def test_a_loss_or_targets_that_bases_by_set_are_not_for_are_planned_with_one_basis():
     plan = by_set_plan()
     cost = cost_of_more(plan, [{"a": Range()}], loss="max", moe=5)

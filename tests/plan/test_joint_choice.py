@@ -34,6 +34,7 @@ def least_of_singles(queries):
     return cvxpy.Problem(cvxpy.Minimize(largest), [*limits, cost <= 1]).solve(solver="CLARABEL")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kinds", "sizes", "weights"),
     [

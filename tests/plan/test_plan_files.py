@@ -131,6 +131,7 @@ def test_equal_plans_have_equal_files_and_hashes_and_others_do_not(tmp_path):
     assert plan_hash(select(marginals(DOMAIN, up_to=2), budget=zcdp("0.6"))) != plan_hash(small_plan())
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_hundred_thousand_sets_comes_back(tmp_path):
     workload = marginals(Domain({f"x{i}": 2 + i % 9 for i in range(84)}), up_to=3)
     plan = select(workload, budget=pcost(1))

@@ -91,6 +91,7 @@ def test_the_size_of_very_many_tables_is_that_of_parts(tmp_path):
     assert estimate.writing_seconds < fewer.writing_seconds / 2
 
 
+@pytest.mark.slow
 def test_a_plan_estimates_for_its_workload_and_loss():
     workload = marginals(Domain({"a": 300, "b": 2}), up_to=2, kinds={"a": Prefix()})
     by_sum, by_max = (resource_estimate(workload, loss=loss) for loss in ("sum", "max"))

@@ -58,6 +58,7 @@ def covariance_of(plan: Plan, rows) -> tuple[list[list[mpmath.mpf]], list[mpmath
     return found, [row[i] for i, row in enumerate(found)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["sum", slow("max")])
 @pytest.mark.parametrize("name", SCALES)
 def test_claims_are_those_of_explicit_matrices_whatever_the_scale(name, loss):
@@ -77,6 +78,7 @@ def test_claims_are_those_of_explicit_matrices_whatever_the_scale(name, loss):
     assert abs(plan.combination_variance(query, weights) / combined - 1) < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCALES)
 def test_plans_are_the_best_of_all_mechanisms_for_one_query_whatever_the_scale(name):
     plan = rp.select(workload_of(SCALES[name]), budget=ONE)
@@ -101,6 +103,7 @@ def least_loss(rows) -> float:
     return bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [60, slow(200)])
 @pytest.mark.parametrize("rows", [slow("three normal"), "quadratic", slow("ten normal")])
 def test_few_rows_on_many_values_are_searched_to_the_end(size, rows):
@@ -112,6 +115,7 @@ def test_few_rows_on_many_values_are_searched_to_the_end(size, rows):
     assert plan.loss_value <= least_loss(W) * (1 + 3e-4)
 
 
+@pytest.mark.slow
 def test_a_search_that_was_stopped_says_so(monkeypatch):
     monkeypatch.setattr("residualplanner.optimize.bases.basis_choice._LAST_STEPS", 1)
     monkeypatch.setattr("residualplanner.optimize.bases.attribute_grams._STEPS", ((10_000, 2),))
@@ -152,6 +156,7 @@ def test_weights_far_apart_are_planned_for_the_maximum(exponent):
     assert plan.max_variances[1] == pytest.approx(alone.max_variance, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [[[1, 1], [1, 0]], [[1, 1], [1, -1]]])
 def test_bases_by_set_with_a_column_of_zeros_warn_of_nothing(rows):
     domain = rp.Domain({"a": 2, "b": 3, "c": 2})

@@ -112,6 +112,7 @@ def test_losses_with_weights_of_their_own_are_reached_too(loss):
     assert svd_bound(workload, loss=loss) == pytest.approx(plan.loss_value, rel=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_the_residual_bases_come_close_from_above(order):
     kinds = {"a": Prefix(), "b": Range(), "c": Hierarchy([{"low": [0, 1, 2], "high": [3, 4]}])}
@@ -131,6 +132,7 @@ def test_figures_for_marginals_are_the_published_ones(table, data):
     assert svd_bound(workload, loss="max") == pytest.approx(MAX_VARIANCE[table][place], rel=2e-5, abs=6e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "printed"), [("CPS", 9.603), ("Adult", 25.53), ("Loans", 22.06)])
 def test_bounds_on_the_maximum_for_prefix_sums_are_the_printed_ones(data, printed):
     domain = domain_of(DOMAINS[data])

@@ -75,6 +75,7 @@ def test_the_error_table_has_the_mean_and_the_largest_of_these_variances(plan):
         )
 
 
+@pytest.mark.slow
 def test_variances_are_those_of_least_squares_where_bases_vary_by_set_beside_a_threshold():
     joint = {name: Matching(1) for name in "bc"}
     queries = [

@@ -58,6 +58,7 @@ def test_cells_that_cannot_occur_are_0_in_every_table():
     assert made["age", "marital"].estimate.sum(axis=1)[0] == pytest.approx(made["age", "sex"].estimate[0, 0], abs=1e-7)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 1000))
 def test_tables_with_facts_are_those_of_a_general_solver(seed):

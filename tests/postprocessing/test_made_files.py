@@ -31,6 +31,7 @@ def release():
     return exact_release(PLAN, chance.poisson(1.0, DOMAIN.sizes) + chance.normal(0, 3, DOMAIN.sizes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("format", ["parquet", "csv", "xlsx"])
 @pytest.mark.parametrize("profile", ["default", "acs", "gls"])
@@ -138,6 +139,7 @@ def test_tables_cannot_be_passed_off_as_unbiased(tmp_path):
         rp.load_tables(tmp_path / "tables")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_a_report_shows_the_mark_and_no_intervals(tmp_path, name):
     made = MADE[name](release())

@@ -44,6 +44,7 @@ def test_the_errors_of_a_cell_that_is_cut_at_0_are_those_of_half_a_normal_distri
     assert of_bias / 3 < errors.bias_simulation_error[0] < 3 * of_bias
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [rp.nonnegative, lambda release: rp.rounded(rp.nonnegative(release)), rp.rounded])
 def test_where_no_count_is_near_0_errors_are_those_of_the_unbiased_estimates(make):
     made = make(release(1e4))
@@ -69,6 +70,7 @@ def test_what_is_known_has_no_error():
     assert frame["rmse"][~is_known].item() > 0.1
 
 
+@pytest.mark.slow
 def test_bases_that_vary_between_sets_are_drawn_as_they_are_measured():
     plan = plan_by_set(sample_workload(), 2)
     made = rp.nonnegative(exact_release(plan, np.full(plan.domain.sizes, 1e4)))
@@ -195,6 +197,7 @@ def test_a_file_of_errors_that_does_not_fit_is_refused(tmp_path, change, message
         _ = rp.load_tables(tmp_path / "tables").published_errors
 
 
+@pytest.mark.slow
 def test_reports_show_the_errors_of_a_release_and_of_a_folder(tmp_path):
     made = rp.nonnegative(release())
     errors = rp.published_errors(made, simulations=10)

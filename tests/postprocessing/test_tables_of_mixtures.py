@@ -60,6 +60,7 @@ def test_they_are_nearer_to_sparse_tables_than_the_unbiased_ones(release):
     assert off[0] < off[1]
 
 
+@pytest.mark.slow
 def test_they_can_be_rounded_and_their_errors_are_simulated(tables):
     whole = rp.rounded(tables)["a", "b"].estimate
     assert (whole == np.rint(whole)).all()

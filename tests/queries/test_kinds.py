@@ -217,6 +217,7 @@ def test_json_from_anyone_is_read_or_refused(value, data):
     assert kind_from_json(kind_to_json(kind)) == kind
 
 
+@pytest.mark.slow
 def test_the_largest_matrix_fits_into_the_header_of_a_file():
     matrix = -np.random.default_rng(5).random((1024, 1024)) * 1e-290
     matrix[:, 0] = 1

@@ -16,6 +16,7 @@ def uses():
     return collected()
 
 
+@pytest.mark.slow
 def test_what_is_asked_is_what_was_bound_to_the_wheel_of_cupy(uses):
     """After a change: python -m benchmarks.gpu_signatures --write, where CuPy is installed."""
     assert {name: RECORDED[name] for name in uses.to_json()} == uses.to_json()
@@ -42,6 +43,7 @@ def test_what_cupy_does_not_have_is_told(more):
     assert len(unbound(more)) == 1
 
 
+@pytest.mark.slow
 def test_the_collection_sees_every_sort_of_use(uses):
     assert Call("empty", 1, ("device", "dtype")) in uses.calls
     assert Call("cumulative_sum", 1, ("axis",)) in uses.calls

@@ -32,6 +32,7 @@ DEVICE = strict.Device("device1")
 CASES = gpu_cases.cases()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
 @pytest.mark.parametrize("case", CASES)
 def test_tables_of_a_device_are_those_of_numpy_in_every_way_of_asking(case, device):
@@ -67,6 +68,7 @@ def test_the_cases_have_integers_of_both_widths_floats_and_several_bases_by_set(
     assert any(measurement.plan.strategy.varying.any() for measurement in CASES.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_on_the_way_is_found(fault):
     runs = itertools.product(CASES, DEVICES.values())
@@ -152,6 +154,7 @@ def test_memory_on_the_device_does_not_grow_with_the_number_of_tables(monkeypatc
     assert 2**11 * 8 < many < 2 * few < tables_of_many / 5
 
 
+@pytest.mark.slow
 def test_answers_are_kept_on_the_device_only_as_far_as_its_memory_goes(live_bytes):
     plan = CASES["marginals, discrete"].plan
     for memory in (0, 4000, 2**30):

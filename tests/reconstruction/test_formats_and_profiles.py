@@ -294,6 +294,7 @@ def test_without_xlsxwriter_the_extra_is_named_and_nothing_is_left(tmp_path, mon
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_large_tables_go_into_one_sheet_row_by_row(tmp_path):
     release = any_release(select(Workload(Domain({"a": 200, "b": 85}), [("a", "b")]), budget=zcdp(1)))
     release.save(tmp_path / "out", "xlsx", profile="acs")

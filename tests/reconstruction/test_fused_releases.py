@@ -51,6 +51,7 @@ def cupy(tmp_path_factory):
             kept.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", [None, 256], ids=["keeping", "sending"])
 @pytest.mark.parametrize(
     "case",

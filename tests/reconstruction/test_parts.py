@@ -124,6 +124,7 @@ def test_standard_errors_have_a_column_only_where_cells_of_a_table_differ_in_the
     assert pq.read_schema(tmp_path / "plain/parts/part-000000.parquet").names == ["table_id", "cell", "estimate"]
 
 
+@pytest.mark.slow
 def test_files_depend_on_the_measurement_alone(tmp_path):
     release = release_of(MIXED)
     release.save(tmp_path / "one", "parts")
@@ -228,6 +229,7 @@ def test_very_many_tables_are_in_parts_unless_another_format_is_given(tmp_path, 
 ONLY = [0, 2, 3]
 
 
+@pytest.mark.slow
 def test_some_parts_are_those_of_the_whole_release_and_hold_its_tables(tmp_path):
     release = release_of(MIXED)
     release.save(tmp_path / "whole", "parts")
@@ -354,6 +356,7 @@ def test_a_list_of_other_parts_is_refused(tmp_path):
         rp.load_tables(tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="files that are mapped cannot be removed there")
 def test_a_release_of_a_mapped_measurement_is_the_same(tmp_path):
     plan = rp.select(PLAIN, budget=rp.pcost(1))

@@ -74,6 +74,7 @@ def test_limits_that_are_none_are_refused(options, message):
 CASES = list(itertools.product(["parquet", "csv", "xlsx", "workbook"], ["default", "acs", "gls"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file_format", "profile"), CASES)
 def test_graded_tables_are_read_back_with_what_is_left_out(tmp_path, file_format, profile):
     quality = rp.Quality(reliable=0.5, usable=0.9, suppress=True)

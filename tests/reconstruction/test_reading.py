@@ -44,6 +44,7 @@ def saved(tmp_path_factory):
     return home
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_format_gives_back_the_same_bits_which_are_the_frames(saved, profile):
     loaded = {file_format: load_tables(saved / f"{file_format}-{profile}") for file_format in FORMATS}

@@ -134,6 +134,7 @@ def release():
     return any_release(select(Workload(DOMAIN, [*WRITTEN, ("age", "yes"), ()]), budget=zcdp("0.5")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["default", "acs", "gls"])
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "xlsx"])
 def test_files_have_the_written_order_and_are_found_in_every_order(release, tmp_path, file_format, profile):

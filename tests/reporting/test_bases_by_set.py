@@ -30,6 +30,7 @@ def test_a_plan_is_summed_up_in_plain_words():
     assert bases_text(PLAN) == "optimal by set for a, b; subtraction for c, one"
 
 
+@pytest.mark.slow
 def test_reports_of_plan_release_and_folder_say_the_same_of_bases(saved, tmp_path):
     for subject in (PLAN, any_release(PLAN), saved):
         page = tmp_path / f"{type(subject).__name__}.html"

@@ -132,6 +132,7 @@ def test_many_tables_make_a_page_of_bounded_size_in_bounded_time(many, many_repo
     assert len(pd.read_csv(path.with_name("report-figures") / "fairness.csv")) == len(many.workload) == 4526
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows_take_little_and_above_that_the_worst_are_kept():
     domain = rp.Domain({f"a{i}": 2 + i for i in range(90)})
     plan = rp.select(rp.marginals(domain, up_to=3), budget=rp.zcdp(1))

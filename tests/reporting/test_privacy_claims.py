@@ -21,6 +21,7 @@ def words_of(page):
     return re.sub(r"<(script|style).*?</\1>", "", page.read_text(), flags=re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budget", [rp.zcdp("0.5"), slow(rp.pcost(2)), rp.approx_dp("1", "1/1000000"), slow(rp.zcdp(20))], ids=repr
 )
@@ -44,6 +45,7 @@ def test_a_plan_and_its_exact_release_claim_no_more_than_a_total_with_discrete_n
             assert exact_delta(1 / Fraction(plan.noise_variances[0]), epsilon) <= Fraction(delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [rp.gdp("1"), rp.approx_dp("3", "0.01", noise="gaussian")], ids=repr)
 def test_a_plan_for_continuous_noise_says_that_its_claims_are_for_that(budget, marginals_plan, tmp_path):
     plan = rp.select(marginals_plan.workload, budget=budget)

@@ -20,6 +20,7 @@ def tables_in(page):
     return json.loads(page.one("script", id="cells-data").text)
 
 
+@pytest.mark.slow
 def test_title_author_date_contact_and_source_stand_on_top(release, tmp_path):
     release.save(tmp_path / "out", publication=ABOUT)
     write_report(tmp_path / "out", tmp_path / "report.html")
@@ -49,6 +50,7 @@ def test_no_title_can_end_the_style_of_the_page(plan, tmp_path):
     assert "alert" not in page.one("style").text.replace("script\\3e alert\\28 1", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "xlsx", "workbook", "parts"])
 def test_the_name_of_every_table_leads_to_its_file(release, tmp_path, file_format):
     (tmp_path / "pages").mkdir()
@@ -76,6 +78,7 @@ def test_a_page_holds_the_smallest_tables_up_to_the_cells_that_one_sets(release,
     assert f"The {len(sizes)} smallest of {len(cells)} tables" in page.one("section", id="tables").text
 
 
+@pytest.mark.slow
 def test_a_page_without_cells_has_no_section_of_tables(release, plan, tmp_path):
     write_report(release, tmp_path / "none.html", cells=0)
     write_report(plan, tmp_path / "plan.html")
@@ -108,6 +111,7 @@ def test_estimates_that_are_left_out_are_dashes(release, tmp_path):
     assert "nan" not in page.one("main").text.lower()
 
 
+@pytest.mark.slow
 def test_both_errors_stand_in_the_table_of_errors(release, tmp_path):
     made = rp.nonnegative(release)
     made.save(tmp_path / "out", "csv", errors=rp.published_errors(made, simulations=10))
@@ -125,6 +129,7 @@ def test_both_errors_stand_in_the_table_of_errors(release, tmp_path):
     assert columns[:4] == ["Estimate", "Standard error, unbiased", "95% from", "95% to"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_saved", [True, False])
 def test_tables_that_are_not_unbiased_have_intervals_that_the_known_facts_cut(release, tmp_path, is_saved):
     made = rp.rounded(rp.nonnegative(release, known={(): 20_000}))
@@ -142,6 +147,7 @@ def test_tables_that_are_not_unbiased_have_intervals_that_the_known_facts_cut(re
     assert page.text.count("Public facts from other sources") == 1
 
 
+@pytest.mark.slow
 def test_intervals_of_another_level_than_the_files_are_not_shown(release, tmp_path):
     rp.nonnegative(release).save(tmp_path / "out", "csv")
     write_report(tmp_path / "out", tmp_path / "report.html", level=0.9)

@@ -81,6 +81,7 @@ def test_the_first_rows_stand_in_the_page_for_readers_without_scripts(plan, plan
     assert std_errs == pytest.approx(plan.errors()["std_err"].tolist(), rel=6e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plan", "release"])
 def test_the_page_refers_to_nothing_but_its_own_folder(kind, plan_folder, release_folder):
     own = {"plan": plan_folder, "release": release_folder}[kind]
@@ -191,6 +192,7 @@ def test_a_plan_file_says_what_its_plan_says(plan, tmp_path):
     assert subjects[1].name == "a.plan"
 
 
+@pytest.mark.slow
 def test_a_folder_says_what_its_release_says(release, release_folder, tmp_path):
     release.save(tmp_path / "tables")
     write_report(tmp_path / "tables", tmp_path / "report.html", level=0.9)
@@ -204,6 +206,7 @@ def test_a_folder_says_what_its_release_says(release, release_folder, tmp_path):
     assert theirs.replace("of tables", "of this release").replace("from tables", "from this release") == mine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["default", "acs", "gls"])
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "xlsx"])
 def test_tables_of_a_folder_are_those_of_the_release(release, file_format, profile, tmp_path):

@@ -42,6 +42,7 @@ BENT = {
 ALL = LOSSES | BENT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=8)
@@ -81,6 +82,7 @@ def test_it_agrees_with_the_closed_form_and_the_minimax_search(solver, problem, 
     assert choice.gap < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=8)
 @given(problem=problems())
@@ -95,6 +97,7 @@ def test_two_solvers_agree_and_neither_bound_is_above_the_other_loss(name, probl
     assert right.bound <= left.loss * (1 + 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=8)
@@ -220,6 +223,7 @@ def several_costs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return rows, matrix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", LOSSES)
 @settings(max_examples=8)

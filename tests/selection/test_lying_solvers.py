@@ -103,6 +103,7 @@ def test_a_wrong_answer_never_overspends_nor_understates_its_gap(monkeypatch, an
     assert plan.gap >= plan.loss_value / OPTIMUM - 1 - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "dual"), [slow(*lie) if number % 6 else lie for number, lie in enumerate(LIES)])
 def test_a_wrong_answer_to_the_twin_never_misses_the_loss_nor_understates_its_gap(monkeypatch, answer, dual):
     lie(monkeypatch, answer, dual)

@@ -85,6 +85,7 @@ def least(p, matrix, value, slope, pcost):
     return objective(found.x)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pcost", [slow(1e-2), 1.0, slow(1e3)])
 @pytest.mark.parametrize("name", SMOOTH)
 @settings(max_examples=6)
@@ -104,6 +105,7 @@ def test_both_forms_find_the_optimum_and_neither_bound_is_above_it(name, pcost, 
     assert twin.loss <= twin.bound * (1 + twin.gap) * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pcost", [slow(1e-2), 1.0, slow(1e2)])
 @pytest.mark.parametrize("name", BENT)
 @settings(max_examples=5)

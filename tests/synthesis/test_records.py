@@ -159,6 +159,7 @@ def test_other_records_of_the_same_mixture_need_no_other_fit(release):
     assert more.method == "independent"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_set", [False, True])
 @pytest.mark.parametrize("kind", [rp.Prefix(), rp.Range(), rp.Custom([[1, 1, 0, 0], [0, 0, 1, 1]])])
 def test_releases_of_all_kinds_of_query_become_records(kind, by_set):

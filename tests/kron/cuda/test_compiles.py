@@ -43,6 +43,7 @@ def compiled(source, architecture):
     return status == 0, log.value.decode(), binary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 def test_nvrtc_compiles_the_kernels_without_a_warning_and_with_all_numbers_in_registers(architecture):
     is_compiled, log, binary = compiled(kernel_source(), architecture)

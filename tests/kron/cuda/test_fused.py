@@ -53,6 +53,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("name", CASES)
 def test_tables_are_those_of_numpy(cupy, name):

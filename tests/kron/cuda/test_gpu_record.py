@@ -37,6 +37,7 @@ def test_recorded_figures_are_those_of_the_kernel_as_it_is():
         assert json.loads(gpu.RESULTS.read_text())["kernel_sha256"] == kernel_sha256(), "measure again"
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_record_says_what_was_measured_on_what(cupy, tmp_path, capsys):
     record = tmp_path / "gpu.json"

@@ -127,6 +127,7 @@ def test_a_measurement_from_a_store_is_saved_and_read_as_any_other(tmp_path):
     rp.reconstruct(rp.load_stored_measurement(tmp_path / "store")).save(tmp_path / "tables")
 
 
+@pytest.mark.slow
 def test_an_object_store_holds_a_release(monkeypatch):
     with s3_server() as bucket:
         begin(bucket("release"), monkeypatch)
