@@ -94,8 +94,8 @@ def low_answers(values: Array, law: NoiseLaw, confidence: float) -> NDArray[np.b
     Source: spec eq. (84).
     """
     ordered = np.sort(values, axis=1)
-    places = np.arange(1, values.shape[1] + 1)
-    is_high = places * law.log_cdf(ordered) >= math.log(confidence)
+    ranks = np.arange(1, values.shape[1] + 1)
+    is_high = ranks * law.log_cdf(ordered) >= math.log(confidence)
     first = np.where(is_high.any(axis=1), is_high.argmax(axis=1), values.shape[1])
     edges = np.take_along_axis(ordered, np.maximum(first - 1, 0)[:, None], axis=1)
     found: NDArray[np.bool_] = (values <= edges) & (first > 0)[:, None]

@@ -124,8 +124,8 @@ def _by_cells(noisy: NoisyGroups) -> list[Solution]:
     stages: list[Solution] = []
     for number, term in enumerate(noisy.terms()):
         before = [_as_it_is(sums, stages[-1].cells) for sums in noisy.groups[:number]]
-        place = number if term.sums.is_all_cells else None
-        stages.append(solved(sizes, [*before, term], place))
+        index = number if term.sums.is_all_cells else None
+        stages.append(solved(sizes, [*before, term], index))
     return stages
 
 

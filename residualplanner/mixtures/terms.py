@@ -100,8 +100,8 @@ class TableTerm:
         """Add the variances of the slopes of each view."""
         factors = [point.features[self.layout.rows(view)] for view in self.measured.views]
         squares = [np.einsum("rc,rc->c", factor, factor) for factor in factors]
-        for place, view in enumerate(self.measured.views):
-            others = np.prod([one for other, one in enumerate(squares) if other != place], axis=0)
+        for position, view in enumerate(self.measured.views):
+            others = np.prod([one for other, one in enumerate(squares) if other != position], axis=0)
             variances[view] += 4 * self.measured.precision * point.weights**2 * others
 
 

@@ -35,7 +35,7 @@ class KeptCounts:
 
 
 class RecountedCounts:
-    """Some tables at a time; the records are read again whenever they are asked for."""
+    """Some tables at a time; the records are read again for each request."""
 
     def __init__(self, source: Source, thresholds: Sequence[ThresholdTable], cells: int) -> None:
         self._source, self._thresholds, self._cells = source, thresholds, cells

@@ -25,13 +25,13 @@ class FittedRows:
     Attributes:
         rows (f,): the rows that are fitted, ascending.
         blocks: of the fitted rows, with the sums behind them.
-        place (f,): where each fitted row stands.
+        index (f,): where each fitted row stands.
         rest: for each block with others, their rows, and where their sum stands.
     """
 
     rows: IntArray
     blocks: Blocks
-    place: IntArray
+    index: IntArray
     rest: tuple[tuple[IntArray, int], ...]
 
     @classmethod
@@ -43,7 +43,7 @@ class FittedRows:
             blocks: of all rows.
             merges: whether the others of a block may be fitted as one; else all rows of its block are fitted.
         """
-        rows, place, rest, sizes, here = [], [], [], [], 0
+        rows, index, rest, sizes, here = [], [], [], [], 0
         for first, last in pairwise(blocks.offsets.tolist()):
             used = mentioned[first:last]
             if not used.any():
@@ -51,18 +51,18 @@ class FittedRows:
             wanted = np.flatnonzero(used) + first if merges else np.arange(first, last)
             others = np.setdiff1d(np.arange(first, last), wanted)
             rows.append(wanted)
-            place.append(np.arange(here, here + len(wanted)))
+            index.append(np.arange(here, here + len(wanted)))
             here += len(wanted)
             if len(others):
                 rest.append((others, here))
                 here += 1
             sizes.append(len(wanted) + bool(len(others)))
-        return cls(np.concatenate(rows), Blocks(tuple(sizes)), np.concatenate(place), tuple(rest))
+        return cls(np.concatenate(rows), Blocks(tuple(sizes)), np.concatenate(index), tuple(rest))
 
     def fitted(self, parameters: Relaxed) -> Relaxed:
         """The parameters to fit (rows, records), from all parameters (d', records)."""
         found = np.empty((self.blocks.count, parameters.shape[1]), dtype=np.float32)
-        found[self.place] = parameters[self.rows]
+        found[self.index] = parameters[self.rows]
         for others, here in self.rest:
             found[here] = np.logaddexp.reduce(parameters[others], axis=0)
         return found
@@ -70,7 +70,7 @@ class FittedRows:
     def put_back(self, fitted: Relaxed, parameters: Relaxed) -> Relaxed:
         """All parameters (d', records), with the fitted ones in place and the others in their old proportions."""
         found = parameters.copy()
-        found[self.rows] = fitted[self.place]
+        found[self.rows] = fitted[self.index]
         for others, here in self.rest:
             found[others] += fitted[here] - np.logaddexp.reduce(parameters[others], axis=0)
         return found

@@ -24,7 +24,7 @@ from residualplanner.sources import Source, is_read_once, open_source, require_r
 
 T = TypeVar("T")
 
-#: Bytes that may be held at once, unless something else is asked for.
+#: Bytes that may be held at once, unless memory= says otherwise.
 MEMORY = 2**30
 _CELL_BYTES = 8
 

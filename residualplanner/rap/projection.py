@@ -105,7 +105,7 @@ def relaxed_projection(
         mentioned[each.rows] = True
     part = FittedRows.of(mentioned, blocks, merges=kind.merges)
     where = np.zeros(len(parameters), dtype=np.int64)
-    where[part.rows] = part.place
+    where[part.rows] = part.index
     local = [each.moved(where) for each in targets]
     enough = sum(each.enough for each in targets) if settings.stops_at_noise else -math.inf
 

@@ -117,7 +117,7 @@ def test_values_that_no_cell_mentions_keep_their_proportions():
     part = FittedRows.of(mentioned, BLOCKS, merges=True)
     fitted = part.fitted(logits)
     assert part.blocks.sizes == (2, 3)
-    assert np.allclose(part.blocks.softmax(fitted)[part.place], BLOCKS.softmax(logits)[part.rows], atol=1e-6)
+    assert np.allclose(part.blocks.softmax(fitted)[part.index], BLOCKS.softmax(logits)[part.rows], atol=1e-6)
     assert np.allclose(part.put_back(fitted, logits), logits, atol=1e-6)
     moved = BLOCKS.softmax(part.put_back(fitted + np.arange(5)[:, None], logits))
     before = BLOCKS.softmax(logits)
