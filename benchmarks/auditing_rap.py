@@ -18,9 +18,9 @@ import residualplanner as rp
 from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
 from residualplanner.discrete_gaussian import ByteSource
 from residualplanner.mixtures import Blocks
-from residualplanner.rap.account import root_down
-from residualplanner.rap.gate import rap_with_bits
-from residualplanner.rap.relaxed_records import RelaxedRecords
+from residualplanner.relaxed_projection.account import root_down
+from residualplanner.relaxed_projection.gate import rap_with_bits
+from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
 from residualplanner.sources import count_groups
 
 Codes = NDArray[np.int64]

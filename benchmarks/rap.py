@@ -26,12 +26,12 @@ import residualplanner as rp
 from benchmarks.rap_cases import adult_case, errors, loans_like, rap_answers
 from residualplanner.kron import threshold_map
 from residualplanner.mixtures import Blocks
-from residualplanner.rap.cells import CellBlock
-from residualplanner.rap.projection import Adam
-from residualplanner.rap.relaxation import RELAXATIONS
-from residualplanner.rap.relaxed_records import RelaxedRecords
-from residualplanner.rap.targets import ListedCells
-from residualplanner.rap.threshold_table import thresholds_of
+from residualplanner.relaxed_projection.cells import CellBlock
+from residualplanner.relaxed_projection.projection import Adam
+from residualplanner.relaxed_projection.relaxation import RELAXATIONS
+from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
+from residualplanner.relaxed_projection.targets import ListedCells
+from residualplanner.relaxed_projection.threshold_table import thresholds_of
 
 RECORDS = 1000
 #: A case gives what it found besides its time.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import residualplanner as rp
 from residualplanner.datasets.adult import adult
 from residualplanner.kron import threshold_map
-from residualplanner.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable, thresholds_of
 from residualplanner.sources import count_groups
 
 Array = NDArray[np.float64]

@@ -24,7 +24,7 @@ import numpy as np
 import residualplanner as rp
 from benchmarks.rap_cases import Case, adult_case, all_zero, errors, gaussian, rap_answers, residual_planner
 from residualplanner.mixtures import Mixture
-from residualplanner.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable, thresholds_of
 from residualplanner.sources import count_groups
 
 ALL_RECORDS = 48_842

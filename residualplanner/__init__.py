@@ -49,8 +49,8 @@ from residualplanner.postprocessing import (
 )
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Matching, Prefix, Range
-from residualplanner.rap import ProjectionSettings, RapPlan, RapResult, rap
 from residualplanner.reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
+from residualplanner.relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.synthesis import SyntheticRecords, synthesis_plan, synthesize

@@ -38,7 +38,7 @@ LAYERS = [
     "mixtures",
     "postprocessing",
     "synthesis",
-    "rap",
+    "relaxed_projection",
     "microdata",
     "reporting",
     "cli",

@@ -11,11 +11,11 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.mixtures import Blocks
-from residualplanner.rap.projection import Fit, ProjectionSettings, relaxed_projection
-from residualplanner.rap.relaxation import Relaxed
-from residualplanner.rap.relaxed_records import RelaxedRecords
-from residualplanner.rap.targets import ListedCells, Targets, WholeTable, listed_cells
-from residualplanner.rap.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.projection import Fit, ProjectionSettings, relaxed_projection
+from residualplanner.relaxed_projection.relaxation import Relaxed
+from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
+from residualplanner.relaxed_projection.targets import ListedCells, Targets, WholeTable, listed_cells
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable
 
 #: Tables of more cells are fitted by some of them: the noise of many empty cells would hide those that matter.
 WHOLE_CELLS = 2_000

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.rap.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable
 from residualplanner.sources import Source
 
 Answers = NDArray[np.int64]

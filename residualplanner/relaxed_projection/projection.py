@@ -13,9 +13,9 @@ import numpy as np
 from residualplanner._checks import value_text
 from residualplanner.errors import WorkloadError
 from residualplanner.mixtures import Blocks
-from residualplanner.rap.fitted_rows import FittedRows
-from residualplanner.rap.relaxation import RELAXATIONS, Relaxation, Relaxed
-from residualplanner.rap.targets import Targets
+from residualplanner.relaxed_projection.fitted_rows import FittedRows
+from residualplanner.relaxed_projection.relaxation import RELAXATIONS, Relaxation, Relaxed
+from residualplanner.relaxed_projection.targets import Targets
 
 #: Of Adam: how slowly the means of slopes and of their squares follow, and what is added to the root of the latter.
 _SLOPE_DECAY, _SQUARE_DECAY, _SMALL = 0.9, 0.999, 1e-8

@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.kron import threshold_probability
 from residualplanner.mixtures import Blocks
-from residualplanner.rap.relaxation import Relaxed
-from residualplanner.rap.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.relaxation import Relaxed
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

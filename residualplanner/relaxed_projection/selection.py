@@ -13,9 +13,9 @@ import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner.discrete_gaussian import ByteSource, NoiseError, exponential_choices
-from residualplanner.rap.counts import Counts
-from residualplanner.rap.threshold_table import ThresholdTable
-from residualplanner.rap.units import Unit
+from residualplanner.relaxed_projection.counts import Counts
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.units import Unit
 
 #: Scores that differ by more than this many times their number are sorted instead of counted.
 _SPARSE = 64

@@ -7,10 +7,10 @@ Besides `measurement`, this is the only room that sees records.
 Source: rap-and-microdata (A1) to (A19).
 """
 
-from residualplanner.rap.gate import rap
-from residualplanner.rap.plan import RapPlan
-from residualplanner.rap.projection import ProjectionSettings
-from residualplanner.rap.relaxed_records import RelaxedRecords
-from residualplanner.rap.result import RapResult, RapRound
+from residualplanner.relaxed_projection.gate import rap
+from residualplanner.relaxed_projection.plan import RapPlan
+from residualplanner.relaxed_projection.projection import ProjectionSettings
+from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
+from residualplanner.relaxed_projection.result import RapResult, RapRound
 
 __all__ = ["ProjectionSettings", "RapPlan", "RapResult", "RapRound", "RelaxedRecords", "rap"]

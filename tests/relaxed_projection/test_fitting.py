@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from residualplanner.errors import WorkloadError
 from residualplanner.mixtures import Blocks
-from residualplanner.rap import ProjectionSettings, RelaxedRecords
-from residualplanner.rap.cells import cell_blocks
-from residualplanner.rap.fitted_rows import FittedRows
-from residualplanner.rap.projection import relaxed_projection
-from residualplanner.rap.relaxation import RELAXATIONS, sparsemax
-from residualplanner.rap.targets import ListedCells, WholeTable, listed_cells
-from residualplanner.rap.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection import ProjectionSettings, RelaxedRecords
+from residualplanner.relaxed_projection.cells import cell_blocks
+from residualplanner.relaxed_projection.fitted_rows import FittedRows
+from residualplanner.relaxed_projection.projection import relaxed_projection
+from residualplanner.relaxed_projection.relaxation import RELAXATIONS, sparsemax
+from residualplanner.relaxed_projection.targets import ListedCells, WholeTable, listed_cells
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable
 
 SIZES = (3, 2, 4, 5)
 BLOCKS = Blocks(SIZES)

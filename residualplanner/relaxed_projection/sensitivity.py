@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol, final
 
 from residualplanner.privacy import Neighbors
-from residualplanner.rap.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable
 
 
 class Sensitivity(Protocol):

@@ -15,8 +15,8 @@ from benchmarks.auditing_rap import (
     likelihood_scores,
 )
 from residualplanner.discrete_gaussian import InsecureTestBits
-from residualplanner.rap import mechanism
-from residualplanner.rap.plan import RapPlan
+from residualplanner.relaxed_projection import mechanism
+from residualplanner.relaxed_projection.plan import RapPlan
 
 pytestmark = pytest.mark.slow
 COST = Fraction(1)

@@ -14,11 +14,11 @@ from residualplanner._json import json_text
 from residualplanner._words import fraction_text
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.privacy import Budget, Neighbors, Notion, require_discrete
-from residualplanner.rap.account import rounded_down
-from residualplanner.rap.projection import ProjectionSettings
-from residualplanner.rap.sensitivity import SENSITIVITIES, Sensitivity
-from residualplanner.rap.threshold_table import ThresholdTable, thresholds_of
-from residualplanner.rap.units import UNITS, Unit
+from residualplanner.relaxed_projection.account import rounded_down
+from residualplanner.relaxed_projection.projection import ProjectionSettings
+from residualplanner.relaxed_projection.sensitivity import SENSITIVITIES, Sensitivity
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.relaxed_projection.units import UNITS, Unit
 from residualplanner.strategy import require_public_total
 from residualplanner.workload import Workload
 

@@ -15,13 +15,13 @@ from residualplanner.discrete_gaussian import ByteSource, Scales, draw_arrays
 from residualplanner.errors import DataError
 from residualplanner.measurement import NoiseRecord
 from residualplanner.mixtures import Blocks
-from residualplanner.rap.account import Account, root_down, rounded_down
-from residualplanner.rap.answered import Answered
-from residualplanner.rap.counts import Counts
-from residualplanner.rap.plan import RapPlan
-from residualplanner.rap.relaxed_records import RelaxedRecords
-from residualplanner.rap.result import RapResult, RapRound
-from residualplanner.rap.selection import Candidate, Selection
+from residualplanner.relaxed_projection.account import Account, root_down, rounded_down
+from residualplanner.relaxed_projection.answered import Answered
+from residualplanner.relaxed_projection.counts import Counts
+from residualplanner.relaxed_projection.plan import RapPlan
+from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
+from residualplanner.relaxed_projection.result import RapResult, RapRound
+from residualplanner.relaxed_projection.selection import Candidate, Selection
 
 
 @dataclass(slots=True, eq=False)

@@ -12,10 +12,10 @@ import numpy as np
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.measurement import NoiseRecord
 from residualplanner.mixtures import even_records
-from residualplanner.rap.plan import RapPlan
-from residualplanner.rap.relaxed_records import RelaxedRecords
-from residualplanner.rap.selection import Candidate
-from residualplanner.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.relaxed_projection.plan import RapPlan
+from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
+from residualplanner.relaxed_projection.selection import Candidate
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable, thresholds_of
 from residualplanner.workload import Workload
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.mixtures import Blocks, product_sums, slopes_of_product_sums
-from residualplanner.rap.cells import CellBlock, cell_blocks
-from residualplanner.rap.relaxation import Relaxed, equal_weights
-from residualplanner.rap.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.cells import CellBlock, cell_blocks
+from residualplanner.relaxed_projection.relaxation import Relaxed, equal_weights
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable
 
 
 class Targets(Protocol):

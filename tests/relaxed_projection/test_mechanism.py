@@ -10,13 +10,13 @@ import residualplanner as rp
 from residualplanner import BudgetError, DataError, Ledger, ResourceError, WorkloadError
 from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.privacy import Neighbors
-from residualplanner.rap import gate
-from residualplanner.rap.account import root_down, rounded_down
-from residualplanner.rap.counts import KeptCounts, RecountedCounts
-from residualplanner.rap.selection import Selection
-from residualplanner.rap.sensitivity import SENSITIVITIES
-from residualplanner.rap.threshold_table import ThresholdTable, thresholds_of
-from residualplanner.rap.units import UNITS
+from residualplanner.relaxed_projection import gate
+from residualplanner.relaxed_projection.account import root_down, rounded_down
+from residualplanner.relaxed_projection.counts import KeptCounts, RecountedCounts
+from residualplanner.relaxed_projection.selection import Selection
+from residualplanner.relaxed_projection.sensitivity import SENSITIVITIES
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.relaxed_projection.units import UNITS
 from residualplanner.sources import open_source
 
 DOMAIN = rp.Domain({"a": 3, "b": 4, "c": 5})

@@ -10,8 +10,8 @@ import numpy as np
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.errors import WorkloadError
 from residualplanner.mixtures import Blocks, Mixture, mixture_of, product_sums
-from residualplanner.rap.relaxation import Relaxed, equal_weights
-from residualplanner.rap.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.relaxation import Relaxed, equal_weights
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

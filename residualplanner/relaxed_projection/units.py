@@ -9,7 +9,7 @@ from typing import Protocol, final
 import numpy as np
 
 from residualplanner._checks import IntArray
-from residualplanner.rap.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.threshold_table import ThresholdTable
 
 
 class Unit(Protocol):

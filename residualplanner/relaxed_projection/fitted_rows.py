@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
 from residualplanner.mixtures import Blocks
-from residualplanner.rap.relaxation import Relaxed
+from residualplanner.relaxed_projection.relaxation import Relaxed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,10 +16,10 @@ from residualplanner.errors import BudgetError, ResourceError
 from residualplanner.ledger import TEXT_LIMIT, Ledger
 from residualplanner.measurement import WatchedProgress, require_room, run_charged, shielded, without_history
 from residualplanner.privacy import claim_of_budget
-from residualplanner.rap.counts import Counts, KeptCounts, RecountedCounts, count_records
-from residualplanner.rap.mechanism import Run
-from residualplanner.rap.plan import RapPlan
-from residualplanner.rap.result import RapResult
+from residualplanner.relaxed_projection.counts import Counts, KeptCounts, RecountedCounts, count_records
+from residualplanner.relaxed_projection.mechanism import Run
+from residualplanner.relaxed_projection.plan import RapPlan
+from residualplanner.relaxed_projection.result import RapResult
 from residualplanner.sources import Source, is_read_once, open_source, require_result_room
 
 T = TypeVar("T")
