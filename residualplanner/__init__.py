@@ -48,17 +48,18 @@ from residualplanner.postprocessing import (
     rounded,
 )
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
-from residualplanner.queries import Custom, Hierarchy, Identity, Matching, Prefix, Range
+from residualplanner.queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Selection
 from residualplanner.reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
 from residualplanner.relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.synthesis import SyntheticRecords, synthesis_plan, synthesize
 from residualplanner.workers import DaskWorkers, SparkWorkers
-from residualplanner.workload import Threshold, Workload, marginals
+from residualplanner.workload import Among, Threshold, Workload, marginals
 
 __all__ = [
     "About",
+    "Among",
     "ArgumentError",
     "Attribute",
     "Basis",
@@ -99,6 +100,7 @@ __all__ = [
     "ResidualPlannerError",
     "ResourceError",
     "RoundedRelease",
+    "Selection",
     "SolverError",
     "SparkWorkers",
     "StoreError",
