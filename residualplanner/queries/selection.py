@@ -103,12 +103,14 @@ class Selection(SparseKind):
     def name(self) -> str:
         """The word for this kind in error tables and files."""
         among = f"among {self.where_words}"
-        return among if self.of is None or self.of.is_identity else f"{self.of.name} {among}"
+        return among if self.of is None else f"{self.of.name} {among}"
 
     @property
     def file_word(self) -> str:
         """The same in the names of files: small letters, digits and ``-``; two selections may have the same."""
-        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")[:_LETTERS].strip("-")
+        is_short = self.of is not None and self.of.is_identity
+        text = f"only {self.where_words}" if is_short else self.name
+        return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LETTERS].strip("-")
 
     @property
     def is_axis(self) -> bool:
