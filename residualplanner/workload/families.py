@@ -89,7 +89,11 @@ def _matching(
 ) -> Mapping[str, Kind]:
     """The kinds of query that differ from one count per value."""
     if at_least is None:
-        return {} if kinds is None else kinds
+        if not isinstance(kinds, Mapping | None):
+            raise WorkloadError(
+                f"kinds must be a mapping from attribute name to kind of query, got {value_text(kinds)}"
+            )
+        return kinds or {}
     if order is None or kinds:
         raise WorkloadError("at_least goes with order=, the number of attributes of a threshold, and not with kinds=")
     require_threshold(at_least, order)
@@ -114,8 +118,6 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
 
 def _kinds(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[tuple[Kind, ...], NDArray[np.int16]]:
     """The distinct kinds, and the number of each attribute's kind among them (d,)."""
-    if not isinstance(kinds, Mapping):
-        raise WorkloadError(f"kinds must be a mapping from attribute name to kind of query, got {value_text(kinds)}")
     domain.positions(tuple(kinds))
     for name, kind in kinds.items():
         require_kind(name, kind)

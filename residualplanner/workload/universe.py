@@ -37,10 +37,9 @@ class Universe:
 
     def applied(self, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
         """Kinds of query by attribute, with the selected values in place of all."""
-        found = dict(kinds)
-        for name, row in zip(self.names, self.rows.values(), strict=True) if self.is_counted else ():
-            found[name] = Selection(row.where, kinds.get(name, Identity()))
-        return found
+        pairs = zip(self.names, self.rows.values(), strict=True) if self.is_counted else ()
+        several = {name: row.where for name, row in pairs if len(row.where) > 1}
+        return {**kinds, **{name: Selection(labels, kinds.get(name, Identity())) for name, labels in several.items()}}
 
     def selected(
         self, blocks: Sequence[QueryBlock], kinds: tuple[Kind, ...]
