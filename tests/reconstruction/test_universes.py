@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from made_releases import any_release, exact_release, index_of
 from residualplanner.errors import DomainError, WorkloadError
-from universes import DOMAIN, rows_about, universe_workloads
+from universes import DOMAIN, universe_workloads
 
 EMPLOYED, OTHERS = {"employed": "yes"}, {"employed": ["part time", "no"]}
 PAIR = ("sex", "age")
