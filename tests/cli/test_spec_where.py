@@ -67,7 +67,7 @@ def test_targets_are_for_tables_about_some_records(spec_of):
         ("up_to = 1\nwhere = { works = [] }", FileFormatError, "expected a label, or a list of labels such as"),
         ("up_to = 1\nwhere = { works = 0.5 }", FileFormatError, "expected a label, or a list of labels such as"),
         ("up_to = 1\nwhere = true", FileFormatError, "where"),
-        ("up_to = 1\nwhere = { works = 1 }", DomainError, "'works' has no value 1 to select; its labels are 'true', 'fa"),
+        ("up_to = 1\nwhere = { works = 1 }", DomainError, "'works' has no value 1 to select; its labels are 'true'"),
         ("up_to = 1\nwhere = { work = true }", DomainError, "'work'"),
         ('queries = [["age", "sex"]]\nat_least = 1\nwhere.sex = "F"', WorkloadError,
          r"\[\[workload\]\] number 1, queries, entry 1: an attribute that a threshold matches cannot be selected from"),
@@ -75,9 +75,12 @@ def test_targets_are_for_tables_about_some_records(spec_of):
     ],
 )  # fmt: skip
 def test_what_selects_nothing_is_refused(spec_of, text, error, message):
-    with pytest.raises(error, match=message):
+    def read():
         spec = spec_of(text)
-        workload_of_spec(spec, domain_of_spec(spec))
+        return workload_of_spec(spec, domain_of_spec(spec))
+
+    with pytest.raises(error, match=message):
+        read()
 
 
 def test_the_commands_show_and_file_tables_about_some_records(tmp_path, monkeypatch, run):
