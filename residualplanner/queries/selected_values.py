@@ -18,7 +18,7 @@ from residualplanner.queries.runs import Range, span_texts
 #: Runs of values are recognized by their labels up to this many values.
 _RUNS = 512
 #: How many labels, or runs of them, are spelled out in words.
-_SPELLED = 6
+SPELLED = 6
 
 
 def checked_values(values: object) -> tuple[Label, ...]:
@@ -70,12 +70,14 @@ def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
         >>> selected_words(Attribute("state", labels=["CA", "OR", "WA"]), (0, 1))
         'CA or OR'
     """
-    is_ordered = attribute.labels is None
-    runs = _runs(codes) if is_ordered else [(code, code) for code in codes]
-    texts = span_texts(attribute, runs[: _SPELLED + 1])
-    if len(runs) > _SPELLED:
-        texts = (*texts[: _SPELLED - 1], f"{len(runs) - _SPELLED + 1} more")
-    return " or ".join(texts)
+    runs = _runs(codes) if attribute.labels is None else [(code, code) for code in codes]
+    shown = runs if len(runs) <= SPELLED else runs[: SPELLED - 1]
+    labels = attribute.value_labels
+    texts = [
+        label_text(labels[first]) if first == last else span_texts(attribute, [(first, last)])[0]
+        for first, last in shown
+    ]
+    return " or ".join([*texts, *([f"{len(runs) - len(shown)} more"] if len(runs) > len(shown) else [])])
 
 
 def _codes(attribute: Attribute, label: Label) -> Iterable[int]:
@@ -111,5 +113,5 @@ def _runs(codes: tuple[int, ...]) -> list[tuple[int, int]]:
 
 
 def _listed(texts: list[str]) -> str:
-    shown = ", ".join(map(repr, texts[:_SPELLED]))
-    return shown if len(texts) <= _SPELLED else f"{shown}, ..."
+    shown = ", ".join(map(repr, texts[:SPELLED]))
+    return shown if len(texts) <= SPELLED else f"{shown}, ..."

@@ -16,7 +16,7 @@ from residualplanner._checks import IntArray, value_text
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.kind import Kind, require_size, tied_kind
-from residualplanner.queries.selected_values import checked_values, selected_codes, selected_words
+from residualplanner.queries.selected_values import SPELLED, checked_values, selected_codes, selected_words
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, SparseKind
 
 #: How many letters of a selection stand in the name of a file.
@@ -156,7 +156,8 @@ class Selection(SparseKind):
     def meanings(self, attribute: Attribute) -> tuple[str, ...]:
         """The same in the meanings of the values, (q,)."""
         if self.of is None:
-            return (" or ".join(attribute.value_meanings[code] for code in self.codes),)
+            meanings = [attribute.value_meanings[code] for code in self.codes]
+            return (" or ".join(meanings) if len(meanings) <= SPELLED else self.where_words,)
         return self._kept(self.of.meanings(attribute))
 
     def __eq__(self, other: object) -> bool:
