@@ -4,7 +4,7 @@ import datetime as dt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kinds import kinds_of
@@ -39,6 +39,7 @@ def selections(draw):
 @given(case=selections())
 def test_rows_are_those_of_the_kind_without_other_values_each_once(case):
     size, kind, rows, codes = case
+    assume(np.ptp(rows, axis=1).any())  # a kind that gives the total only is refused without a selection, too
     attribute = Attribute("a", size)
     only = rows * np.isin(np.arange(size), codes)
     if not only.any():
