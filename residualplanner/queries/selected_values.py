@@ -18,7 +18,7 @@ from residualplanner.queries.runs import Range, span_texts
 #: Runs of values are recognized by their labels up to this many values.
 _RUNS = 512
 #: How many labels, or runs of them, are spelled out in words.
-SPELLED = 6
+SPELLED = 4
 
 
 def checked_values(values: object) -> tuple[Label, ...]:
@@ -62,7 +62,7 @@ def selected_codes(attribute: Attribute, labels: Iterable[Label]) -> tuple[int, 
 
 
 def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
-    """The selected values in words: runs of bins and of codes as such, other values one by one, many in short.
+    """The selected values in words: runs of bins and of integers as such, other values one by one, many in short.
 
     Example:
         >>> selected_words(Attribute("age", 100), (*range(18, 65), 70))
@@ -70,7 +70,8 @@ def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
         >>> selected_words(Attribute("state", labels=["CA", "OR", "WA"]), (0, 1))
         'CA or OR'
     """
-    runs = _runs(codes) if attribute.labels is None else [(code, code) for code in codes]
+    is_ordered = attribute.bins is not None or type(attribute.value_labels[0]) is int
+    runs = _runs(codes) if is_ordered else [(code, code) for code in codes]
     shown = runs if len(runs) <= SPELLED else runs[: SPELLED - 1]
     labels = attribute.value_labels
     texts = [

@@ -110,7 +110,8 @@ class Selection(SparseKind):
         """The same in the names of files: small letters, digits and ``-``; two selections may have the same."""
         is_short = self.of is not None and self.of.is_identity
         text = f"only {self.where_words}" if is_short else self.name
-        return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LETTERS].strip("-")
+        word = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+        return word if len(word) <= _LETTERS else word[:_LETTERS].rpartition("-")[0]
 
     @property
     def is_axis(self) -> bool:

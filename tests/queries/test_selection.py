@@ -85,8 +85,8 @@ def test_an_answer_about_the_same_records_is_that_of_the_fewest_values(kind, lab
         (Attribute("n", 100), range(18, 65), "18 – 64"),
         (Attribute("b", labels=[True, False], missing="Not stated"), [True], "true"),
         (Attribute("day", labels=[dt.date(2020, 1, 1), dt.date(2020, 1, 2)]), [dt.date(2020, 1, 2)], "2020-01-02"),
-        (Attribute("x", labels=list("abcdefghi")), list("abcdefgh"), "a or b or c or d or e or 3 more"),
-        (Attribute("n", 100), [2 * i for i in range(9)], "0 or 2 or 4 or 6 or 8 or 4 more"),
+        (Attribute("x", labels=list("abcdefghi")), list("abcdefgh"), "a or b or c or 5 more"),
+        (Attribute("n", 100), [2 * i for i in range(9)], "0 or 2 or 4 or 6 more"),
     ],
 )
 def test_selected_values_are_said_in_few_words(attribute, labels, words):
