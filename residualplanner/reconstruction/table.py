@@ -309,4 +309,4 @@ class Table:
     @property
     def _tidy(self) -> TidyForm:
         """The table with a row for each cell."""
-        return TidyForm(self.names, self._axes, self.estimate, self.std_err, self.product, self.origin)
+        return TidyForm(self.names, self.universe, self._axes, self.estimate, self.std_err, self.product, self.origin)

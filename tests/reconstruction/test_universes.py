@@ -70,6 +70,7 @@ def test_a_table_has_no_axis_for_an_attribute_that_only_selects():
     np.testing.assert_allclose(table.estimate, DATA[:, :, 0].T, atol=1e-6)
     assert table.at(age="[18, 30)", sex="2").estimate == pytest.approx(DATA[1, 1, 0])
     assert list(table.to_frame().columns[:3]) == ["sex", "sex_meaning", "age"]
+    assert table.to_frame(profile="gls")["query"][0] == "sex=1 (female), age=[0, 18) among employed: yes"
     assert str(table).startswith("sex × age among employed: yes: 8 cells")
     assert "among employed: yes" in table._repr_html_()
     assert table.plot().title == table.title

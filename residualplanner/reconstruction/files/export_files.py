@@ -107,7 +107,7 @@ class TidyWriter:
         keys = enumerate(zip(*axes, strict=True))
         columns = {name: column for axis, key in keys for name, column in self._columns(table, axis, key)}
         if self.profile.is_described:
-            columns[QUERY] = pa.array(cell_words(table.names, table.labels_in_words), type=pa.string())
+            columns[QUERY] = pa.array(cell_words(table.names, table.labels_in_words, table.universe), type=pa.string())
         origin = (table.origin or unlimited(table.estimate)).raveled()
         names, optional = [name for name, _ in self.profile.columns], self.profile.optional_names
         numbers = self.profile.numbers(estimate, std_err, self.level, origin=origin)
