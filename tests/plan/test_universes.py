@@ -54,6 +54,16 @@ def test_no_plan_is_below_the_bound_for_all_mechanisms(problem):
     assert plan.loss_value >= least_sum(np.vstack(list(distinct.values())), steps=100) * (1 - 1e-9)
 
 
+@settings(max_examples=12)
+@given(problem=universe_workloads())
+def test_the_singular_value_bound_is_that_of_all_rows(problem):
+    workload, queries = problem
+    distinct = {workload.number_of(written_query(workload.domain, query)): rows for query, rows in queries}
+    rows = np.vstack(list(distinct.values()))
+    expected = np.linalg.svd(rows, compute_uv=False).sum() ** 2 / rows.shape[1]
+    assert rp.svd_bound(workload) == pytest.approx(expected, rel=1e-6)
+
+
 @pytest.mark.parametrize("weight", [1.0, 0.25, 9.0])
 @pytest.mark.parametrize("labels", ["yes", ["yes", "part time"]])
 def test_the_same_tables_of_everybody_and_of_some_have_the_least_sum_of_all_mechanisms(weight, labels):
@@ -74,6 +84,16 @@ def test_tables_of_the_employed_alone_cost_nothing_for_all_others():
     for loss in ("sum", "max"):
         expected = rp.select(alone.workload, budget=rp.pcost(1), loss=loss).loss_value
         assert rp.select(among, budget=rp.pcost(1), loss=loss).loss_value == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["sum", "max"])
+def test_what_no_query_needs_gets_next_to_no_part_of_the_budget(loss):
+    among = rp.Workload(DOMAIN, [rp.Among(("age", "sex"), where=EMPLOYED)])
+    plan = rp.select(among, budget=rp.pcost(1), loss=loss, bases={"employed": [[1, 0, 0], [0, 1, -1]]})
+    np.testing.assert_allclose(plan.variance(rp.Among(("age", "sex"), where=EMPLOYED)), 1, rtol=1e-6)
+    needed = plan.noise_variance_of["age", "sex", "employed"]
+    assert plan.noise_variance_of["age", "sex"] > 1e12 * needed
+    assert math.isfinite(plan.noise_variances.max())
 
 
 @pytest.mark.parametrize("options", [{"bases": "orthogonal"}, {"bases": "optimal_by_set"}, {"neighbors": "replace"}])
