@@ -48,6 +48,20 @@ def even_records(mixture: Mixture, records: int, generator: np.random.Generator)
 
     Source: spec eq. (76).
     """
+    codes, _ = even_records_by_class(mixture, records, generator)
+    return generator.permutation(codes)
+
+
+def even_records_by_class(mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Records as `even_records` makes them, class by class: codes (n, d), and the class of each (n,), ascending.
+
+    Args:
+        mixture: their distribution.
+        records: how many.
+        generator: of random numbers.
+
+    Source: spec eq. (76).
+    """
     classes = _even_classes(mixture.weights, records, generator)
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
     starts = np.searchsorted(classes, np.arange(mixture.classes + 1))
@@ -58,7 +72,7 @@ def even_records(mixture: Mixture, records: int, generator: np.random.Generator)
         for attribute in range(found.shape[1]):
             strata = _restratified(own, uniforms[:, attribute], starts, generator)
             found[first:last, attribute] = _values(mixture, attribute, own, strata)
-    return generator.permutation(found)
+    return found, classes
 
 
 def _even_classes(weights: FloatArray, records: int, generator: np.random.Generator) -> IntArray:

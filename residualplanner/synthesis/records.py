@@ -98,7 +98,7 @@ class SyntheticRecords:
         mixture, positions = self._fitted.mixture, self.domain.positions_as_written(names)
         return frozen(self._fitted.records * mixture.table(positions))
 
-    def redrawn(self, records: int, *, method: RoundingName = "sobol", seed: int = 0) -> "SyntheticRecords":
+    def redrawn(self, records: int, *, method: RoundingName = "controlled", seed: int = 0) -> "SyntheticRecords":
         """Other records from the same mixture.
 
         Args:

@@ -22,7 +22,7 @@ def synthesize(
     *,
     known: Known | None = None,
     impossible: Iterable[Impossible] = (),
-    method: RoundingName = "sobol",
+    method: RoundingName = "controlled",
     ensemble: Ensemble | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -37,8 +37,9 @@ def synthesize(
         records: how many; their known or estimated number unless given.
         known: counts that are public anyway, as of `nonnegative`.
         impossible: cells that cannot occur, as of `nonnegative`.
-        method: "sobol", records spread evenly over the mixture; "weighted", four times as many of weight 1/4, whose
-            tables are nearer to those of the mixture; "independent", records drawn independently of one another.
+        method: "controlled", records whose tables of pairs are brought near those of the mixture; "sobol", records
+            spread evenly over it; "weighted", four times as many of weight 1/4; "independent", records drawn
+            independently of one another.
         ensemble: how many mixtures are fitted, of how many latent classes, in how many steps; chosen by how far
             attributes are from independence, in units of the noise, unless given.
         seed: of the fit and of the records, 0 or more; the same release and seed give the same records.

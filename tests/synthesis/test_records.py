@@ -3,14 +3,14 @@
 import datetime as dt
 import hashlib
 import json
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.mixtures import Blocks, even_records, independent_records, mixture_of
+from residualplanner.mixtures import Blocks, controlled_records, even_records, independent_records, mixture_of
 from residualplanner.synthesis.synthesis_plan import _smallest_triples
 
 SMALL = rp.Ensemble(2, 10, rp.Descent(steps=40))
@@ -70,9 +70,10 @@ def test_the_expected_table_of_records_is_that_of_the_mixture(draw, records):
     assert np.abs(off).max() < 4.5
 
 
-def test_even_records_have_the_expected_number_of_every_value_to_one_record_a_class():
+@pytest.mark.parametrize("draw", [controlled_records, even_records])
+def test_records_have_the_expected_number_of_every_value_to_one_record_a_class(draw):
     mixture = some_mixture()
-    codes = even_records(mixture, 10_000, np.random.default_rng(0))
+    codes = draw(mixture, 10_000, np.random.default_rng(0))
     for attribute, size in enumerate((3, 2, 4)):
         found = np.bincount(codes[:, attribute], minlength=size)
         assert np.abs(found - 10_000 * mixture.table((attribute,))).max() < 2 * mixture.classes
@@ -92,11 +93,31 @@ def test_even_records_are_nearer_to_their_mixture_than_independent_ones():
     assert away[even_records] < 0.5 * away[independent_records]
 
 
+def test_controlled_records_have_tables_of_pairs_nearer_to_their_mixture_than_even_ones():
+    mixture, sizes = some_mixture(classes=60), (3, 2, 4)
+    away = {draw: 0.0 for draw in (controlled_records, even_records)}
+    for draw in away:
+        for seed in range(5):
+            codes = draw(mixture, 500, np.random.default_rng(seed))
+            for pair in combinations(range(3), 2):
+                table = table_of(codes[:, pair], [sizes[attribute] for attribute in pair])
+                away[draw] += np.abs(table - 500 * mixture.table(pair)).sum()
+    assert away[controlled_records] < 0.5 * away[even_records]
+
+
+def test_records_of_one_attribute_or_in_classes_of_their_own_have_nothing_to_exchange():
+    alone = mixture_of(Blocks((3,)), np.ones(1), np.array([[0.5], [0.3], [0.2]]))
+    assert np.bincount(controlled_records(alone, 10, np.random.default_rng(0))[:, 0]).tolist() == [5, 3, 2]
+    several = some_mixture(classes=4)
+    one, other = (draw(several, 1, np.random.default_rng(3)) for draw in (controlled_records, even_records))
+    assert one.tolist() == other.tolist()
+
+
 def test_values_of_probability_0_are_never_drawn():
     blocks = Blocks((3, 3))
     probabilities = np.array([[0.0, 0.5], [1, 0.5], [0, 0], [0.3, 0], [0, 0], [0.7, 1]])
     mixture = mixture_of(blocks, np.array([0.4, 0.6]), probabilities)
-    for draw in (even_records, independent_records):
+    for draw in (controlled_records, even_records, independent_records):
         table = table_of(draw(mixture, 5000, np.random.default_rng(0)), (3, 3))
         assert (table[mixture.table((0, 1)) == 0] == 0).all()
 
@@ -210,7 +231,7 @@ def test_weighted_records_have_known_tables_exactly():
     np.testing.assert_allclose(found, truth + 1, rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["sobol", "weighted", "independent"])
+@pytest.mark.parametrize("method", ["controlled", "sobol", "weighted", "independent"])
 def test_what_is_impossible_is_in_no_record(method):
     impossible = [{"a": [0, 1], "b": 2}, {"b": 0, "c": 1}, {"a": 3}]
     made = rp.synthesize(release_of(rho=0.01), 2000, impossible=impossible, method=method, ensemble=SMALL)
@@ -280,7 +301,7 @@ LABELED = rp.Domain(
 )
 
 
-def labeled_records(method="sobol"):
+def labeled_records(method="controlled"):
     frame = pd.DataFrame({"sex": ["F", "x"] * 50, "income": [5.0, None] * 50, "day": ["2020-01-05"] * 100, "weight": 1})
     plan = rp.select(rp.marginals(LABELED, order=2), budget=rp.zcdp(5))
     release = rp.reconstruct(rp.measure(plan, frame, noise="gaussian", seed=0))
