@@ -48,7 +48,7 @@ def controlled_records(mixture: Mixture, records: int, generator: np.random.Gene
     codes, classes = even_records_by_class(mixture, records, generator)
     rows = codes + mixture.blocks.offsets[:-1]
     shares = np.full(codes.shape[1], _SHARE)
-    for _ in range(min(max(_RECORDS // max(records, 1), _FEWEST), _MOST)):
+    for _ in range(min(max(_RECORDS // records, _FEWEST), _MOST) if records > 1 else 0):
         pairs = _pairs_within(classes, generator)
         for attribute in _tractable(mixture):
             _exchange(_tables_of(mixture, attribute, records), rows, pairs, shares, generator)

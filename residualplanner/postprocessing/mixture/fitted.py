@@ -33,7 +33,7 @@ _STEPS, _MORE_STEPS, _MOST_STEPS = 110, 40, 300
 #: Steps of the mean, as one mixture, for every doubling, and at most; their rate, and that of a start that is far away.
 _TOGETHER, _MOST_TOGETHER, _RATE, _FAR_RATE = 65, 400, 0.1, 0.2
 #: How many mixtures; latent classes of each, and of those whose start is so many doublings away.
-_MEMBERS, _CLASSES, _FAR, _MORE_CLASSES = 6, 50, 3.0, 100
+_MEMBERS, _CLASSES, _FAR, _MORE_CLASSES = 5, 50, 3.0, 100
 #: The standard deviation of the logits of starts that are as near as noise allows, how much more it is for every
 #: doubling of their distance, and its maximum.
 _SPREAD, _MORE_SPREAD, _MOST_SPREAD = 0.3, 0.2, 1.0
