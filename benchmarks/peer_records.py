@@ -76,7 +76,7 @@ def compared(ours: dict[str, Any], peers: dict[str, Any]) -> Iterator[str]:
         for epsilon, plans in by_epsilon.items():
             own = plans.get("synthesis_plan", plans["pairs"])
             spent = [own["fit cpu s"] + own["records cpu s"]]
-            cells = [f"{own['sobol, 3-way']:.3f} ({own['sobol, 2-way']:.3f})"]
+            cells = [f"{own['controlled, 3-way']:.3f} ({own['controlled, 2-way']:.3f})"]
             for mechanism in ("aim", "mst"):
                 runs = [
                     run
