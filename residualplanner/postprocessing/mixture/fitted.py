@@ -31,7 +31,7 @@ from residualplanner.postprocessing.mixture.polishing import polished
 #: Steps of a fit whose start is as near as noise allows, how many more for every doubling of its distance, and at most.
 _STEPS, _MORE_STEPS, _MOST_STEPS = 110, 40, 300
 #: Steps of the mean, as one mixture, for every doubling, and at most; their rate, and that of a start that is far away.
-_TOGETHER, _MOST_TOGETHER, _RATE, _FAR_RATE = 65, 400, 0.1, 0.2
+_TOGETHER, _MOST_TOGETHER, _RATE, _FAR_RATE = 65, 300, 0.1, 0.2
 #: How many mixtures, and latent classes of each; how many doublings are far, and then fewer mixtures of more classes.
 _MEMBERS, _CLASSES, _FAR, _FEWER, _MORE_CLASSES = 6, 50, 3.0, 5, 100
 #: The standard deviation of the logits of starts that are as near as noise allows, how much more it is for every
