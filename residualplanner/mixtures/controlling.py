@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
+from residualplanner.mixtures.margins import correct_margins
 from residualplanner.mixtures.mixture import Mixture
 from residualplanner.mixtures.rounding import even_records_by_class
 
@@ -33,9 +34,9 @@ _BATCH = 1 << 20
 def controlled_records(mixture: Mixture, records: int, generator: np.random.Generator) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
 
-    Two records of one class exchange their values of an attribute where that brings the tables of this attribute with
-    all others nearer.  How often a value is in a class does not change by that, and as attributes are independent
-    within it, the exchanged records are as probable as before.
+    First as few values as it takes are changed, so that every value is there as often as expected, to less than one
+    record.  Then two records of one class exchange their values of an attribute where that brings the tables of this
+    attribute with all others nearer, which does not change how often a value is in a class.
 
     Args:
         mixture: their distribution.
@@ -46,6 +47,7 @@ def controlled_records(mixture: Mixture, records: int, generator: np.random.Gene
     Source: spec section 13.
     """
     codes, classes = even_records_by_class(mixture, records, generator)
+    correct_margins(mixture, codes, classes, generator)
     rows = codes + mixture.blocks.offsets[:-1]
     shares = np.full(codes.shape[1], _SHARE)
     for _ in range(min(max(_RECORDS // records, _FEWEST), _MOST) if records > 1 else 0):

@@ -104,7 +104,7 @@ class SyntheticRecords:
             DomainError: one is not in the domain, or is named twice.
         """
         mixture, positions = self._fitted.mixture, self.domain.positions_as_written(names)
-        return frozen(self._fitted.records * mixture.table(positions))
+        return frozen(np.asarray(self._fitted.records * mixture.table(positions)))
 
     def redrawn(self, records: int, *, method: RoundingName = "controlled", seed: int = 0) -> "SyntheticRecords":
         """Other records from the same mixture.

@@ -7,6 +7,7 @@ import pytest
 
 from residualplanner.mixtures import Blocks, mixture_of
 from residualplanner.mixtures.controlling import _exchange, _pairs_within, _tables_of
+from residualplanner.mixtures.margins import correct_margins
 
 SIZES = (3, 2, 4)
 
@@ -72,3 +73,16 @@ def test_pairs_are_of_one_class_and_disjoint():
     assert (classes[one] == classes[other]).all()
     assert len(set(one) | set(other)) == 2 * len(one)
     assert len(one) >= 3
+
+
+def test_values_are_corrected_only_within_what_their_class_has_and_as_few_as_it_takes():
+    """Class 0 has the values 0 and 1, class 1 has 2 alone: nobody there can give or get one."""
+    mixture = mixture_of(Blocks((3,)), np.array([0.5, 0.5]), np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]]))
+    codes, classes = np.array([0, 0, 0, 1, 2, 2, 2, 2])[:, None], np.repeat([0, 1], 4)
+    old = codes.copy()
+    correct_margins(mixture, codes, classes, np.random.default_rng(0))
+    assert np.bincount(codes[:, 0]).tolist() == [2, 2, 4]
+    assert (codes != old).sum() == 1
+    codes = np.array([0, 0, 1, 1, 2, 2, 2, 2, 2])[:, None]  # one record too many of class 1
+    correct_margins(mixture, codes, np.repeat([0, 1], [4, 5]), np.random.default_rng(0))
+    assert codes[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 2, 2, 2]
