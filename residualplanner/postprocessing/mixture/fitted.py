@@ -101,11 +101,13 @@ def fit_mixture(
     doublings = math.log2(distance_of_independence(loss, measured))
     chosen = ensemble or ensemble_for(doublings)
     spread = min(_SPREAD + _MORE_SPREAD * doublings, _MOST_SPREAD)
+    known = {view.attribute for view in measured.views}
+    spreads = [spread if attribute in known else 0.0 for attribute in range(len(measured.near))]  # the others: uniform
     if not loss.terms:
         chosen = replace(chosen, members=1)
 
     def start(classes: int, generator: np.random.Generator) -> Start:
-        near = start_near(measured.near, classes, spread, generator)
+        near = start_near(measured.near, classes, spreads, generator)
         if not measured.possible:
             return near
         may = supports(measured.blocks, measured.near, measured.possible, classes, generator)
