@@ -4,7 +4,7 @@ Reads: labels as users write them, an attribute.  Gives: codes; words.
 """
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,9 +55,15 @@ def selected_codes(attribute: Attribute, labels: Iterable[Label]) -> tuple[int, 
         >>> selected_codes(Attribute("state", labels=["CA", "OR", "WA"]), ["WA", "CA"])
         (0, 2)
     """
-    found: set[int] = set()
-    for label in labels:
-        found.update(_codes(attribute, label))
+    given = list(labels)
+    codes = [_code(attribute, label) for label in given]
+    runs = _runs_with_labels(attribute) if None in codes else {}
+    found = {code for code in codes if code is not None}
+    for label in (label for label, code in zip(given, codes, strict=True) if code is None):
+        if not isinstance(label, str) or label not in runs:
+            raise _unknown(attribute, label)
+        first, last = runs[label]
+        found.update(range(first, last + 1))
     return tuple(sorted(found))
 
 
@@ -81,20 +87,21 @@ def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
     return " or ".join([*texts, *([f"{len(runs) - len(shown)} more"] if len(runs) > len(shown) else [])])
 
 
-def _codes(attribute: Attribute, label: Label) -> Iterable[int]:
+def _code(attribute: Attribute, label: Label) -> int | None:
     try:
-        return [attribute.code_of_label(label)]
+        return attribute.code_of_label(label)
     except DomainError:
-        runs = _runs_with_labels(attribute)
-        if isinstance(label, str) and label in runs:
-            first, last = runs[label]
-            return range(first, last + 1)
-        texts = [label_text(each) for each in attribute.value_labels]
-        raise DomainError(
-            f"{attribute.name!r} has no value {value_text(label)} to select; its labels are "
-            f"{_listed(texts)}{suggestion(label_text(label), texts)}",
-            attributes=[attribute.name],
-        ) from None
+        return None
+
+
+def _unknown(attribute: Attribute, label: Label) -> DomainError:
+    """The error for a label that is neither a value's nor a run's."""
+    texts = [label_text(each) for each in attribute.value_labels]
+    return DomainError(
+        f"{attribute.name!r} has no value {value_text(label)} to select; its labels are "
+        f"{_listed(texts)}{suggestion(label_text(label), texts)}",
+        attributes=[attribute.name],
+    )
 
 
 def _runs_with_labels(attribute: Attribute) -> dict[str, tuple[int, int]]:
@@ -113,6 +120,6 @@ def _runs(codes: tuple[int, ...]) -> list[tuple[int, int]]:
     return [(int(run[0]), int(run[-1])) for run in np.split(np.array(codes), cuts)]
 
 
-def _listed(texts: list[str]) -> str:
+def _listed(texts: Sequence[str]) -> str:
     shown = ", ".join(map(repr, texts[:SPELLED]))
     return shown if len(texts) <= SPELLED else f"{shown}, ..."

@@ -59,10 +59,9 @@ class Table:
     origin: Origin | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        lengths = [
-            rows for rows, kind in zip(self._written.shape(self.plan.domain), self.kinds, strict=True) if kind.is_axis
-        ]
-        object.__setattr__(self, "estimate", self.estimate.reshape(lengths))
+        if not all(kind.is_axis for kind in self.kinds):
+            axes = self._written.table_axes
+            object.__setattr__(self, "estimate", self.estimate.reshape(axes.shape(self.plan.domain)))
 
     def __repr__(self) -> str:
         return text_of(self)
