@@ -15,6 +15,7 @@ from residualplanner.errors import (
     DomainError,
     FileFormatError,
     MissingExtraError,
+    NoLedgerWarning,
     ResidualPlannerError,
     ResourceError,
     SolverError,
@@ -24,7 +25,7 @@ from residualplanner.errors import (
     WorkloadError,
 )
 from residualplanner.forecast import FeatureDistribution, sample_sets
-from residualplanner.ledger import Ledger
+from residualplanner.ledger import Balance, Ledger
 from residualplanner.losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from residualplanner.measurement import (
     CsvFile,
@@ -52,6 +53,7 @@ from residualplanner.queries import Custom, Hierarchy, Identity, Matching, Prefi
 from residualplanner.reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
 from residualplanner.relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from residualplanner.reporting import write_report
+from residualplanner.session import Session
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.synthesis import SyntheticRecords, synthesis_plan, synthesize
 from residualplanner.workers import DaskWorkers, SparkWorkers
@@ -61,6 +63,7 @@ __all__ = [
     "About",
     "ArgumentError",
     "Attribute",
+    "Balance",
     "Basis",
     "Bins",
     "Budget",
@@ -85,6 +88,7 @@ __all__ = [
     "MaxVariance",
     "Measurement",
     "MissingExtraError",
+    "NoLedgerWarning",
     "NonNegativeRelease",
     "Plan",
     "Prefix",
@@ -99,6 +103,7 @@ __all__ = [
     "ResidualPlannerError",
     "ResourceError",
     "RoundedRelease",
+    "Session",
     "SolverError",
     "SparkWorkers",
     "StoreError",

@@ -35,6 +35,7 @@ LAYERS = [
     "sources",
     "measurement",
     "reconstruction",
+    "session",
     "mixtures",
     "postprocessing",
     "synthesis",

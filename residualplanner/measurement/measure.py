@@ -21,7 +21,7 @@ from residualplanner.errors import BudgetError, DataError, ResourceError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement.answers import FloatResiduals
 from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
-from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged, warn_without_ledger
 from residualplanner.measurement.counting import Parents, count_tables, parents, require_cells
 from residualplanner.measurement.dividing import Block
 from residualplanner.measurement.exact_noise import exact_noise
@@ -60,6 +60,7 @@ def measure(
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.
         ledger: it is charged the cost before the first record is counted; a failure after that keeps the charge.
+            Without one nothing adds up what is spent, which a `NoLedgerWarning` says once in a process.
         memory: how many bytes of counts and noise may be held at once.  The tables are then measured block by block,
             the records are read once for each block, and the answers are kept in a file, not in memory.
         scratch: with ``memory``, the folder of that file; by default the one for temporary files.  It has no name
@@ -167,6 +168,8 @@ def _measured(
     else:
         job = _continuous_job(plan, None if seed is None else int(seed), room, progress.report)
     job.require_room(ledger)
+    if ledger is None and noise == "discrete":
+        warn_without_ledger()
     require_result_room(data, job.counted_cells)
     if is_read_once(data) and len(job.blocks) > 1:
         return ResourceError(

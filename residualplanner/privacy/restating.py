@@ -13,6 +13,18 @@ from residualplanner.privacy._exact import decimal_down, root_up, working_digits
 from residualplanner.privacy.budget import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.privacy.noise_laws import law_of
 
+
+def _root_up(cost: Fraction) -> Fraction:
+    with working_digits():
+        return Fraction(root_up(cost))
+
+
+def _root_down(cost: Fraction) -> Fraction:
+    with working_digits():
+        root = decimal_down(cost).sqrt()
+        return Fraction(root if Fraction(root) ** 2 <= cost else root.next_minus())
+
+
 #: By how much an epsilon is made smaller at first where it allows more than a cost, relative to it.
 _STEP = Fraction(1, 10**12)
 _MAKERS: dict[str, Callable[..., Budget]] = {"pcost": pcost, "zcdp": zcdp, "gdp": gdp}
@@ -20,9 +32,9 @@ _MAKERS: dict[str, Callable[..., Budget]] = {"pcost": pcost, "zcdp": zcdp, "gdp"
 _BELOW: dict[str, Callable[[Fraction], Fraction]] = {
     "pcost": lambda cost: cost,
     "zcdp": lambda cost: cost / 2,
-    "gdp": lambda cost: _root_down(cost),
+    "gdp": _root_down,
 }
-_ABOVE: dict[str, Callable[[Fraction], Fraction]] = _BELOW | {"gdp": lambda cost: _root_up(cost)}
+_ABOVE = _BELOW | {"gdp": _root_up}
 
 
 def cost_text_up(cost: Fraction, like: Budget) -> str:
@@ -92,14 +104,3 @@ def _largest(cost: Fraction, like: Budget, written: Callable[[Fraction], str]) -
         if step == Fraction(1, 2) and not epsilon > Fraction(1, 10**6):
             return None  # at this delta, however small epsilon is, more is allowed
     return None
-
-
-def _root_up(cost: Fraction) -> Fraction:
-    with working_digits():
-        return Fraction(root_up(cost))
-
-
-def _root_down(cost: Fraction) -> Fraction:
-    with working_digits():
-        root = decimal_down(cost).sqrt()
-        return Fraction(root if Fraction(root) ** 2 <= cost else root.next_minus())

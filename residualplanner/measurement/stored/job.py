@@ -12,7 +12,7 @@ from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError, ResourceError, StoreError
 from residualplanner.ledger import Ledger, LedgerEntry
 from residualplanner.measurement.blocks import AnswersOnDisk
-from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged, warn_without_ledger
 from residualplanner.measurement.exact_noise import exact_noise
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.resources import require_memory
@@ -120,7 +120,9 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     tasks = tasks_of_noise(noise, options.task_cells)
     if options.is_strict and ledger is None:
         raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
-    if ledger is not None:
+    if ledger is None:
+        warn_without_ledger()
+    else:
         require_room_for_plan(ledger, plan, noise.cost)
     require_unused(objects)
     collector = _require_room(tasks, objects, options.scratch)
