@@ -66,10 +66,8 @@ class LedgerAccount:
         total = shortened(self.spent + cost)
         budget = self.terms.budget
         if budget is not None and not total <= budget.pcost_exact:
-            left, limit = (
-                budget.pcost_exact - self.spent,
-                claim_of_budget(budget, self.terms.neighbors, noise="discrete"),
-            )
+            limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete")
+            left = budget.pcost_exact - self.spent
             raise BudgetError(
                 f"the ledger has pcost {shown(left)} left of {limit.statement}; this costs {shown(cost)}; "
                 + (f"a plan for {self.balance.remaining_text} would fit" if left else "nothing else fits either")

@@ -94,7 +94,8 @@ class Balance:
     @property
     def _limit_text(self) -> str:
         """All that may be spent, where there is a limit."""
-        return cost_text_down(self.spent + (self.remaining or 0), self._like)
+        is_stated = self._like is self.budget
+        return self._like.statement if is_stated else cost_text_down(self.spent + (self.remaining or 0), self._like)
 
     @property
     def _like(self) -> Budget:

@@ -36,8 +36,9 @@ class ExpectedTerms:
         for name in self.__slots__:
             expected, stated = getattr(self, name), getattr(ledger, name)
             if expected is not None and expected != stated:
+                words = repr(expected) if isinstance(expected, type(stated)) else value_text(expected)
                 raise BudgetError(
-                    f"the ledger was begun with {name} {stated!r}, which never changes; got {value_text(expected)}: "
+                    f"the ledger was begun with {name} {stated!r}, which never changes; got {words}: "
                     "leave it out, or begin another ledger, for other people's records"
                 )
 

@@ -53,6 +53,7 @@ def init(
     from residualplanner.cli.starting.starting_spec import say_start, starting_spec
 
     start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
+    start = start.with_ledger(f"{path.stem}.ledger")
     with telling_outputs(path):
         with write_atomically(path) as file:
             file.write(start.text.encode("utf-8"))
