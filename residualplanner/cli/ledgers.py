@@ -108,8 +108,9 @@ class WantedLedger:
         """The command that begins it, where it is to be begun."""
         if self.expected.budget is None or not self.is_to_be_begun:
             return None
-        terms = {"--neighbors": self.expected.neighbors, "--records-per-person": self.expected.records_per_person}
-        given = [str(word) for pair in terms.items() if pair[1] is not None for word in pair]
+        neighbors, records = self.expected.neighbors, self.expected.records_per_person
+        given = [] if neighbors in (None, "add-remove") else ["--neighbors", neighbors]
+        given += [] if records in (None, 1) else ["--records-per-person", str(records)]
         budget = typed_text(self.expected.budget)
         return command_text("ledger", self.path, "--create", self.path.stem, "--budget", budget, *given)
 
