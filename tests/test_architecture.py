@@ -56,6 +56,7 @@ ABOVE_ALL = (
     "_json",
     "_atomic",
     "_archive",
+    "_archive_arrays",
     "_file_kinds",
     "_array_hashes",
     "_verified_file",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from residualplanner._checks import Number, require_fraction
+from residualplanner._html import html_table
 from residualplanner.errors import BudgetError
 from residualplanner.privacy import Budget, budget_within, cost_text_down, cost_text_up, zcdp
 
@@ -36,6 +37,11 @@ class Balance:
 
     def __repr__(self) -> str:
         return f"<Balance: {self.text}>"
+
+    def _repr_html_(self) -> str:
+        limit = "no limit" if self.budget is None else self._limit_text
+        rows = [("budget", limit), ("spent", self.spent_text), ("left", self.remaining_text)]
+        return html_table("Balance", ["", "rounded to the safe side"], rows)
 
     @property
     def remaining(self) -> Fraction | None:
