@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner._atomic import write_atomically
-from residualplanner._file_kinds import LEDGER, kind_of_path
+from residualplanner._file_kinds import LEDGER, PLAN, RELEASE, kind_of_path
 from residualplanner.cli.columns import require_columns
 from residualplanner.cli.ledgers import WantedLedger, say_charge, wanted_ledger
 from residualplanner.cli.messages.failures import naming, telling_outputs
@@ -54,6 +54,13 @@ from residualplanner.reconstruction import (
     require_exportable,
 )
 from residualplanner.workload import Workload
+
+#: What a page is about, by what it is made from.
+_ON_PAGES = {
+    PLAN: "the workload, its privacy cost, how accurate every table is",
+    RELEASE: "the tables, how accurate each is, how they were made and at what privacy cost",
+    LEDGER: "what was charged and what is left, for the curator",
+}
 
 
 def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Output) -> None:
@@ -148,10 +155,10 @@ def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Out
     with telling_outputs(page, figures):
         with output.progress("writing the report"):
             write_report(source, page, **options)
-        if kind_of_path(source) is LEDGER:
-            output.wrote(page, ": what was charged and what is left, for the curator; it needs no network.")
+        kind = kind_of_path(source)
+        output.wrote(page, f": {_ON_PAGES.get(kind, _ON_PAGES[PLAN])}; it needs no network.")
+        if kind is LEDGER:
             return
-        output.wrote(page, ": the workload, its privacy cost, how accurate every table is; it needs no network.")
         output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
         output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
 

@@ -37,6 +37,7 @@ from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
 from residualplanner.sources import Progress, Source, is_read_once, open_source, require_result_room
+from residualplanner.workers import require_guarded_main
 
 
 def measure(
@@ -72,7 +73,8 @@ def measure(
         The noisy answers.  They contain neither the number of records nor their origin.
 
     Raises:
-        ArgumentError: ``plan`` is not a plan.
+        ArgumentError: ``plan`` is not a plan; or the script that calls has no guard, and this is a process that it has
+            started itself.
         BudgetError: ``noise`` or ``seed`` is invalid; the plan's budget was stated for continuous noise and does not
             hold for discrete noise; the exact cost of the noise exceeds the budget, or what the ledger has left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
@@ -162,6 +164,7 @@ def _measured(
     wrong = type_refusal("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
     if wrong is not None:
         return wrong
+    require_guarded_main("measure")
     _require_options(noise, seed)
     if noise == "discrete":
         job = _discrete_job(plan, OperatingSystemBits(), room, progress.report)

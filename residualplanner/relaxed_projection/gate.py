@@ -28,6 +28,7 @@ from residualplanner.relaxed_projection.mechanism import Run
 from residualplanner.relaxed_projection.plan import RapPlan
 from residualplanner.relaxed_projection.result import RapResult
 from residualplanner.sources import Source, is_read_once, open_source, require_result_room
+from residualplanner.workers import require_guarded_main
 
 T = TypeVar("T")
 
@@ -96,6 +97,7 @@ def _outcome(
     wrong = type_refusal("rap", "plan", plan, RapPlan, "write rap(RapPlan(workload, ...), records)")
     if wrong is not None:
         return wrong
+    require_guarded_main("rap")
     bits, generator = _randomness(seed)
     keeps = _require_room(plan, data, memory)
     if ledger is not None:

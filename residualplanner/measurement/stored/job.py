@@ -25,6 +25,7 @@ from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of
 from residualplanner.plan import Plan, bytes_text
 from residualplanner.sources import Cluster, open_cluster
 from residualplanner.stores import ObjectStore, open_store, require_create_if_absent
+from residualplanner.workers import require_guarded_main
 
 _REST = (
     "The answers that were published are in the store: resume_measuring(store, records) has the others drawn, for the "
@@ -116,6 +117,7 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     wrong = type_refusal("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
     if wrong is not None:
         return wrong
+    require_guarded_main("measure_in_store")
     noise, objects, ledger = exact_noise(plan), open_store(store), options.ledger
     tasks = tasks_of_noise(noise, options.task_cells)
     if options.is_strict and ledger is None:
@@ -142,6 +144,7 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
 
 def resumed(store: object, data: object, options: Options) -> Measurement | BaseException:
     """The result of `resume_measuring`, or the error for it to raise."""
+    require_guarded_main("resume_measuring")
     objects = open_store(store)
     release = opened_release(objects)
     if has_ended(objects):

@@ -79,7 +79,8 @@ class AdjustedRelease(MeasuredTables):
             profile: as of `Release.save`.
             level: as of `Release.save`.
             with_unbiased: whether the unbiased estimates stand beside the numbers, in a column of their own.  Not with
-                "parts".
+                "parts", which have one number for each cell: the unbiased release, saved to a folder of its own, has
+                the same cells in the same order.
             errors: from `published_errors` of this release, to be written to ``published-errors.csv``.
             quality: as of `Release.save`.
             publication: as of `Release.save`.
