@@ -11,6 +11,7 @@ from .errors import (
     DomainError,
     FileFormatError,
     MissingExtraError,
+    NoLedgerWarning,
     ResidualPlannerError,
     ResourceError,
     SolverError,
@@ -20,7 +21,7 @@ from .errors import (
     WorkloadError,
 )
 from .forecast import FeatureDistribution, sample_sets
-from .ledger import Ledger
+from .ledger import Balance, Ledger
 from .losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from .measurement import (
     CsvFile,
@@ -48,6 +49,7 @@ from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Selec
 from .reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
 from .relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from .reporting import write_report
+from .session import Session
 from .strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from .synthesis import SyntheticRecords, synthesis_plan, synthesize
 from .workers import DaskWorkers, SparkWorkers
@@ -58,6 +60,7 @@ __all__ = [
     "Among",
     "ArgumentError",
     "Attribute",
+    "Balance",
     "Basis",
     "Bins",
     "Budget",
@@ -82,6 +85,7 @@ __all__ = [
     "MaxVariance",
     "Measurement",
     "MissingExtraError",
+    "NoLedgerWarning",
     "NonNegativeRelease",
     "Plan",
     "Prefix",
@@ -97,6 +101,7 @@ __all__ = [
     "ResourceError",
     "RoundedRelease",
     "Selection",
+    "Session",
     "SolverError",
     "SparkWorkers",
     "StoreError",

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
+from residualplanner._words import count_text
 from residualplanner.kron import AxisMap
 from residualplanner.queries import Identity, Kind, Prefix, Range, Rows
 
@@ -33,7 +34,7 @@ _FEW = 1.5
 _FULL_RANK = (Identity(), Prefix(), Range())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Basis(ABC):
     """The residual basis of one attribute of n values; `integer_basis` and `subtraction_basis` make them.
 
@@ -64,6 +65,11 @@ class Basis(ABC):
 
     is_symmetric: ClassVar[bool]
     takes_differences: ClassVar[bool]
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.family} basis of {self.size:,} values: {count_text(self.answers, 'answer')}, pcost {self.pcost}>"
+        )
 
     @property
     @abstractmethod

@@ -8,7 +8,7 @@ from typing import Any
 
 from residualplanner._words import listed
 from residualplanner.cli.spec.attributes import AttributeTable
-from residualplanner.cli.spec.file import QueriesTable, SpecFile
+from residualplanner.cli.spec.file import BudgetTable, QueriesTable, SpecFile
 from residualplanner.cli.spec.kinds import KindTable, Query, Where
 from residualplanner.domain import About, Attribute, Bins, Domain
 from residualplanner.errors import DomainError, WorkloadError
@@ -56,9 +56,11 @@ def budget_of_spec(spec: SpecFile) -> Budget | None:
     Raises:
         BudgetError: a number is out of range.
     """
-    stated = spec.budget
-    if stated is None:
-        return None
+    return None if spec.budget is None else budget_of_table(spec.budget)
+
+
+def budget_of_table(stated: BudgetTable) -> Budget:
+    """The budget that a table states; BudgetError where a number is out of range."""
     if stated.approx_dp is not None:
         return approx_dp(stated.approx_dp.epsilon, stated.approx_dp.delta)
     if stated.zcdp is not None:
