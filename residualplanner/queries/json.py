@@ -12,6 +12,7 @@ from scipy import sparse
 
 from residualplanner.domain import Attribute
 from residualplanner.errors import DomainError, FileFormatError, WorkloadError
+from residualplanner.queries.classifications import Classification
 from residualplanner.queries.custom import LARGEST_ENTRY, Custom
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
@@ -25,6 +26,8 @@ _FIELDS: dict[str, set[str]] = {
     "custom": {"size", "rows", "labels"},
     "matching": {"at_least"},
 }
+#: The fields of a hierarchy from a file or a frame.
+_CLASSIFIED = {"classification", "total", "leaves", "values"}
 
 
 def kind_to_json(kind: Kind) -> dict[str, Any]:
@@ -41,7 +44,10 @@ def kind_to_json(kind: Kind) -> dict[str, Any]:
             level if isinstance(level, int) else [[name, list(all_)] for name, all_ in level] for level in kind.levels
         ]
         values = None if kind.values is None else list(kind.values)
-        return {"kind": kind.name, "levels": levels, "total": kind.total, "leaves": kind.leaves, "values": values}
+        rows: dict[str, Any] = {"levels": levels}
+        if kind.classification is not None:  # which the levels follow from
+            rows = {"classification": kind.classification.to_json()}
+        return {"kind": kind.name, **rows, "total": kind.total, "leaves": kind.leaves, "values": values}
     if isinstance(kind, Custom):
         W = kind.weights
         numbers = [int(entry) if entry.is_integer() else entry for entry in W.data.tolist()]
@@ -65,8 +71,9 @@ def kind_from_json(value: object) -> Kind:
             "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy', 'custom' or 'matching', got "
         )
         raise FileFormatError(message + reprlib.repr(value))
-    if set(value) != {"kind"} | _FIELDS[word]:
-        fields = sorted({"kind"} | _FIELDS[word])
+    allowed = {"kind"} | (_CLASSIFIED if "classification" in value and word == "hierarchy" else _FIELDS[word])
+    if set(value) != allowed:
+        fields = sorted(allowed)
         raise FileFormatError(f"a kind {word!r} must have the fields {fields}, got {reprlib.repr(sorted(value))}")
     try:
         if word == "hierarchy":
@@ -81,15 +88,26 @@ def kind_from_json(value: object) -> Kind:
 
 
 def _hierarchy(value: dict[str, Any]) -> Hierarchy:
-    levels, total, leaves, values = (value[word] for word in ("levels", "total", "leaves", "values"))
-    if not isinstance(levels, list) or not (total is None or isinstance(total, str)):
-        raise FileFormatError("a kind 'hierarchy' must have a list of levels, and null or a string for its total")
-    kind = Hierarchy([_level(level) for level in levels], total=False if total is None else total, leaves=leaves)
+    total, leaves, values = (value[word] for word in ("total", "leaves", "values"))
+    if not (total is None or isinstance(total, str)):
+        raise FileFormatError("a kind 'hierarchy' must have null or a string for its total")
+    kind = _untied_hierarchy(value, total=False if total is None else total, leaves=leaves)
     if values is None:
         return kind
     if not isinstance(values, list):
         raise FileFormatError("a kind 'hierarchy' must have a list of values, or null")
     return kind.on(Attribute("values", labels=values))
+
+
+def _untied_hierarchy(value: dict[str, Any], *, total: bool | str, leaves: bool) -> Hierarchy:
+    """The hierarchy of a classification, or else of levels."""
+    if "classification" in value:
+        classification = Classification.from_json(value["classification"])
+        return Hierarchy.of_classification(classification, total=total, leaves=leaves)
+    levels = value["levels"]
+    if not isinstance(levels, list):
+        raise FileFormatError("a kind 'hierarchy' must have a list of levels")
+    return Hierarchy([_level(level) for level in levels], total=total, leaves=leaves)
 
 
 def _level(level: object) -> Any:
