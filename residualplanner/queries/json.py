@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from residualplanner.domain import Attribute
+from residualplanner.domain import Attribute, Into
 from residualplanner.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.queries.classifications import Classification
 from residualplanner.queries.custom import LARGEST_ENTRY, Custom
@@ -44,10 +44,10 @@ def kind_to_json(kind: Kind) -> dict[str, Any]:
             level if isinstance(level, int) else [[name, list(all_)] for name, all_ in level] for level in kind.levels
         ]
         values = None if kind.values is None else list(kind.values)
-        rows: dict[str, Any] = {"levels": levels}
+        shape: dict[str, Any] = {"levels": levels}
         if kind.classification is not None:  # which the levels follow from
-            rows = {"classification": kind.classification.to_json()}
-        return {"kind": kind.name, **rows, "total": kind.total, "leaves": kind.leaves, "values": values}
+            shape = {"classification": kind.classification.to_json()}
+        return {"kind": kind.name, **shape, "total": kind.total, "leaves": kind.leaves, "values": values}
     if isinstance(kind, Custom):
         W = kind.weights
         numbers = [int(entry) if entry.is_integer() else entry for entry in W.data.tolist()]
@@ -96,7 +96,16 @@ def _hierarchy(value: dict[str, Any]) -> Hierarchy:
         return kind
     if not isinstance(values, list):
         raise FileFormatError("a kind 'hierarchy' must have a list of values, or null")
-    return kind.on(Attribute("values", labels=values))
+    return kind.on(_values_of(values, kind.classification))
+
+
+def _values_of(values: list[Any], classification: Classification | None) -> Attribute:
+    """The attribute of the values; the last ones, if they are no leaves, are labels of its own, two at most."""
+    leaves = values if classification is None else [item.code for item in classification.items[-1]]
+    own = values[len(leaves) :]
+    if not own or len(own) > 2 or not all(isinstance(label, str) for label in own):
+        return Attribute("values", labels=values)
+    return Attribute("values", labels=values[: len(leaves)], unknown=Into(own[0]), missing=Into(own[-1]))
 
 
 def _untied_hierarchy(value: dict[str, Any], *, total: bool | str, leaves: bool) -> Hierarchy:

@@ -94,7 +94,7 @@ class Classification:
 
     @cached_property
     def labels(self) -> tuple[tuple[str, ...], ...]:
-        """The labels of the rows of each level: codes; with the level's name where a finer level shares some of them."""
+        """The labels of the rows of each level: codes; with the level's name where a finer level shares some."""
         labels: list[tuple[str, ...]] = []
         taken: set[str] = set()
         for level, items in reversed(list(zip(self.levels, self.items, strict=True))):
