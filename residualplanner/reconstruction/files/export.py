@@ -92,7 +92,9 @@ def require_exportable(
 
 def _require_free_names(workload: Workload, profile: Profile) -> None:
     used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
-    require_free_names(label_column_names(workload.domain.attributes[position] for position in used), profile)
+    kinds = {position: [workload.kinds[code] for code in np.flatnonzero(workload.uses[position])] for position in used}
+    axes = ((workload.domain.attributes[position], kinds[position]) for position in used)
+    require_free_names(label_column_names(axes), profile)
 
 
 def save_tables(  # noqa: PLR0913
