@@ -37,6 +37,7 @@ from residualplanner.measurement import (
     resume_measuring,
 )
 from residualplanner.mixtures import Descent, Ensemble
+from residualplanner.pictures import Boundaries
 from residualplanner.plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
 from residualplanner.postprocessing import (
     FitQuality,
@@ -49,7 +50,7 @@ from residualplanner.postprocessing import (
 )
 from residualplanner.privacy import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Matching, Prefix, Range
-from residualplanner.reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
+from residualplanner.reconstruction import Publication, Quality, Release, Table, choropleth, load_tables, reconstruct
 from residualplanner.relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from residualplanner.reporting import write_report
 from residualplanner.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
@@ -63,6 +64,7 @@ __all__ = [
     "Attribute",
     "Basis",
     "Bins",
+    "Boundaries",
     "Budget",
     "BudgetError",
     "ConvexLoss",
@@ -115,6 +117,7 @@ __all__ = [
     "__version__",
     "abort_measuring",
     "approx_dp",
+    "choropleth",
     "compare",
     "constant_strategy",
     "cost_of_more",

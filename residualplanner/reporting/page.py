@@ -41,6 +41,7 @@ class Contents:
         tables: of a release, those that the page holds.
         figures: in their order.
         estimates: tables of a release.
+        maps: of a release.
         total: the number of records: what it is, the number, a remark.
     """
 
@@ -49,6 +50,7 @@ class Contents:
     tables: PageTables
     figures: tuple[Figure, ...]
     estimates: tuple[Figure, ...]
+    maps: tuple[Figure, ...]
     total: tuple[str, str, str] | None
 
 
@@ -87,6 +89,7 @@ def _values(contents: Contents) -> dict[str, Any]:
         "publication": publication_texts(subject.publication),
         "figures": figures,
         "estimates": contents.estimates,
+        "maps": contents.maps,
         "published": _published(subject),
         "omission": omission_of(subject.plan.domain),
         "promise": promise,

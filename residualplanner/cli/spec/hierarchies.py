@@ -12,6 +12,7 @@ from residualplanner.cli.spec.classifications import CrosswalkTable, lengths_of
 from residualplanner.cli.spec.file import SpecFile
 from residualplanner.cli.spec.kinds import KindTable
 from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.pictures import Boundaries
 from residualplanner.queries import Hierarchy
 
 
@@ -74,6 +75,19 @@ def hierarchies_of_spec(spec: SpecFile) -> SpecHierarchies:
     """
     tables = {name: table for name, table in spec.domain.items() if table is not None and table.hierarchy is not None}
     return SpecHierarchies(spec.folder, {name: _hierarchy(spec.folder, name, table) for name, table in tables.items()})
+
+
+def maps_of_spec(spec: SpecFile) -> dict[str, Boundaries]:
+    """The boundaries in the GeoJSON files that a spec names in its [output].
+
+    Raises:
+        WorkloadError: a file is not there.
+        FileFormatError: a file is not such GeoJSON.
+    """
+    tables = spec.output.maps.items()
+    return {
+        name: Boundaries.from_geojson(file_beside(spec.folder, table.geojson), table.code) for name, table in tables
+    }
 
 
 def file_beside(folder: Path, name: str) -> Path:

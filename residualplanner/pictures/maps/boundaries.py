@@ -56,12 +56,12 @@ class Boundaries:
             >>> Boundaries.from_geojson({"type": "FeatureCollection", "features": [feature]}, code="GEOID")
             <Boundaries of 1 areas>
         """
-        is_path = isinstance(source, str | os.PathLike)
-        name, value = (Path(source).name, _value_of_file(source)) if is_path else ("the GeoJSON", source)
-        return cls(_rings_of_features(name, value, code))
+        if isinstance(source, str | os.PathLike):
+            return cls(_rings_of_features(Path(source).name, _value_of_file(source), code))
+        return cls(_rings_of_features("the GeoJSON", source, code))
 
 
-def _value_of_file(path: Any) -> Any:
+def _value_of_file(path: PathLike) -> Any:
     with open(path, "rb") as file:
         content = file.read(SIZE_LIMIT + 1)
     if len(content) > SIZE_LIMIT:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner._checks import FloatArray
-from residualplanner.pictures.drawing import FAINT, QUIET
+from residualplanner.pictures.drawing import QUIET
 from residualplanner.pictures.maps.boundaries import Boundaries
 from residualplanner.pictures.maps.classes import ColorClasses
 from residualplanner.pictures.maps.projection import plane_rings
@@ -66,7 +66,7 @@ def _draw_class(axes: "Axes", areas: Sequence[Sequence[FloatArray]], color: str 
     if not areas:
         return
     paths = [_path(rings) for rings in areas]
-    look = {"facecolor": "none", "hatch": _HATCH, "edgecolor": FAINT} if color is None else {"facecolor": color}
+    look = {"facecolor": "none", "hatch": _HATCH} if color is None else {"facecolor": color}
     axes.add_collection(PathCollection(paths, linewidth=0.4, **({"edgecolor": QUIET} | look)), autolim=True)
 
 

@@ -5,6 +5,7 @@ Reads: numbers.  Gives: ColorClasses.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,7 @@ def _classes(limits: tuple[float, ...], colors: Sequence[str], texts: Sequence[s
     """The classes between limits; where these are few, colors that are far apart."""
     if not limits:
         return ColorClasses((), (colors[len(colors) // 2],), ("all areas",))
-    between = [f"{low} to {high}" for low, high in zip(texts, texts[1:], strict=False)]
+    between = [f"{low} to {high}" for low, high in pairwise(texts)]
     chosen = np.linspace(0, len(colors) - 1, len(limits) + 1).round().astype(int)
     ranges = (f"below {texts[0]}", *between, f"{texts[-1]} or more")
     return ColorClasses(limits, tuple(colors[number] for number in chosen), ranges)
