@@ -76,7 +76,7 @@ class Classification:
 
     levels: tuple[str, ...]
     items: tuple[tuple[Item, ...], ...]
-    origins: tuple[Origin, ...] = field(default=(), repr=False)
+    origins: tuple[Origin, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.levels or len(self.items) != len(self.levels) or len(set(self.levels)) < len(self.levels):

@@ -31,7 +31,7 @@ def checked_lengths(lengths: object, levels: tuple[str, ...]) -> CodeLengths:
     return lengths
 
 
-def level_codes(table: TextTable, column: str, level: str, rows: "list[int]", lengths: CodeLengths) -> list[str]:
+def level_codes(table: TextTable, column: str, level: str, rows: list[int], lengths: CodeLengths) -> list[str]:
     """The codes of a level in some rows of a column, with lost zeros put back where a length is declared.
 
     Args:
@@ -68,15 +68,14 @@ def _of_length(where: str, code: str, level: str, length: int) -> str:
     return padded
 
 
-def _require_zeros(table: TextTable, column: str, found: TextColumn, level: str, rows: "list[int]") -> None:
+def _require_zeros(table: TextTable, column: str, found: TextColumn, level: str, rows: list[int]) -> None:
     """Raise WorkloadError where leading zeros may have been lost."""
-    declare = f"declare code_lengths={{{level!r}: {{}}}}"
     if found.is_number:
         most = max(len(found.texts[row]) for row in rows)
         raise WorkloadError(
             f"{table.name}, column {column!r}: the codes of {level!r} are integers, which have no leading zeros, and "
-            f"'01' is not 1; read them as text, or {declare.format(most)} for the zeros to be put back, or "
-            f"{declare.format(None)} if there never were any"
+            f"'01' is not 1; read them as text, or {_declared(level, most)} for the zeros to be put back, or "
+            f"{_declared(level, None)} if there never were any"
         )
     longest = max(
         (row for row in rows if _has_digit(found.texts[row])), key=lambda row: len(found.texts[row]), default=None
@@ -90,8 +89,14 @@ def _require_zeros(table: TextTable, column: str, found: TextColumn, level: str,
             raise WorkloadError(
                 f"{table.where(row, column)}: the code {code!r} of {level!r} is shorter than "
                 f"{found.texts[longest]!r} in {table.row_text(longest)}; it may have lost leading zeros, and '01' is "
-                f"not 1; {declare.format(length)} for them to be put back, or {declare.format(None)} if none are lost"
+                f"not 1; {_declared(level, length)} for them to be put back, or {_declared(level, None)} if none "
+                "are lost"
             )
+
+
+def _declared(level: str, length: int | None) -> str:
+    """What to write for the length of the codes of a level."""
+    return f"declare code_lengths={{{level!r}: {length}}}"
 
 
 def _has_digit(code: str) -> bool:
