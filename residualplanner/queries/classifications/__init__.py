@@ -4,7 +4,7 @@ Reads: CSV files and data frames that are public.  Gives: Classification, and gr
 """
 
 from residualplanner.queries.classifications.classification import Classification, Item, RowItem
-from residualplanner.queries.classifications.crosswalk import CrosswalkColumns, crosswalk
+from residualplanner.queries.classifications.crosswalks import CrosswalkColumns, crosswalk
 from residualplanner.queries.classifications.frames import table_of_frame
 from residualplanner.queries.classifications.layouts import GivenLevels, classification_of_table
 from residualplanner.queries.classifications.text_table import Origin, TextTable, table_of_file
