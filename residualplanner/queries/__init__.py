@@ -8,6 +8,7 @@ Equation: an answer of a query is w_r applied along each axis of its table; the 
 Attributes of a joint kind, `Matching`, are answered together after that.
 """
 
+from residualplanner.queries.classifications import Classification, Item, Origin
 from residualplanner.queries.custom import Custom
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
@@ -18,11 +19,14 @@ from residualplanner.queries.runs import Prefix, Range
 
 __all__ = [
     "MEANING",
+    "Classification",
     "Custom",
     "Hierarchy",
     "Identity",
+    "Item",
     "Kind",
     "Matching",
+    "Origin",
     "Prefix",
     "Range",
     "Rows",

@@ -71,11 +71,10 @@ def _of_length(where: str, code: str, level: str, length: int) -> str:
 def _require_zeros(table: TextTable, column: str, found: TextColumn, level: str, rows: list[int]) -> None:
     """Raise WorkloadError where leading zeros may have been lost."""
     if found.is_number:
-        most = max(len(found.texts[row]) for row in rows)
         raise WorkloadError(
             f"{table.name}, column {column!r}: the codes of {level!r} are integers, which have no leading zeros, and "
-            f"'01' is not 1; read them as text, or {_declared(level, most)} for the zeros to be put back, or "
-            f"{_declared(level, None)} if there never were any"
+            f"'01' is not 1; read them as text, or declare how many characters they have, as code_lengths="
+            f"{{{level!r}: N}}, for the zeros to be put back, or None in place of N if there never were any"
         )
     longest = max(
         (row for row in rows if _has_digit(found.texts[row])), key=lambda row: len(found.texts[row]), default=None
