@@ -10,6 +10,7 @@ Attributes of a joint kind, `Matching`, are answered together after that.
 
 from residualplanner.queries.classifications import Classification, Item, Origin
 from residualplanner.queries.custom import Custom
+from residualplanner.queries.from_sources import origins_of
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.joint import answered_jointly, joint_factors, require_joint
@@ -36,6 +37,7 @@ __all__ = [
     "kind_to_json",
     "labels_in_words",
     "meanings_of",
+    "origins_of",
     "require_joint",
     "tied_kind",
 ]

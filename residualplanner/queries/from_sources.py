@@ -16,6 +16,7 @@ from residualplanner.queries.classifications import (
     Classification,
     CrosswalkColumns,
     GivenLevels,
+    Origin,
     classification_of_table,
     crosswalk,
     table_of_file,
@@ -135,13 +136,14 @@ class FromSources(ABC):
         labels = self._classified("attribute").leaf_names
         return Attribute(name, labels=labels, unknown=unknown, missing=missing, about=about)
 
-    def crosswalk(
+    def crosswalk(  # noqa: PLR0913
         self,
         source: Any,
         *,
         leaf: str,
         group: str,
         name: str = "",
+        within: str = "",
         ungrouped: str | None = None,
         code_lengths: Mapping[str, int | None] | None = None,
         encoding: str = "utf-8",
@@ -149,13 +151,15 @@ class FromSources(ABC):
     ) -> Self:
         """Other groups of the same leaves, such as the districts that tracts lie in, from a public file or frame.
 
-        A workload mixes both: ``[{"tract": counties}, {"tract": districts}]``.
+        A workload mixes both: ``[{"tract": counties}, {"tract": districts}]``.  With ``within`` one table has both.
 
         Args:
             source: the path of a CSV file, or a data frame of any library, with a row for each leaf.
             leaf: the column of the codes of the leaves.
             group: the column of the codes of the groups; it names their level.
             name: the column of the names of the groups, if there is one.
+            within: a level of this hierarchy along which groups are cut: "county" gives the parts of each district that
+                lie in each county, below the counties; groups are whole if not given.
             ungrouped: the code of a group for leaves that the source has no group for; None if there must be none.
             code_lengths: as in `from_file`, by column.
             encoding: of a file.
@@ -167,7 +171,10 @@ class FromSources(ABC):
                 lost their zeros.  Or this hierarchy is not from a file or a frame.
             OSError: the file cannot be opened.
         """
-        mine, columns = self._classified("crosswalk"), CrosswalkColumns(leaf=leaf, group=group, name=name)
+        mine, columns = (
+            self._classified("crosswalk"),
+            CrosswalkColumns(leaf=leaf, group=group, name=name, within=within),
+        )
         is_path = isinstance(source, str | os.PathLike)
         table = table_of_file(source, encoding=encoding, separator=separator) if is_path else table_of_frame(source)
         other = crosswalk(mine, table, columns, ungrouped=ungrouped, code_lengths=code_lengths)
@@ -178,3 +185,9 @@ class FromSources(ABC):
         if self.classification is None:
             raise WorkloadError(f"{method}() is for a hierarchy from a file or a frame, which has codes and names")
         return self.classification
+
+
+def origins_of(kind: object) -> tuple[Origin, ...]:
+    """The files that a kind of query is from; none where it is from no file."""
+    classification = kind.classification if isinstance(kind, FromSources) else None
+    return () if classification is None else classification.origins

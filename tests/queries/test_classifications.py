@@ -374,6 +374,36 @@ def test_a_crosswalk_puts_the_same_leaves_into_other_groups(read, tmp_path):
     ]
 
 
+def test_groups_may_be_cut_along_a_level_of_the_other_geography(read):
+    counties = read(leaf_rows())
+    parts = counties.crosswalk(CROSSWALK, leaf="county", group="district", name="title", within="state")
+    assert rows_of(parts) == rows_of(counties) | {
+        "01-7": {"01001"},
+        "01-1": {"01003"},
+        "02-1": {"02013"},
+    }
+    attribute = counties.attribute("county")
+    names = dict(zip(parts.labels(attribute), parts.full_names(attribute), strict=True))
+    assert names["01-1"] == ("One", "One, Alabama")
+    assert names["01003"] == ("Baldwin County", "Baldwin County, One", "Baldwin County, One, Alabama")
+    for level in ("county", "nation"):
+        with pytest.raises(WorkloadError, match=f"there is no level '{level}' above the leaves; the levels are"):
+            counties.crosswalk(CROSSWALK, leaf="county", group="district", within=level)
+
+
+def test_groups_are_cut_along_levels_that_are_not_next_to_the_leaves():
+    frame = pd.DataFrame(
+        {"state": ["a", "a", "b"], "county": ["p", "q", "r"], "tract": ["1", "2", "3"], "cd": ["x"] * 3}
+    )
+    tracts = Hierarchy.from_frame(frame, ["state", "county", "tract"])
+    found = tracts.crosswalk(frame, leaf="tract", group="cd", within="state")
+    assert found.classification.levels == ("state", "cd", "tract")
+    assert rows_of(found)["a-x"] == {"1", "2"}
+    assert tracts.crosswalk(frame, leaf="tract", group="cd", within="county").classification.levels == (
+        "state", "county", "cd", "tract",
+    )  # fmt: skip
+
+
 def test_leaves_without_a_group_are_refused_or_declared(read):
     counties, some = read(leaf_rows()), CROSSWALK.iloc[:2]
     columns = {"leaf": "county", "group": "district"}

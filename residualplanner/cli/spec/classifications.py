@@ -51,6 +51,7 @@ class CrosswalkTable(SpecTable):
     leaf: str = Field(description="The column of the codes of the leaves.")
     group: str = Field(description="The column of the codes of the groups; it names their level.")
     name: str = Field("", description="The column of the names of the groups, if there is one.")
+    within: str = Field("", description="A level of the attribute's own hierarchy along which groups are cut.")
     ungrouped: str | None = Field(None, description="The code of a group for leaves that the file has no group for.")
     code_lengths: CodeLengths = Field({}, description='How many characters codes have, by column; "any": they differ.')
     encoding: str = Field("utf-8", description="Of the file.")

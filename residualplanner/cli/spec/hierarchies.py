@@ -54,6 +54,7 @@ class SpecHierarchies:
             leaf=table.leaf,
             group=table.group,
             name=table.name,
+            within=table.within,
             ungrouped=table.ungrouped,
             code_lengths=lengths_of(table.code_lengths),
             encoding=table.encoding,

@@ -115,6 +115,20 @@ class Classification:
         """The levels of a hierarchy: for each but the last one the labels of its items and of their children."""
         return [self._children(level) for level in range(len(self.levels) - 1)]
 
+    def leaves_within(self, level: str) -> dict[str, str]:
+        """For the code of each leaf that of the item of a coarser level that it lies in.
+
+        Raises:
+            WorkloadError: there is no such coarser level.
+        """
+        if level not in self.levels[:-1]:
+            raise WorkloadError(f"there is no level {level!r} above the leaves; the levels are {list(self.levels)}")
+        found = {item.code: item.code for item in self.items[-1]}
+        for items in reversed(self.items[self.levels.index(level) + 1 :]):
+            parents = {item.code: item.parent for item in items}
+            found = {leaf: parents[code] for leaf, code in found.items()}
+        return found
+
     def row_items(self, total: str | None) -> dict[str, RowItem]:
         """What the rows of a hierarchy are about, by their labels.
 

@@ -10,7 +10,7 @@ from residualplanner._words import listed
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.classifications.classification import Classification, Item
 from residualplanner.queries.classifications.codes import CodeLengths, checked_lengths, level_codes
-from residualplanner.queries.classifications.text_table import TextTable
+from residualplanner.queries.classifications.text_table import Origin, TextTable
 
 _LISTED = 5
 
@@ -23,11 +23,13 @@ class CrosswalkColumns:
         leaf: that of the codes of the leaves.
         group: that of the codes of the groups, and the name of their level.
         name: that of the names of the groups; empty where they have none.
+        within: the level of the classification whose items the groups are cut along; empty where they are whole.
     """
 
     leaf: str
     group: str
     name: str = ""
+    within: str = ""
 
 
 def crosswalk(
@@ -49,7 +51,7 @@ def crosswalk(
 
     Raises:
         WorkloadError: a leaf is in two groups or in none, or is not one of the classification; a group has two names;
-            or codes may have lost their zeros.
+            codes may have lost their zeros; or the classification has no such level to cut groups along.
     """
     lengths = checked_lengths(None if code_lengths is None else dict(code_lengths), (columns.leaf, columns.group))
     group_of = _groups_of_leaves(classification, table, columns, lengths)
@@ -63,10 +65,41 @@ def crosswalk(
     named = _names_of_groups(table, columns, group_of)
     if alone and ungrouped is not None:
         named.setdefault(ungrouped, ungrouped)
-    groups = tuple(Item(code, name) for code, name in named.items())
-    members = tuple(replace(item, parent=group_of.get(item.code, (ungrouped or "", 0))[0]) for item in leaves)
+    of_leaf = {item.code: group_of.get(item.code, (ungrouped or "", 0))[0] for item in leaves}
     origins = (*classification.origins, *((table.origin,) if table.origin.file else ()))
+    if columns.within:
+        return _cut_along(classification, columns, named, of_leaf, origins)
+    groups = tuple(Item(code, name) for code, name in named.items())
+    members = tuple(replace(item, parent=of_leaf[item.code]) for item in leaves)
     return Classification((columns.group, classification.levels[-1]), (groups, members), origins)
+
+
+def _cut_along(
+    classification: Classification,
+    columns: CrosswalkColumns,
+    named: Mapping[str, str],
+    of_leaf: Mapping[str, str],
+    origins: tuple[Origin, ...],
+) -> Classification:
+    """The levels down to the one that groups are cut along, the parts of groups in each of its items, and the leaves.
+
+    Args:
+        classification: whose levels they are.
+        columns: the name of the groups' level, and of the one that they are cut along.
+        named: the names of the groups, by code.
+        of_leaf: the code of each leaf's group.
+        origins: of the result.
+    """
+    around = classification.leaves_within(columns.within)
+    parts: dict[str, Item] = {}
+    members = []
+    for item in classification.items[-1]:
+        group, parent = of_leaf[item.code], around[item.code]
+        part = parts.setdefault(f"{parent}-{group}", Item(f"{parent}-{group}", named[group], parent))
+        members.append(replace(item, parent=part.code))
+    depth = classification.levels.index(columns.within) + 1
+    levels = (*classification.levels[:depth], columns.group, classification.levels[-1])
+    return Classification(levels, (*classification.items[:depth], tuple(parts.values()), tuple(members)), origins)
 
 
 def _groups_of_leaves(
