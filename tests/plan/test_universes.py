@@ -12,7 +12,7 @@ from dense import Matrix
 from random_plans import mechanism
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.workload import written_query
-from universes import DOMAIN, universe_workloads
+from universes import DOMAIN, rows_about, universe_workloads
 
 EMPLOYED = {"employed": "yes"}
 
@@ -84,6 +84,17 @@ def test_tables_of_the_employed_alone_cost_nothing_for_all_others():
     for loss in ("sum", "max"):
         expected = rp.select(alone.workload, budget=rp.pcost(1), loss=loss).loss_value
         assert rp.select(among, budget=rp.pcost(1), loss=loss).loss_value == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("rest", "above"), [("no", 1.001), ("yes or no", 1.03)])
+def test_bases_by_set_come_close_to_the_bound_where_universes_have_different_tables(rest, above):
+    domain = rp.Domain({"age": 4, "sex": 2, "employed": ["yes", "no"]})
+    others = {"no": {"employed": (1,)}, "yes or no": {}}[rest]
+    pair, one = rows_about(domain, ("age", "sex"), {"employed": (0,)}), rows_about(domain, ("age",), others)
+    among = [rp.Among(("age", "sex"), EMPLOYED), rp.Among(("age",), {"employed": rest.split(" or ")})]
+    bound = least_sum(np.vstack([pair, one]), steps=500)
+    plan = rp.select(rp.Workload(domain, among), budget=rp.pcost(1), bases="optimal_by_set")
+    assert bound * (1 - 1e-9) <= plan.loss_value <= bound * above
 
 
 @pytest.mark.parametrize("loss", ["sum", "max"])
