@@ -103,7 +103,7 @@ def test_what_no_query_needs_gets_next_to_no_part_of_the_budget(loss):
     plan = rp.select(among, budget=rp.pcost(1), loss=loss, bases={"employed": [[1, 0, 0], [0, 1, -1]]})
     np.testing.assert_allclose(plan.variance(rp.Among(("age", "sex"), where=EMPLOYED)), 1, rtol=1e-6)
     needed = plan.noise_variance_of["age", "sex", "employed"]
-    assert plan.noise_variance_of["age", "sex"] > 1e12 * needed
+    assert plan.noise_variance_of["age", "sex"] > 1e8 * needed
     assert math.isfinite(plan.noise_variances.max())
 
 

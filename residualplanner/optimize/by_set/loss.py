@@ -18,7 +18,7 @@ from residualplanner.optimize.by_set.terms import LossTerms, RestTable, parts_of
 
 Table = NDArray[np.float64]
 #: The least weight of a set, relative to the largest: so the noise of one that no query needs has an optimum.
-_LEAST = 2.0**-100
+_LEAST = 2.0**-60
 
 
 @dataclass(frozen=True, eq=False, slots=True)
