@@ -74,6 +74,12 @@ def test_a_table_with_other_attributes_is_summed_over_them():
     assert found == pytest.approx(release[query].estimate.sum(axis=(0, 1))[3:])
 
 
+def test_a_level_that_several_tables_have_is_drawn_once():
+    release = released(TOWNS, ["town"])
+    found = drawn(release, shapes(CODES))
+    assert list(found) == ["map-1-estimate", "map-1-cv"]
+
+
 def test_plain_labels_are_codes_too():
     release = released(["town"])
     data = drawn(release, shapes(CODES))["map-1-estimate"]

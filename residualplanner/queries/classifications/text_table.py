@@ -142,7 +142,7 @@ def _decoded(name: str, content: bytes, encoding: str) -> str:
     if encoding.lower() in ("utf-8", "utf8") and content.startswith(_UTF16):
         raise FileFormatError(f"{name} is not UTF-8 but UTF-16; save it as UTF-8, or pass encoding='utf-16'")
     try:
-        text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
+        text = content.decode(encoding)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise FileFormatError(
