@@ -5,9 +5,9 @@
 Adult ships with the package; a FILE is NAME.csv with codes, and NAME-domain.json with sizes is beside it.  For each
 data set, budget and plan (all pairs with equal weights; where it differs, that of ``synthesis_plan``; and all pairs
 again, with few small mixtures that are fitted in no time), means over seeds of the noise: the mean total variation
-between the tables of all pairs, and of all triples, and the true ones; the largest error of a cell of a triple, as a part
-of all records; of the mixture's tables ("tables"), and of records by each method; CPU seconds of the fit, and of drawing
-records; and the peak memory of a process that measures and fits, and has seen no table of the truth.
+between the tables of all pairs, and of all triples, and the true ones; the largest error of a cell of a triple, as a
+part of all records; of the mixture's tables ("tables"), and of records by each method; CPU seconds of the fit, and of
+drawing records; and the peak memory of a process that measures and fits, and has seen no table of the truth.
 
 The file holds every run by its seed, and their means.  It is written after each run; runs that it has are not repeated.
 
