@@ -35,7 +35,7 @@ class ExpectedTerms:
         """Raise BudgetError where the ledger states something else; its terms never change."""
         for name in self.__slots__:
             expected, stated = getattr(self, name), getattr(ledger, name)
-            if expected is not None and expected != stated:
+            if expected is not None and not _is_same(expected, stated):
                 words = repr(expected) if isinstance(expected, type(stated)) else value_text(expected)
                 raise BudgetError(
                     f"the ledger was begun with {name} {stated!r}, which never changes; got {words}: "
@@ -60,6 +60,13 @@ class ExpectedTerms:
         if path is None:
             return Ledger(self.budget, **terms)
         return Ledger.create(path, budget=self.budget, **({"data_set": Path(path).stem} | terms))
+
+
+def _is_same(expected: object, stated: object) -> bool:
+    """Whether two terms mean the same; budgets do where they allow the same cost, however they are written."""
+    if isinstance(expected, Budget) and isinstance(stated, Budget):
+        return expected.pcost_exact == stated.pcost_exact
+    return expected == stated
 
 
 def opened_ledger(ledger: Ledger | PathLike | None, expected: ExpectedTerms) -> Ledger:

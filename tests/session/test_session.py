@@ -181,6 +181,11 @@ def test_a_session_without_one_clear_budget_is_refused(options, word):
         forbidden(**options)
 
 
+@pytest.mark.parametrize("same", [zcdp("0.50"), pcost(1)])
+def test_a_budget_may_be_written_otherwise_than_when_its_ledger_was_begun(same):
+    assert Session(RECORDS, ledger=Ledger(zcdp("0.5")), budget=same).balance.budget == zcdp("0.5")
+
+
 def test_a_ledger_that_is_not_there_needs_a_budget(tmp_path):
     with pytest.raises(BudgetError, match=r"there is no ledger .*l yet; a session needs"):
         forbidden(ledger=tmp_path / "l")
