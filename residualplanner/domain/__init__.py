@@ -14,6 +14,7 @@ from residualplanner.domain.domain import Domain
 from residualplanner.domain.entries import day_of, first_rounded_integer
 from residualplanner.domain.families import MISSING, UNKNOWN, Entries
 from residualplanner.domain.labels import Into, Label, Rule, label_text, plain_label
+from residualplanner.domain.numeric import Numeric
 from residualplanner.domain.omission import omission_of
 from residualplanner.domain.values import codes_of_days, codes_of_numbers, codes_of_values, integer_range
 
@@ -27,6 +28,7 @@ __all__ = [
     "Entries",
     "Into",
     "Label",
+    "Numeric",
     "Rule",
     "codes_of_days",
     "codes_of_numbers",

@@ -16,6 +16,7 @@ from residualplanner.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.labels import Label
+from residualplanner.domain.numeric import Numeric
 from residualplanner.errors import DomainError
 
 #: How many attributes a notebook shows.
@@ -29,8 +30,8 @@ class Domain:
     A domain without attributes is allowed: its only table is the number of records.
 
     Args:
-        mapping: attribute name to a size, a sequence of labels, a mapping from labels to their meanings, Bins, or an
-            Attribute of that name.
+        mapping: attribute name to a size, a sequence of labels, a mapping from labels to their meanings, Bins, Numeric,
+            or an Attribute of that name.
 
     Attributes:
         attributes: in the order given.
@@ -48,7 +49,9 @@ class Domain:
 
     attributes: tuple[Attribute, ...]
 
-    def __init__(self, mapping: Mapping[str, int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute]) -> None:
+    def __init__(
+        self, mapping: Mapping[str, int | Sequence[Label] | Mapping[Label, str] | Bins | Numeric | Attribute]
+    ) -> None:
         if not isinstance(mapping, Mapping):
             raise DomainError(
                 f"a domain is a mapping from attribute name to size, labels or bins, got {value_text(mapping)}; "
@@ -192,7 +195,7 @@ class Domain:
         return [self._position[name] for name in names]
 
 
-def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute) -> Attribute:
+def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | Bins | Numeric | Attribute) -> Attribute:
     if isinstance(value, Attribute):
         if value.name != name:
             message = f"attribute {value.name!r} has the key {name!r}; the two must be the same"
@@ -200,6 +203,8 @@ def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | B
         return value
     if isinstance(value, Bins):
         return Attribute(name, bins=value)
+    if isinstance(value, Numeric):
+        return Attribute(name, numeric=value)
     if is_frame(value):
         raise DomainError(f"attribute {_short(str(name))!r} needs a size, labels or bins, got {value_text(value)}")
     if isinstance(value, Iterable):

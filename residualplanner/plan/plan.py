@@ -138,8 +138,12 @@ class Plan:
 
     @cached_property
     def rmse(self) -> float:
-        """The root of the average variance over all cells of all queries, in counts."""
-        return math.sqrt(float((self.workload.cells / self.workload.cells.sum()) @ self.average_variances))
+        """The root of the average variance over all cells of all queries, in counts.
+
+        Errors of sums are measured as losses do: in units of the largest amount.  Source: spec eq. (107).
+        """
+        cells, variances = self.workload.cells, self.average_variances / self.workload.scales**2
+        return math.sqrt(float((cells / cells.sum()) @ variances))
 
     @property
     @_within_memory
@@ -149,8 +153,8 @@ class Plan:
 
     @property
     def max_variance(self) -> float:
-        """The largest cell variance over the workload, in counts squared."""
-        return float(self.max_variances.max())
+        """The largest cell variance over the workload, in counts squared; of sums as for `rmse`."""
+        return float((self.max_variances / self.workload.scales**2).max())
 
     @property
     def targets(self) -> Targets | None:
