@@ -13,7 +13,8 @@ from residualplanner.domain import UNKNOWN, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.columns import ArrowColumn, pandas_column
 from residualplanner.sources.counting import BLOCK
-from residualplanner.sources.rules import Block, block_of_raw_codes, code_type
+from residualplanner.sources.multiplicities import Once
+from residualplanner.sources.rules import Block, CodedColumn, block_of_columns, code_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +31,8 @@ def blocks_of_batches(domain: Domain, batches: Iterable[Any], *, by_index: bool 
     columns = [ArrowColumn(attribute) for attribute in domain.attributes]
     keys: Sequence[int | str] = range(len(domain)) if by_index else domain.names
     for batch in batches:
-        raw = (column.raw_codes(batch.column(key)) for column, key in zip(columns, keys, strict=True))
-        yield block_of_raw_codes(domain, raw, batch.num_rows)
+        coded = (column.coded(batch.column(key)) for column, key in zip(columns, keys, strict=True))
+        yield block_of_columns(domain, coded, Once(batch.num_rows))
 
 
 def blocks_of_pandas(domain: Domain, frame: "pd.DataFrame") -> Iterator[Block]:
@@ -39,8 +40,8 @@ def blocks_of_pandas(domain: Domain, frame: "pd.DataFrame") -> Iterator[Block]:
     columns = [pandas_column(attribute, frame[attribute.name]) for attribute in domain.attributes]
     for start in range(0, len(frame), BLOCK):
         rows = slice(start, min(start + BLOCK, len(frame)))
-        raw = (codes_of_rows(rows) for codes_of_rows in columns)
-        yield block_of_raw_codes(domain, raw, rows.stop - rows.start)
+        coded = (coded_rows(rows) for coded_rows in columns)
+        yield block_of_columns(domain, coded, Once(rows.stop - rows.start))
 
 
 def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Iterator[Block]]:
@@ -69,11 +70,11 @@ def _blocks(matrix: NDArray[Any], domain: Domain) -> Iterator[Block]:
     for start in range(0, len(matrix), BLOCK):
         part = matrix[start : start + BLOCK]
         if (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
-            yield Block(np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset())
+            yield Block(np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset(), Once(len(part)))
         else:
             known = (part >= 0) & (part < sizes)
             raw = np.where(known, part.astype(np.int64), UNKNOWN)
-            yield block_of_raw_codes(domain, list(raw.T), len(part))
+            yield block_of_columns(domain, ([CodedColumn.once(codes)] for codes in raw.T), Once(len(part)))
 
 
 def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:

@@ -19,13 +19,14 @@ import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner._words import separators
-from residualplanner.domain import UNKNOWN, Domain
+from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.coding import require_columns
 from residualplanner.sources.columns import ArrowColumn
 from residualplanner.sources.csv_records import LONGEST, forms_of_records, pieces_of_records, unclosed_error
+from residualplanner.sources.multiplicities import Once
 from residualplanner.sources.records import source_of_blocks
-from residualplanner.sources.rules import Block, block_of_raw_codes
+from residualplanner.sources.rules import Block, block_of_columns
 from residualplanner.sources.source import Source
 
 _MARK = b"\xef\xbb\xbf"
@@ -130,9 +131,9 @@ class _Table:
                 raise unclosed_error()
             fits = forms.fitting(len(self.names))
             arrays = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), indices)
-            others = np.full(int((~fits).sum()), UNKNOWN, dtype=np.int64)
-            raw = [np.append(column.raw_codes(array), others) for column, array in zip(columns, arrays, strict=True)]
-            yield block_of_raw_codes(domain, raw, len(fits))
+            others = int((~fits).sum())
+            coded = (column.coded(array, unknown=others) for column, array in zip(columns, arrays, strict=True))
+            yield block_of_columns(domain, coded, Once(len(fits)))
 
     def _pieces(self) -> Iterator[bytes]:
         with _open(Path(self.file.path)) as stream:

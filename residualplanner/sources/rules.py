@@ -5,7 +5,8 @@ Reads: raw codes with UNKNOWN and MISSING among them.  Gives: a block of valid c
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain, product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from residualplanner._checks import IntArray
 from residualplanner.domain import MISSING, UNKNOWN, Attribute, Domain, Into
 from residualplanner.errors import DataError
 from residualplanner.sources.covering import Codes
+from residualplanner.sources.multiplicities import Multiplicities, Once
 
 #: A column by its position, and which of its rules is broken.
 Breach = tuple[int, str]
@@ -28,35 +30,68 @@ _PROBLEM = {
 class Block:
     """Some records, coded.
 
+    A record may have several columns here, in each of which it counts as often as the multiplicity says.
+
     Attributes:
         codes (d, records): valid codes; meaningless where there are breaches.
         breaches: the columns whose values break a rule that says "error".
+        multiplicities: how often each record counts.
     """
 
     codes: Codes
     breaches: frozenset[Breach]
+    multiplicities: Multiplicities
 
 
-def block_of_raw_codes(domain: Domain, columns: Iterable[IntArray], records: int) -> Block:
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedColumn:
+    """The cells of an attribute that the records of a block count in.
+
+    Attributes:
+        codes (records,): codes, UNKNOWN or MISSING.
+        multiplicities: how often each record counts there.
+    """
+
+    codes: IntArray
+    multiplicities: Multiplicities
+
+    @classmethod
+    def once(cls, codes: IntArray) -> "CodedColumn":
+        """Each record counts once."""
+        return cls(codes, Once(len(codes)))
+
+
+#: The cells that a record counts in, along one attribute: one of each.
+CodedColumns = Sequence[CodedColumn]
+
+
+def block_of_columns(domain: Domain, columns: Iterable[CodedColumns], multiplicities: Multiplicities) -> Block:
     """Apply every attribute's rules to raw codes.
 
     Args:
         domain: the schema.
-        columns: for each attribute in order, (records,): codes, UNKNOWN or MISSING.
-        records: how many there are.
+        columns: for each attribute in order, what its records count in.  A record counts in each combination of cells,
+            as often as the product of their multiplicities says.
+        multiplicities: how often each record counts, besides.
 
     Returns:
         The records that stay, in the narrowest type that holds every attribute's codes.
     """
-    codes = np.empty((len(domain), records), dtype=code_type(domain))
-    dropped = np.zeros(records, dtype=bool)
-    breaches: set[Breach] = set()
-    for position, (attribute, raw) in enumerate(zip(domain.attributes, columns, strict=True)):
-        settled, leaves, broken = _settle(attribute, raw)
-        codes[position] = settled
-        dropped |= leaves
-        breaches.update((position, word) for word in broken)
-    return Block(codes[:, ~dropped] if dropped.any() else codes, frozenset(breaches))
+    kind = code_type(domain)
+    settled = [
+        [_settle(position, attribute, column, kind) for column in of_attribute]
+        for position, (attribute, of_attribute) in enumerate(zip(domain.attributes, columns, strict=True))
+    ]
+    return joined([_block(chosen, multiplicities, kind) for chosen in product(*settled)])
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """The records of all blocks, at least one, as one block."""
+    if len(blocks) == 1:
+        return blocks[0]
+    breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
+    first, *others = [block.multiplicities for block in blocks]
+    return Block(np.concatenate([block.codes for block in blocks], axis=1), breaches, first.followed_by(others))
 
 
 def code_type(domain: Domain) -> np.dtype[Any]:
@@ -73,18 +108,42 @@ def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataEr
     return DataError("; ".join(lines), column=names[0])
 
 
-def _settle(attribute: Attribute, raw: IntArray) -> tuple[IntArray, NDArray[np.bool_], Sequence[str]]:
-    """The column's codes, the records that leave, and the rules broken."""
-    leaves = raw < 0
-    broken: list[str] = []
+class _Settled(NamedTuple):
+    """A column to which the rules have been applied: codes, which records leave, and which rules are broken."""
+
+    codes: Codes
+    leaves: NDArray[np.bool_]
+    breaches: Sequence[Breach]
+    multiplicities: Multiplicities
+
+
+def _block(columns: Sequence[_Settled], multiplicities: Multiplicities, kind: np.dtype[Any]) -> Block:
+    """The records that stay, each in one combination of cells."""
+    codes = np.empty((len(columns), len(multiplicities)), dtype=kind)
+    leaves = np.zeros(len(multiplicities), dtype=bool)
+    for position, column in enumerate(columns):
+        codes[position] = column.codes
+        leaves |= column.leaves
+        multiplicities = multiplicities.times(column.multiplicities)
+    breaches = frozenset(chain.from_iterable(column.breaches for column in columns))
     if not leaves.any():
-        return raw, leaves, broken
-    settled = np.where(leaves, 0, raw)
-    for code, word, rule in ((UNKNOWN, "unknown", attribute.unknown), (MISSING, "missing", attribute.missing)):
-        concerned = raw == code
-        if isinstance(rule, Into):
-            settled[concerned] = attribute.code_of_label(rule.label)
-            leaves &= ~concerned
-        elif rule == "error" and concerned.any():
-            broken.append(word)
-    return settled, leaves, broken
+        return Block(codes, breaches, multiplicities)
+    return Block(codes[:, ~leaves], breaches, multiplicities.of(~leaves))
+
+
+def _settle(position: int, attribute: Attribute, column: CodedColumn, kind: np.dtype[Any]) -> _Settled:
+    """The column's codes in a narrow type, the records that leave, and the rules broken."""
+    raw = column.codes
+    leaves = raw < 0
+    broken: list[Breach] = []
+    settled = raw
+    if leaves.any():
+        settled = np.where(leaves, 0, raw)
+        for code, word, rule in ((UNKNOWN, "unknown", attribute.unknown), (MISSING, "missing", attribute.missing)):
+            concerned = raw == code
+            if isinstance(rule, Into):
+                settled[concerned] = attribute.code_of_label(rule.label)
+                leaves &= ~concerned
+            elif rule == "error" and concerned.any():
+                broken.append((position, word))
+    return _Settled(settled.astype(kind), leaves, broken, column.multiplicities)

@@ -31,7 +31,7 @@ from residualplanner.sources.clusters.cluster import CountingTask
 from residualplanner.sources.clusters.packing import PIECE_CELLS, add_packed, pieces_of
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas
 from residualplanner.sources.counting import Counts, shape_of_group
-from residualplanner.sources.covering import Codes
+from residualplanner.sources.multiplicities import MOST, exact_total, too_many
 from residualplanner.sources.records import regrouped
 from residualplanner.sources.rules import Block, Breach, data_error_of_breaches
 from residualplanner.sources.source import guarded
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 CODES_BYTES = 2**28
 #: The piece of a row that says what is wrong with a partition.
 PROBLEMS = -1
-_UNREADABLE, _OTHER_VERSION, _FIRST_BREACH = 0, 1, 2
+_UNREADABLE, _OTHER_VERSION, _TOO_MANY, _FIRST_BREACH = 0, 1, 2, 3
 _RULES = ("unknown", "missing")
 
 
@@ -137,7 +137,9 @@ def error_of_problems(domain: Domain, content: bytes) -> DataError:
             "the records could not be read as a table.  What the engine's workers said is withheld, because it may "
             "quote a record; look at the same columns in the engine to see it"
         )
-    broken = [divmod(mark - _FIRST_BREACH, len(_RULES)) for mark in sorted(marks)]
+    broken = [divmod(mark - _FIRST_BREACH, len(_RULES)) for mark in sorted(marks - {_TOO_MANY})]
+    if not broken:
+        return too_many()
     return data_error_of_breaches(domain, [(position, _RULES[rule]) for position, rule in broken])
 
 
@@ -162,7 +164,10 @@ class Sum:
             self._problems.update(np.frombuffer(row.content, np.int64).tolist())
         else:
             start = row.piece * PIECE_CELLS
-            add_packed(row.content, self._counts[start : start + PIECE_CELLS])
+            counts = self._counts[start : start + PIECE_CELLS]
+            add_packed(row.content, counts)
+            if (counts < 0).any():  # the sum of two integers that are not negative, neither of which int64 lacks
+                self._problems.add(_TOO_MANY)
 
     @property
     def tables(self) -> list[IntArray]:
@@ -173,7 +178,8 @@ class Sum:
     @property
     def problems(self) -> bytes:
         """The content of a row that says what is wrong with the records; nothing if nothing is."""
-        return _content(self._problems)
+        is_too_many = not self._problems and exact_total(self.tables[0][0]) > MOST
+        return _content(self._problems | ({_TOO_MANY} if is_too_many else set()))
 
 
 def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
@@ -182,29 +188,33 @@ def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
         yield from _problem_rows(work, {_OTHER_VERSION})
         return
     breaches: set[Breach] = set()
-    kept: list[Codes] = []
+    kept: list[Block] = []
+    total = 0
     stream = regrouped(work.domain, blocks)
     while isinstance(block := guarded(next, stream, None), Block):
         breaches |= block.breaches
-        kept.append(block.codes)
-        if breaches or sum(codes.nbytes for codes in kept) >= CODES_BYTES:
-            if not breaches:
+        total += block.multiplicities.total
+        kept.append(block)
+        is_wrong = bool(breaches) or total > MOST
+        if is_wrong or sum(block.codes.nbytes for block in kept) >= CODES_BYTES:
+            if not is_wrong:
                 yield from _counted(work, kept)
             kept = []
-    if breaches or isinstance(block, DataError):
-        unreadable = {_UNREADABLE} if isinstance(block, DataError) else set()
+    if breaches or total > MOST or isinstance(block, DataError):
+        problems = {_UNREADABLE} if isinstance(block, DataError) else set()
+        problems |= {_TOO_MANY} if total > MOST else set()
         broken = {_FIRST_BREACH + len(_RULES) * position + _RULES.index(rule) for position, rule in breaches}
-        yield from _problem_rows(work, unreadable | broken)
+        yield from _problem_rows(work, problems | broken)
     else:
         yield from _counted(work, kept)
 
 
-def _counted(work: Work, kept: Sequence[Codes]) -> Iterator[Row]:
-    """The rows of some records, (d, records) each, task by task."""
+def _counted(work: Work, kept: Sequence[Block]) -> Iterator[Row]:
+    """The rows of some records, task by task."""
     for task, of_task in enumerate(work.tasks):
         counts = Counts(work.domain.sizes, of_task.groups)
-        for codes in kept:
-            counts.add(codes)
+        for block in kept:
+            counts.add(block.codes, block.multiplicities)
         yield from rows_of_tables(task, counts.tables)
 
 
