@@ -14,12 +14,13 @@ from residualplanner.domain.domain import Domain
 from residualplanner.domain.entries import day_of, first_rounded_integer
 from residualplanner.domain.families import MISSING, UNKNOWN, Entries
 from residualplanner.domain.labels import Into, Label, Rule, label_text, plain_label
-from residualplanner.domain.numeric import Numeric
+from residualplanner.domain.numeric import MOST_PARTS, Numeric
 from residualplanner.domain.omission import omission_of
 from residualplanner.domain.values import codes_of_days, codes_of_numbers, codes_of_values, integer_range
 
 __all__ = [
     "MISSING",
+    "MOST_PARTS",
     "UNKNOWN",
     "About",
     "Attribute",

@@ -50,8 +50,9 @@ class Attribute:
         about: as given.
 
     Raises:
-        DomainError: no name; none or several of size, labels, bins and numeric; labels that repeat or mix kinds; meanings that
-            are not strings; a rule whose label looks like a misspelled value, unless it is written as Into(label).
+        DomainError: no name; none or several of size, labels, bins and numeric; labels that repeat or mix kinds;
+            meanings that are not strings; a rule whose label looks like a misspelled value, unless it is written as
+            Into(label), or is that of a bin of amounts.
 
     Example:
         >>> Attribute("sex", labels=["F", "M", "?"], unknown="?", missing="drop")

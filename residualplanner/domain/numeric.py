@@ -137,7 +137,7 @@ class Numeric:
     def code_of(self, entry: object) -> int:
         """The place of an entry that is not missing, see `cells_of_codes`, or UNKNOWN."""
         number = number_of(entry)
-        return UNKNOWN if number is None else int(self._places(np.array([number]))[0])
+        return UNKNOWN if number is None else int(self.places(np.array([number]))[0])
 
     def code_of_label(self, label: object) -> int | None:
         """The cell of this label, or None."""
@@ -149,7 +149,7 @@ class Numeric:
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that finds the places of a whole column of numbers."""
-        return self._places if entries == "numbers" else None
+        return self.places if entries == "numbers" else None
 
     def cells_of_codes(self, codes: IntArray) -> tuple[IntArray, IntArray]:
         """The cell of the low end of each place, and how many of D parts are at the high end, which is the next cell.
@@ -198,7 +198,7 @@ class Numeric:
         shown |= {word: repr(getattr(self, word)) for word, usual in defaults.items() if getattr(self, word) != usual}
         return f"Numeric({', '.join([texts[0], texts[-1], *(f'{word}={text}' for word, text in shown.items())])})"
 
-    def _places(self, numbers: NDArray[Any]) -> IntArray:
+    def places(self, numbers: NDArray[Any]) -> IntArray:
         """The places of numbers, integers or floats, by `cells_of_codes`; UNKNOWN and MISSING for what has none."""
         units, has_place = self._units(numbers)
         edges = np.array(self.edges, dtype=np.int64)

@@ -44,7 +44,8 @@ class BinRows:
 
     def matrix(self, size: int) -> NDArray[np.float64]:
         """Each column of W of a bin twice."""
-        return self.of_bins.matrix(size - self.bins)[:, self._bin_of(size)]
+        of_bins: NDArray[np.float64] = self.of_bins.matrix(size - self.bins)
+        return of_bins[:, self._bin_of(size)]
 
     def gram(self, size: int) -> NDArray[np.float64]:
         """``C^T W^T W C``."""
@@ -56,7 +57,7 @@ class BinRows:
 
     def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The same with the constant parts of the rows before it."""
-        form = self.of_bins.augmented_gram(size - self.bins, weights)
+        form: NDArray[np.float64] = self.of_bins.augmented_gram(size - self.bins, weights)
         of_cell = np.concatenate([[0], 1 + self._bin_of(size)])
         return form[np.ix_(of_cell, of_cell)]
 
@@ -91,7 +92,8 @@ class BinRows:
 
     def _spread(self, form: NDArray[np.float64], size: int) -> NDArray[np.float64]:
         of_cell = self._bin_of(size)
-        return form[np.ix_(of_cell, of_cell)]
+        spread: NDArray[np.float64] = form[np.ix_(of_cell, of_cell)]
+        return spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class ByBin(BinRows):
         return self.of_bins.meanings(attribute.by_bin)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Sum(SparseKind):
     """The sum of the amounts of an attribute, in the unit of the column: one answer, or one for each bin.
 
@@ -176,6 +178,9 @@ class Sum(SparseKind):
     def __post_init__(self) -> None:
         if self.by not in (None, "bin"):
             raise WorkloadError(f"a sum is by='bin' or, without by, of all amounts; got by={value_text(self.by)}")
+
+    def __repr__(self) -> str:
+        return f"Sum({'' if self.by is None else repr(self.by)})"
 
     @property
     def name(self) -> str:

@@ -37,7 +37,7 @@ def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
 
 
 def written_kind(kind: Kind) -> Kind:
-    """The kind as users write it: of one that was tied to the ends of bins, the kind on the bins.
+    """The kind as users write it: of one that was tied to the ends of bins, the sum, or the kind on the bins.
 
     Example:
         >>> from residualplanner.domain import Numeric
@@ -46,6 +46,8 @@ def written_kind(kind: Kind) -> Kind:
         >>> tied.matrix(4).astype(int).tolist(), written_kind(tied)
         ([[1, 1, 0, 0], [0, 0, 1, 1]], Identity())
     """
+    if isinstance(kind, Sum):
+        return Sum(kind.by)
     return kind.of_bins if isinstance(kind, ByBin) else kind
 
 

@@ -14,7 +14,7 @@ from residualplanner.errors import DataError
 from residualplanner.sources.columns import ArrowColumn, pandas_column
 from residualplanner.sources.counting import BLOCK
 from residualplanner.sources.multiplicities import Once
-from residualplanner.sources.rules import Block, CodedColumn, block_of_columns, code_type
+from residualplanner.sources.rules import Block, block_of_columns, code_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,8 @@ def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Itera
     """Coded blocks of a matrix of codes.
 
     Args:
-        matrix (records, d): column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are.
+        matrix (records, d): column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are,
+            or the amounts themselves.
         domain: the schema.
 
     Returns:
@@ -67,14 +68,17 @@ def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Itera
 
 def _blocks(matrix: NDArray[Any], domain: Domain) -> Iterator[Block]:
     sizes = np.array(domain.sizes, dtype=np.int64)
+    amounts = {position: numeric for position, each in enumerate(domain.attributes) if (numeric := each.numeric)}
     for start in range(0, len(matrix), BLOCK):
         part = matrix[start : start + BLOCK]
-        if (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
+        if not amounts and (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
             yield Block(np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset(), Once(len(part)))
         else:
             known = (part >= 0) & (part < sizes)
             raw = np.where(known, part.astype(np.int64), UNKNOWN)
-            yield block_of_columns(domain, ([CodedColumn.once(codes)] for codes in raw.T), Once(len(part)))
+            for position, numeric in amounts.items():
+                raw[:, position] = numeric.places(part[:, position])
+            yield block_of_columns(domain, raw.T, Once(len(part)))
 
 
 def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:
