@@ -2,7 +2,7 @@ from . import losses as losses
 from . import microdata as microdata
 from . import privacy as privacy
 from .bases import Basis, orthogonal_residuals
-from .domain import About, Attribute, Bins, Domain
+from .domain import About, Attribute, Bins, Domain, Numeric
 from .errors import (
     ArgumentError,
     BudgetError,
@@ -44,7 +44,7 @@ from .postprocessing import (
     rounded,
 )
 from .privacy import Budget, approx_dp, gdp, pcost, zcdp
-from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range
+from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Sum
 from .reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
 from .relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from .reporting import write_report
@@ -82,6 +82,7 @@ __all__ = [
     "Measurement",
     "MissingExtraError",
     "NonNegativeRelease",
+    "Numeric",
     "Plan",
     "Prefix",
     "ProjectionSettings",
@@ -99,6 +100,7 @@ __all__ = [
     "SparkWorkers",
     "StoreError",
     "Strategy",
+    "Sum",
     "SumOfVariances",
     "SyntheticRecords",
     "Table",

@@ -59,7 +59,8 @@ class BinRows:
         """The same with the constant parts of the rows before it."""
         form: NDArray[np.float64] = self.of_bins.augmented_gram(size - self.bins, weights)
         of_cell = np.concatenate([[0], 1 + self._bin_of(size)])
-        return form[np.ix_(of_cell, of_cell)]
+        spread: NDArray[np.float64] = form[np.ix_(of_cell, of_cell)]
+        return spread
 
     def centered(self, size: int) -> Centered:
         """W's parts, the rest over the cells."""
