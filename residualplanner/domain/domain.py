@@ -95,6 +95,24 @@ class Domain:
             f"Domain of {len(self):,} attributes", ["attribute", "values", "as declared"], rows, note=note
         )
 
+    def require_no_amounts(self, what: str) -> None:
+        """Raise DomainError where an attribute's values are amounts; ``what`` cannot be made of these, as it says.
+
+        Example:
+            >>> Domain({"salary": Numeric(0, 9)}).require_no_amounts("synthetic records have codes")
+            Traceback (most recent call last):
+            ...
+            residualplanner.errors.DomainError: synthetic records have codes, and the values of ['salary'] are amounts;
+            declare Bins in place of Numeric, or leave them out
+        """
+        amounts = [attribute.name for attribute in self.attributes if attribute.numeric is not None]
+        if amounts:
+            raise DomainError(
+                f"{what}, and the values of {_list_text(amounts)} are amounts; declare Bins in place of Numeric, or "
+                "leave them out",
+                attributes=amounts,
+            )
+
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
         """The positions of the named attributes, ascending.
 

@@ -7,6 +7,7 @@ Source: spec eqs. (104) and (106).
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -58,11 +59,15 @@ class RecordCounts:
         """
         done = 0
         for amounts, counts in self._counts.items():
-            for codes, multiplicities in _divided(self._domain, block, amounts):
+            *first, last = _divided(self._domain, block, amounts)
+            for codes, multiplicities in first:
                 counts.add(codes, multiplicities)
+            counts.add(*last, report=None if report is None else partial(_report_after, report, done))
             done += sum(len(rows) for rows in self._chosen[amounts].values())
-            if report is not None:
-                report(done)
+
+
+def _report_after(report: Callable[[int], None], before: int, done: int) -> None:
+    report(before + done)
 
 
 def parts_of_set(domain: Domain, members: Sequence[int]) -> int:
