@@ -48,7 +48,8 @@ def say_plan(plan: Plan, output: Output) -> None:
     rmse, worst = plan.rmse, math.sqrt(plan.max_variance)
     output.fact(
         "Accuracy",
-        f"typical error (rmse) {number_text(rmse)} counts, worst cell {number_text(worst)} counts",
+        f"typical error (rmse) {number_text(rmse)} counts, worst cell {number_text(worst)} counts"
+        + ("; errors of sums in units of the largest amount" if plan.workload.has_sums else ""),
         rmse=rmse,
         max_std_err=worst,
     )
