@@ -43,7 +43,7 @@ Total = Annotated[
 
 
 class KindTable(SpecTable):
-    """The kind of query on one attribute; a hierarchy has levels, a custom query a matrix, matching a number, a sum may have by."""
+    """The kind of query on one attribute: a hierarchy has levels, a custom query a matrix, matching a number."""
 
     kind: KindWord = Field(description="identity, prefix, range, sum, hierarchy, custom or matching.")
     by: Literal["bin"] | None = Field(None, description="Of a sum: bin, for one of the amounts in each bin.")
