@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.domain import MISSING, UNKNOWN, Attribute, Entries, codes_of_values
+from residualplanner.domain import MISSING, UNKNOWN, Column, Entries, codes_of_values
 from residualplanner.sources.rules import CodedColumn, CodedColumns
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ArrowColumn:
         name: the column's name.
     """
 
-    def __init__(self, attribute: Attribute) -> None:
+    def __init__(self, attribute: Column) -> None:
         self.name = attribute.name
         self._attribute = attribute
         self._dictionary: Any = None
@@ -71,7 +71,7 @@ class ArrowColumn:
         return _look_up(self._codes, array.indices)
 
 
-def pandas_column(attribute: Attribute, column: "pd.Series[Any]") -> Callable[[slice], CodedColumns]:
+def pandas_column(attribute: Column, column: "pd.Series[Any]") -> Callable[[slice], CodedColumns]:
     """What the records of a pandas column count in, a slice of it at a time.
 
     Args:
@@ -82,7 +82,7 @@ def pandas_column(attribute: Attribute, column: "pd.Series[Any]") -> Callable[[s
     return lambda rows: [CodedColumn.once(codes(rows))]
 
 
-def _pandas_codes(attribute: Attribute, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
+def _pandas_codes(attribute: Column, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
     """The codes of a pandas column, a slice of it at a time.
 
     Args:
@@ -113,7 +113,7 @@ def arrow_of_series(column: "pd.Series[Any]") -> Any:
     return pa.Array.from_pandas(column if sparse is None else sparse.to_dense())
 
 
-def _codes_of_objects(attribute: Attribute, values: NDArray[np.object_]) -> IntArray:
+def _codes_of_objects(attribute: Column, values: NDArray[np.object_]) -> IntArray:
     """Codes of Python objects: fast where all are strings, else one by one, with 1, True and 1.0 kept apart."""
     import pandas as pd
     import pyarrow as pa
@@ -127,7 +127,7 @@ def _codes_of_objects(attribute: Attribute, values: NDArray[np.object_]) -> IntA
     return np.fromiter(codes, dtype=np.int64, count=len(values))
 
 
-def _code_of_object(attribute: Attribute, value: object) -> int:
+def _code_of_object(attribute: Column, value: object) -> int:
     return int(codes_of_values(attribute, [value])[0])
 
 
@@ -139,7 +139,7 @@ def _is_hashable(value: object) -> bool:
     return True
 
 
-def _codes_of_distinct(attribute: Attribute, array: Any) -> IntArray:
+def _codes_of_distinct(attribute: Column, array: Any) -> IntArray:
     """Codes by way of the distinct values, which are few."""
     encoded = array.dictionary_encode()
     codes = np.append(codes_of_values(attribute, _entries(encoded.dictionary)), MISSING)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.domain import MISSING, UNKNOWN, Attribute, Domain, Into
+from residualplanner.domain import ABOVE, BETWEEN_UNITS, MISSING, NEGATIVE, UNKNOWN, Attribute, Domain, Into
 from residualplanner.errors import DataError
 from residualplanner.sources.covering import Codes
 from residualplanner.sources.multiplicities import Multiplicities, Once
@@ -20,9 +20,25 @@ from residualplanner.sources.multiplicities import Multiplicities, Once
 #: A column by its position, and which of its rules is broken.
 Breach = tuple[int, str]
 
+#: The problems of weights by their codes.
+_WEIGHTS = {
+    UNKNOWN: "no weight",
+    MISSING: "missing weight",
+    NEGATIVE: "negative weight",
+    ABOVE: "weight above the maximum",
+    BETWEEN_UNITS: "weight between units",
+}
+#: The words of all rules.
+RULES = ("unknown", "missing", *_WEIGHTS.values())
 _PROBLEM = {
     "unknown": 'has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"',
     "missing": 'has missing values; fill them, or declare missing="Not stated" or "drop"',
+    "no weight": "has weights that are not finite numbers",
+    "missing weight": "has missing weights; fill them, or leave these records out",
+    "negative weight": "has negative weights; no record may count less than nothing",
+    "weight above the maximum": 'has weights above the declared maximum; declare a larger one, or above="clip"',
+    "weight between units": "has weights that are not multiples of the declared unit; round them, or declare a smaller "
+    "unit",
 }
 
 
@@ -70,19 +86,20 @@ def block_of_columns(domain: Domain, columns: Iterable[CodedColumns], multiplici
 
     Args:
         domain: the schema.
-        columns: for each attribute in order, what its records count in.  A record counts in each combination of cells,
-            as often as the product of their multiplicities says.
+        columns: for each of the domain's columns in order, what its records count in.  A record counts in each
+            combination of cells, as often as the product of their multiplicities says, and by its weight.
         multiplicities: how often each record counts, besides.
 
     Returns:
         The records that stay, in the narrowest type that holds every attribute's codes.
     """
-    kind = code_type(domain)
+    kind, given = code_type(domain), iter(columns)
     settled = [
-        [_settle(position, attribute, column, kind) for column in of_attribute]
-        for position, (attribute, of_attribute) in enumerate(zip(domain.attributes, columns, strict=True))
+        [_settle(position, attribute, column, kind) for column in next(given)]
+        for position, attribute in enumerate(domain.attributes)
     ]
-    return joined([_block(chosen, multiplicities, kind) for chosen in product(*settled)])
+    weights = [column.codes for of_weight in given for column in of_weight]
+    return joined([_block(chosen, multiplicities, weights, kind) for chosen in product(*settled)])
 
 
 def joined(blocks: Sequence[Block]) -> Block:
@@ -103,7 +120,7 @@ def code_type(domain: Domain) -> np.dtype[Any]:
 def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataError:
     """The error that names every column that breaks a rule, and nothing about its values."""
     ordered = sorted(breaches)
-    names = [domain.names[position] for position, _ in ordered]
+    names = [domain.columns[position].name for position, _ in ordered]
     lines = [f"column {name!r} {_PROBLEM[word]}" for name, (_, word) in zip(names, ordered, strict=True)]
     return DataError("; ".join(lines), column=names[0])
 
@@ -117,7 +134,9 @@ class _Settled(NamedTuple):
     multiplicities: Multiplicities
 
 
-def _block(columns: Sequence[_Settled], multiplicities: Multiplicities, kind: np.dtype[Any]) -> Block:
+def _block(
+    columns: Sequence[_Settled], multiplicities: Multiplicities, weights: Sequence[IntArray], kind: np.dtype[Any]
+) -> Block:
     """The records that stay, each in one combination of cells."""
     codes = np.empty((len(columns), len(multiplicities)), dtype=kind)
     leaves = np.zeros(len(multiplicities), dtype=bool)
@@ -125,10 +144,14 @@ def _block(columns: Sequence[_Settled], multiplicities: Multiplicities, kind: np
         codes[position] = column.codes
         leaves |= column.leaves
         multiplicities = multiplicities.times(column.multiplicities)
-    breaches = frozenset(chain.from_iterable(column.breaches for column in columns))
+    breaches = set(chain.from_iterable(column.breaches for column in columns))
+    for position, codes_of_weights in enumerate(weights, start=len(columns)):
+        weighed = np.where(leaves, 0, codes_of_weights)  # what is left out may have any weight
+        breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
+        multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
     if not leaves.any():
-        return Block(codes, breaches, multiplicities)
-    return Block(codes[:, ~leaves], breaches, multiplicities.of(~leaves))
+        return Block(codes, frozenset(breaches), multiplicities)
+    return Block(codes[:, ~leaves], frozenset(breaches), multiplicities.of(~leaves))
 
 
 def _settle(position: int, attribute: Attribute, column: CodedColumn, kind: np.dtype[Any]) -> _Settled:
