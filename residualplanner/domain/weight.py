@@ -162,7 +162,10 @@ class Weight:
     def sentence(self) -> str:
         """What tables hold."""
         most = f"at most {_text(self.maximum)}" + (" (a larger one counts as that)" if self.above == "clip" else "")
-        return f"Records are weighted by {self.name!r}, {most}: all numbers and their errors are totals of {self.name!r}, not numbers of records."
+        return (
+            f"Records are weighted by {self.name!r}, {most}: all numbers and their errors are {self.counted}, "
+            "not numbers of records."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The column's name, exact numbers as text, and the rule."""

@@ -12,7 +12,7 @@ import numpy as np
 from residualplanner._words import count_text, is_plain, listed, number_text, optimality_text, rounded_up, table_text
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import say_sizes
-from residualplanner.domain import remarks_of
+from residualplanner.domain import omission_of
 from residualplanner.measurement import Measurement, NoiseStatement
 from residualplanner.plan import Plan
 from residualplanner.privacy import PrivacyClaim, claim_of_budget
@@ -79,8 +79,10 @@ def say_measured(noise: NoiseStatement, output: Output) -> None:
 
 
 def say_omission(plan: Plan, output: Output) -> None:
-    """Say which records are in no table, if any are left out, and what to write in the spec to count them."""
-    omission = remarks_of(plan.domain)
+    """Say which records are in no table, and what to write in the spec to count them; and how they are weighted."""
+    omission, weights = omission_of(plan.domain), plan.domain.weight.sentence
+    if weights:
+        output.fact("Weights", weights)
     if omission:
         output.fact(
             "Left out",
