@@ -17,6 +17,7 @@ from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.families import Column
 from residualplanner.domain.labels import Label
+from residualplanner.domain.numeric import Numeric
 from residualplanner.domain.weight import EqualWeights, Weight, Weighting
 from residualplanner.errors import DomainError
 
@@ -31,8 +32,8 @@ class Domain:
     A domain without attributes is allowed: its only table is the number of records.
 
     Args:
-        mapping: attribute name to a size, a sequence of labels, a mapping from labels to their meanings, Bins, or an
-            Attribute of that name.
+        mapping: attribute name to a size, a sequence of labels, a mapping from labels to their meanings, Bins, Numeric,
+            or an Attribute of that name.
         weight: the column that says how much each record counts; every record counts once if not given.
 
     Attributes:
@@ -55,7 +56,7 @@ class Domain:
 
     def __init__(
         self,
-        mapping: Mapping[str, int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute],
+        mapping: Mapping[str, int | Sequence[Label] | Mapping[Label, str] | Bins | Numeric | Attribute],
         *,
         weight: Weight | None = None,
     ) -> None:
@@ -220,7 +221,7 @@ class Domain:
         return [self._position[name] for name in names]
 
 
-def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute) -> Attribute:
+def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | Bins | Numeric | Attribute) -> Attribute:
     if isinstance(value, Attribute):
         if value.name != name:
             message = f"attribute {value.name!r} has the key {name!r}; the two must be the same"
@@ -228,6 +229,8 @@ def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | B
         return value
     if isinstance(value, Bins):
         return Attribute(name, bins=value)
+    if isinstance(value, Numeric):
+        return Attribute(name, numeric=value)
     if is_frame(value):
         raise DomainError(f"attribute {_short(str(name))!r} needs a size, labels or bins, got {value_text(value)}")
     if isinstance(value, Iterable):

@@ -24,7 +24,7 @@ MISSING = -2
 #: What the entries of a column of one type are, other than strings, which may stand for anything.
 Entries = Literal["numbers", "truth values", "dates"]
 #: How the raw values of a column are matched.
-Matching = Literal["code", "integer", "text", "truth", "date", "bin"]
+Matching = Literal["code", "integer", "text", "truth", "date", "bin", "amount"]
 
 
 class Coding(Protocol):

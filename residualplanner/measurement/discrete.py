@@ -18,7 +18,7 @@ from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.discrete_gaussian import ByteSource, Scales, draw_arrays, draw_flat
 from residualplanner.kron import Scratch
 from residualplanner.measurement.answers import AnswerLayout, IntegerResiduals
-from residualplanner.measurement.counting import NOTHING
+from residualplanner.measurement.counting import NOTHING, records_of_table
 from residualplanner.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
 from residualplanner.measurement.precision import gamma2_ratio
 from residualplanner.sources import Progress
@@ -69,7 +69,7 @@ def integer_answers(
     Cost: 35 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is too narrow for the noise;
         for each attribute that has a matrix of m rows about ``m / 5`` nanoseconds more.
     """
-    most = max(-(-int(tables[0][0].sum()) // denominator), usual)
+    most = max(-(-records_of_table(tables[0][0], groups, 0) // denominator), usual)
     width = widths(groups, precision, divisors, records=most)
     scratch, store, done = Scratch(), _Store(groups, divisors, width), 0
     for batch, drawn in _drawn_ahead(groups, precision, divisors, width, source):

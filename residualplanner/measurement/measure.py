@@ -22,7 +22,14 @@ from residualplanner.ledger import Ledger
 from residualplanner.measurement.answers import FloatResiduals
 from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
 from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged
-from residualplanner.measurement.counting import Parents, count_tables, parents, require_cells
+from residualplanner.measurement.counting import (
+    Parents,
+    count_tables,
+    parents,
+    records_of_table,
+    require_cells,
+    require_parts,
+)
 from residualplanner.measurement.dividing import Block
 from residualplanner.measurement.exact_noise import exact_noise
 from residualplanner.measurement.gaussian import (
@@ -219,7 +226,7 @@ class _Job(NamedTuple):
         for block in self.blocks:
             counted = sum(int(self.family.is_maximal[members].sum()) for members in block.groups.members)
             tables = count_tables(source, self.plan.closure, block.groups, self.family, progress=self._progress(done))
-            found = int(tables[0][0].sum())
+            found = records_of_table(tables[0][0], block.groups, 0)
             if records not in (None, found):
                 raise DataError("the records changed while they were read; measure again, with records that stay")
             records = found
@@ -247,6 +254,7 @@ def _discrete_job(plan: Plan, source: ByteSource, room: Room, progress: Progress
 def _continuous_job(plan: Plan, seed: int | None, room: Room, progress: Progress | None) -> _Job:
     groups = groups_of_plan(plan)
     require_cells(groups)
+    require_parts(groups)
     family = parents(plan.closure)
     record = NoiseRecord("gaussian", seed, neighbors=plan.neighbors.words)
 

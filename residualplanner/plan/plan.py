@@ -85,6 +85,8 @@ class Plan:
             raise WorkloadError(
                 'bases that vary by set are for neighbors="add-remove"; where records are replaced, use bases="optimal"'
             )
+        denominators = [attribute.denominator for attribute in self.domain.attributes]
+        object.__setattr__(self, "strategy", self.strategy.counting_parts(denominators))
         object.__setattr__(self, "loss", self.loss.of(self.workload))
         object.__setattr__(self, "noise_variances", checked_noise(self.noise_variances, len(self.closure)))
         if not (math.isfinite(self.pcost) and Fraction(self.pcost) <= self.budget.pcost_exact):
@@ -140,8 +142,12 @@ class Plan:
 
     @cached_property
     def rmse(self) -> float:
-        """The root of the average variance over all cells of all queries, in counts."""
-        return math.sqrt(float((self.workload.cells / self.workload.cells.sum()) @ self.average_variances))
+        """The root of the average variance over all cells of all queries, in counts.
+
+        Errors of sums are measured as losses do: in units of the largest amount.  Source: spec eq. (107).
+        """
+        cells, variances = self.workload.cells, self.average_variances / self.workload.scales**2
+        return math.sqrt(float((cells / cells.sum()) @ variances))
 
     @property
     @_within_memory
@@ -151,8 +157,8 @@ class Plan:
 
     @property
     def max_variance(self) -> float:
-        """The largest cell variance over the workload, in counts squared."""
-        return float(self.max_variances.max())
+        """The largest cell variance over the workload, in counts squared; of sums as for `rmse`."""
+        return float((self.max_variances / self.workload.scales**2).max())
 
     @property
     def targets(self) -> Targets | None:

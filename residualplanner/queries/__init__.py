@@ -8,15 +8,18 @@ Equation: an answer of a query is w_r applied along each axis of its table; the 
 Attributes of a joint kind, `Matching`, are answered together after that.
 """
 
+from residualplanner.queries.amounts import ByBin, Sum
 from residualplanner.queries.custom import Custom
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.joint import answered_jointly, joint_factors, require_joint
 from residualplanner.queries.json import kind_from_json, kind_to_json
-from residualplanner.queries.kind import Kind, Rows, labels_in_words, meanings_of, tied_kind
+from residualplanner.queries.kind import Kind, Rows, labels_in_words, meanings_of
 from residualplanner.queries.runs import Prefix, Range
+from residualplanner.queries.tying import tied_kind, written_kind
 
 __all__ = [
+    "ByBin",
     "Custom",
     "Hierarchy",
     "Identity",
@@ -25,6 +28,7 @@ __all__ = [
     "Prefix",
     "Range",
     "Rows",
+    "Sum",
     "answered_jointly",
     "joint_factors",
     "kind_from_json",
@@ -33,4 +37,5 @@ __all__ = [
     "meanings_of",
     "require_joint",
     "tied_kind",
+    "written_kind",
 ]

@@ -1,9 +1,9 @@
 """The protocol of kinds of query on one attribute.
 
-Reads: nothing.  Gives: Rows and Kind; a kind tied to an attribute.
+Reads: nothing.  Gives: Rows and Kind.
 """
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,11 @@ class Kind(Rows, Protocol):
         """
         ...
 
+    @property
+    def scale(self) -> float:
+        """What losses measure errors of its answers in: 1 for counts; for sums of amounts the largest amount."""
+        ...
+
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError, naming the attribute, unless the kind fits it."""
         ...
@@ -157,6 +162,11 @@ class PlainRows(Kind, Protocol):
         """0: each attribute is answered for itself."""
         return 0
 
+    @property
+    def scale(self) -> float:
+        """1: answers are counts."""
+        return 1.0
+
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: as many as it has values."""
         return size
@@ -177,29 +187,6 @@ class PlainRows(Kind, Protocol):
     def equal_columns(self, size: int) -> NDArray[np.int64]:
         """Each value itself, (size,)."""
         return np.arange(size)
-
-
-@runtime_checkable
-class LabeledKind(Protocol):
-    """A kind that is written in labels, and has a matrix only once it is tied to an attribute."""
-
-    def on(self, attribute: Attribute) -> Kind:
-        """The same kind, tied to the values of one attribute; WorkloadError, naming it, where they do not fit."""
-        ...
-
-
-def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
-    """The kind, checked for an attribute, and tied to its values if it is written in labels.
-
-    A workload holds kinds in this form only.
-
-    Raises:
-        WorkloadError: it does not fit the attribute.
-    """
-    if isinstance(kind, LabeledKind):
-        kind = kind.on(attribute)
-    kind.require_fit(attribute)
-    return kind
 
 
 def require_size(attribute: Attribute) -> None:

@@ -15,7 +15,7 @@ from residualplanner.errors import DataError
 from residualplanner.sources.columns import ArrowColumn, pandas_column
 from residualplanner.sources.counting import BLOCK
 from residualplanner.sources.multiplicities import Once
-from residualplanner.sources.rules import Block, CodedColumn, block_of_columns, code_type
+from residualplanner.sources.rules import Block, block_of_columns, code_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,8 +49,8 @@ def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Itera
     """Coded blocks of a matrix of codes.
 
     Args:
-        matrix (records, d): column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are.
-            Where the domain has weights, they follow in a last column.
+        matrix (records, d): column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are,
+            or the amounts themselves.  Where the domain has weights, they follow in a last column.
         domain: the schema.
 
     Returns:
@@ -70,19 +70,19 @@ def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Itera
 
 def _blocks(matrix: NDArray[Any], domain: Domain) -> Iterator[Block]:
     sizes = np.array(domain.sizes, dtype=np.int64)
+    amounts = {position: numeric for position, each in enumerate(domain.attributes) if (numeric := each.numeric)}
+    is_plain = not amounts and not domain.weight.columns
     for start in range(0, len(matrix), BLOCK):
         part, weights = np.split(matrix[start : start + BLOCK], [len(domain)], axis=1)
-        if (
-            not weights.size
-            and (part.min(axis=0, initial=0) >= 0).all()
-            and (part.max(axis=0, initial=0) < sizes).all()
-        ):
+        if is_plain and (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
             yield Block(np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset(), Once(len(part)))
         else:
             known = (part >= 0) & (part < sizes)
             raw = np.where(known, part.astype(np.int64), UNKNOWN)
+            for position, numeric in amounts.items():
+                raw[:, position] = numeric.places(part[:, position])
             columns = [*raw.T, *_codes_of_weights(domain, weights)]
-            yield block_of_columns(domain, ([CodedColumn.once(codes)] for codes in columns), Once(len(part)))
+            yield block_of_columns(domain, columns, Once(len(part)))
 
 
 def _codes_of_weights(domain: Domain, weights: NDArray[Any]) -> Iterator[IntArray]:

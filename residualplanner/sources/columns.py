@@ -1,7 +1,6 @@
 """Codes of whole columns, in few Python steps however many records there are.
 
-Reads: an attribute, and a column of Arrow or pandas.  Gives: raw codes, UNKNOWN and MISSING among them,
-and what records count in.
+Reads: an attribute, and a column of Arrow or pandas.  Gives: raw codes, UNKNOWN and MISSING among them.
 pyarrow and pandas are imported with the first column.
 """
 
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
 from residualplanner.domain import MISSING, UNKNOWN, Column, Entries, codes_of_values
-from residualplanner.sources.rules import CodedColumn, CodedColumns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,10 +35,10 @@ class ArrowColumn:
         self._dictionary: Any = None
         self._codes: IntArray = np.empty(0, dtype=np.int64)
 
-    def coded(self, array: Any, *, unknown: int = 0) -> CodedColumns:
-        """What the records of an array's entries count in, and so many further records whose value is unknown."""
+    def coded(self, array: Any, *, unknown: int = 0) -> IntArray:
+        """The codes of an array's entries, and of so many further records whose value is unknown."""
         codes = self.raw_codes(array)
-        return [CodedColumn.once(np.append(codes, np.full(unknown, UNKNOWN)) if unknown else codes)]
+        return np.append(codes, np.full(unknown, UNKNOWN)) if unknown else codes
 
     def raw_codes(self, array: Any) -> IntArray:
         """The codes of an array's entries, (len(array),), by the rules of ``codes_of_values``."""
@@ -71,18 +69,7 @@ class ArrowColumn:
         return _look_up(self._codes, array.indices)
 
 
-def pandas_column(attribute: Column, column: "pd.Series[Any]") -> Callable[[slice], CodedColumns]:
-    """What the records of a pandas column count in, a slice of it at a time.
-
-    Args:
-        attribute: the column's description.
-        column: its entries; the index does not matter.
-    """
-    codes = _pandas_codes(attribute, column)
-    return lambda rows: [CodedColumn.once(codes(rows))]
-
-
-def _pandas_codes(attribute: Column, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
+def pandas_column(attribute: Column, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
     """The codes of a pandas column, a slice of it at a time.
 
     Args:
@@ -96,7 +83,7 @@ def _pandas_codes(attribute: Column, column: "pd.Series[Any]") -> Callable[[slic
 
     if isinstance(column.dtype, pd.CategoricalDtype):
         categories = pd.Series(column.cat.categories)
-        codes = np.append(_pandas_codes(attribute, categories)(slice(None)), MISSING)
+        codes = np.append(pandas_column(attribute, categories)(slice(None)), MISSING)
         return lambda rows: codes[column.iloc[rows].cat.codes.to_numpy()]  # the code -1 finds MISSING at the end
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":  # Arrow has no complex numbers
         return lambda rows: _codes_of_objects(attribute, column.iloc[rows].to_numpy())

@@ -6,14 +6,13 @@ Reads: a stream of coded blocks.  Gives: Source.
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-import numpy as np
-
 from residualplanner._checks import IntArray
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.counting import Counts, batch_records
-from residualplanner.sources.multiplicities import MOST, Once, too_many
-from residualplanner.sources.rules import Block, Breach, code_type, data_error_of_breaches, joined
+from residualplanner.sources.amounts import RecordCounts, most_parts
+from residualplanner.sources.counting import batch_records
+from residualplanner.sources.multiplicities import MOST, too_many
+from residualplanner.sources.rules import Block, Breach, code_type, data_error_of_breaches, joined, no_records
 from residualplanner.sources.source import Progress, Source, guarded
 
 
@@ -26,7 +25,7 @@ def _count(
     domain: Domain, blocks: Callable[[], Iterator[Block]], groups: Sequence[IntArray], progress: Progress | None
 ) -> list[IntArray] | DataError:
     """The tables, or the error that says which columns break which rules: all of them, whatever the records' order."""
-    counts = Counts(domain.sizes, groups)
+    counts, most = RecordCounts(domain, groups), MOST // most_parts(domain, groups)
     total = sum(map(len, groups))
     counted, breaches = 0, set[Breach]()
     stream = regrouped(domain, blocks)
@@ -36,11 +35,11 @@ def _count(
         breaches |= block.breaches
         if not breaches:
             counted += block.multiplicities.total
-            if counted > MOST:
+            if counted > most:
                 return too_many()
             is_last = progress is not None and following is None
             report = (lambda done: progress(done, total)) if progress is not None and is_last else None
-            counts.add(block.codes, block.multiplicities, report=report)
+            counts.add(block, report=report)
         block = following
     if isinstance(block, DataError):
         return block
@@ -61,4 +60,4 @@ def regrouped(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Iterator
             yield joined(waiting)
             waiting, records, is_first = [], 0, False
     if waiting or is_first:
-        yield joined(waiting or [Block(np.empty((len(domain), 0), dtype=code_type(domain)), frozenset(), Once(0))])
+        yield joined(waiting or [no_records(domain)])

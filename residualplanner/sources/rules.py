@@ -3,10 +3,9 @@
 Reads: raw codes with UNKNOWN and MISSING among them.  Gives: a block of valid codes, or the columns that break a rule.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import chain, product
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,64 +41,56 @@ _PROBLEM = {
 }
 
 
+#: Of amounts, how many of the equal parts of each record are in the cell after its own: at the high end of its bin.
+Parts = Mapping[int, IntArray]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """Some records, coded.
 
-    A record may have several columns here, in each of which it counts as often as the multiplicity says.
-
     Attributes:
-        codes (d, records): valid codes; meaningless where there are breaches.
+        codes (d, records): valid codes; of amounts that of the low end of a bin; meaningless where there are breaches.
         breaches: the columns whose values break a rule that says "error".
         multiplicities: how often each record counts.
+        parts: by position of an attribute of amounts, (records,).
     """
 
     codes: Codes
     breaches: frozenset[Breach]
     multiplicities: Multiplicities
+    parts: Parts = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CodedColumn:
-    """The cells of an attribute that the records of a block count in.
-
-    Attributes:
-        codes (records,): codes, UNKNOWN or MISSING.
-        multiplicities: how often each record counts there.
-    """
-
-    codes: IntArray
-    multiplicities: Multiplicities
-
-    @classmethod
-    def once(cls, codes: IntArray) -> "CodedColumn":
-        """Each record counts once."""
-        return cls(codes, Once(len(codes)))
-
-
-#: The cells that a record counts in, along one attribute: one of each.
-CodedColumns = Sequence[CodedColumn]
-
-
-def block_of_columns(domain: Domain, columns: Iterable[CodedColumns], multiplicities: Multiplicities) -> Block:
+def block_of_columns(domain: Domain, columns: Iterable[IntArray], multiplicities: Multiplicities) -> Block:
     """Apply every attribute's rules to raw codes.
 
     Args:
         domain: the schema.
-        columns: for each of the domain's columns in order, what its records count in.  A record counts in each
-            combination of cells, as often as the product of their multiplicities says, and by its weight.
-        multiplicities: how often each record counts, besides.
+        columns: for each of the domain's columns in order, (records,): codes, UNKNOWN or MISSING; of weights integers,
+            or the code of what is wrong.
+        multiplicities: how often each record counts, besides its weight.
 
     Returns:
         The records that stay, in the narrowest type that holds every attribute's codes.
     """
-    kind, given = code_type(domain), iter(columns)
-    settled = [
-        [_settle(position, attribute, column, kind) for column in next(given)]
-        for position, attribute in enumerate(domain.attributes)
-    ]
-    weights = [column.codes for of_weight in given for column in of_weight]
-    return joined([_block(chosen, multiplicities, weights, kind) for chosen in product(*settled)])
+    codes = np.empty((len(domain), len(multiplicities)), dtype=code_type(domain))
+    leaves = np.zeros(len(multiplicities), dtype=bool)
+    breaches: set[Breach] = set()
+    parts: dict[int, IntArray] = {}
+    given = iter(columns)
+    for position, (attribute, raw) in enumerate(zip(domain.attributes, given, strict=False)):
+        if attribute.numeric is not None:
+            raw, parts[position] = attribute.numeric.cells_of_codes(raw)  # noqa: PLW2901 - places become cells
+        codes[position], dropped, broken = _settle(attribute, raw)
+        leaves |= dropped
+        breaches.update((position, word) for word in broken)
+    for position, weights in enumerate(given, start=len(domain)):
+        weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
+        breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
+        multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
+    block = Block(codes, frozenset(breaches), multiplicities, parts)
+    return _of(block, ~leaves) if leaves.any() else block
 
 
 def joined(blocks: Sequence[Block]) -> Block:
@@ -108,7 +99,20 @@ def joined(blocks: Sequence[Block]) -> Block:
         return blocks[0]
     breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
     first, *others = [block.multiplicities for block in blocks]
-    return Block(np.concatenate([block.codes for block in blocks], axis=1), breaches, first.followed_by(others))
+    parts = {position: np.concatenate([block.parts[position] for block in blocks]) for position in blocks[0].parts}
+    codes = np.concatenate([block.codes for block in blocks], axis=1)
+    return Block(codes, breaches, first.followed_by(others), parts)
+
+
+def no_records(domain: Domain) -> Block:
+    """A block without records."""
+    return block_of_columns(domain, [np.empty(0, dtype=np.int64)] * len(domain.columns), Once(0))
+
+
+def _of(block: Block, stay: NDArray[np.bool_]) -> Block:
+    """Those of the records of a block that stay."""
+    parts = {position: of_all[stay] for position, of_all in block.parts.items()}
+    return Block(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), parts)
 
 
 def code_type(domain: Domain) -> np.dtype[Any]:
@@ -125,48 +129,18 @@ def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataEr
     return DataError("; ".join(lines), column=names[0])
 
 
-class _Settled(NamedTuple):
-    """A column to which the rules have been applied: codes, which records leave, and which rules are broken."""
-
-    codes: Codes
-    leaves: NDArray[np.bool_]
-    breaches: Sequence[Breach]
-    multiplicities: Multiplicities
-
-
-def _block(
-    columns: Sequence[_Settled], multiplicities: Multiplicities, weights: Sequence[IntArray], kind: np.dtype[Any]
-) -> Block:
-    """The records that stay, each in one combination of cells."""
-    codes = np.empty((len(columns), len(multiplicities)), dtype=kind)
-    leaves = np.zeros(len(multiplicities), dtype=bool)
-    for position, column in enumerate(columns):
-        codes[position] = column.codes
-        leaves |= column.leaves
-        multiplicities = multiplicities.times(column.multiplicities)
-    breaches = set(chain.from_iterable(column.breaches for column in columns))
-    for position, codes_of_weights in enumerate(weights, start=len(columns)):
-        weighed = np.where(leaves, 0, codes_of_weights)  # what is left out may have any weight
-        breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
-        multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
-    if not leaves.any():
-        return Block(codes, frozenset(breaches), multiplicities)
-    return Block(codes[:, ~leaves], frozenset(breaches), multiplicities.of(~leaves))
-
-
-def _settle(position: int, attribute: Attribute, column: CodedColumn, kind: np.dtype[Any]) -> _Settled:
-    """The column's codes in a narrow type, the records that leave, and the rules broken."""
-    raw = column.codes
+def _settle(attribute: Attribute, raw: IntArray) -> tuple[IntArray, NDArray[np.bool_], Sequence[str]]:
+    """The column's codes, the records that leave, and the rules broken."""
     leaves = raw < 0
-    broken: list[Breach] = []
-    settled = raw
-    if leaves.any():
-        settled = np.where(leaves, 0, raw)
-        for code, word, rule in ((UNKNOWN, "unknown", attribute.unknown), (MISSING, "missing", attribute.missing)):
-            concerned = raw == code
-            if isinstance(rule, Into):
-                settled[concerned] = attribute.code_of_label(rule.label)
-                leaves &= ~concerned
-            elif rule == "error" and concerned.any():
-                broken.append((position, word))
-    return _Settled(settled.astype(kind), leaves, broken, column.multiplicities)
+    broken: list[str] = []
+    if not leaves.any():
+        return raw, leaves, broken
+    settled = np.where(leaves, 0, raw)
+    for code, word, rule in ((UNKNOWN, "unknown", attribute.unknown), (MISSING, "missing", attribute.missing)):
+        concerned = raw == code
+        if isinstance(rule, Into):
+            settled[concerned] = attribute.code_of_label(rule.label)
+            leaves &= ~concerned
+        elif rule == "error" and concerned.any():
+            broken.append(word)
+    return settled, leaves, broken

@@ -14,7 +14,7 @@ from residualplanner._checks import value_text
 from residualplanner._words import suggestion
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind, require_joint, tied_kind
+from residualplanner.queries import Identity, Kind, require_joint, tied_kind, written_kind
 from residualplanner.workload.threshold import Threshold
 
 #: The most different kinds of query of a workload: blocks number them in 16 bits.
@@ -123,7 +123,7 @@ def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = Non
 
 def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -> QueryKey:
     """Write a query as users do: names where every kind is the identity, a threshold, or a mapping."""
-    names = tuple(domain.names[position] for position in attributes)
+    names, kinds = tuple(domain.names[position] for position in attributes), list(map(written_kind, kinds))
     if all(kind == Identity() for kind in kinds):
         return names
     if kinds[0].at_least and all(kind == kinds[0] for kind in kinds):

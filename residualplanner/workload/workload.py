@@ -240,6 +240,15 @@ class Workload:
         """The weight of every query in the order of iteration, (m,)."""
         return np.concatenate([block.weights for block in self.blocks])
 
+    @cached_property
+    def scales(self) -> NDArray[np.float64]:
+        """What losses measure the errors of each query in, (m,): 1 count, or the most that one record adds to a sum.
+
+        Source: spec eq. (107).
+        """
+        scales = np.array([kind.scale for kind in self.kinds])
+        return frozen(np.concatenate([scales[block.kinds].prod(axis=1) for block in self.blocks]))
+
     @property
     def orders(self) -> NDArray[np.int64]:
         """How many attributes every query has, (m,)."""

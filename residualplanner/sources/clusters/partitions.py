@@ -27,10 +27,11 @@ from residualplanner._checks import IntArray
 from residualplanner._version import __version__
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
+from residualplanner.sources.amounts import RecordCounts, most_parts, parts_of_set
 from residualplanner.sources.clusters.cluster import CountingTask
 from residualplanner.sources.clusters.packing import PIECE_CELLS, add_packed, pieces_of
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas
-from residualplanner.sources.counting import Counts, shape_of_group
+from residualplanner.sources.counting import shape_of_group
 from residualplanner.sources.multiplicities import MOST, exact_total, too_many
 from residualplanner.sources.records import regrouped
 from residualplanner.sources.rules import RULES, Block, Breach, data_error_of_breaches
@@ -156,6 +157,10 @@ class Sum:
         self._ends = [*accumulate(map(math.prod, self._shapes))]
         self._counts = np.zeros(self._ends[-1], dtype=np.int64)
         self._problems: set[int] = set()
+        self._parts, self._most = (
+            parts_of_set(work.domain, groups[0][0].tolist()),
+            MOST // most_parts(work.domain, groups),
+        )
 
     def add(self, row: Row) -> None:
         """Add a row of this task."""
@@ -177,7 +182,7 @@ class Sum:
     @property
     def problems(self) -> bytes:
         """The content of a row that says what is wrong with the records; nothing if nothing is."""
-        is_too_many = not self._problems and exact_total(self.tables[0][0]) > MOST
+        is_too_many = not self._problems and exact_total(self.tables[0][0]) // self._parts > self._most
         return _content(self._problems | ({_TOO_MANY} if is_too_many else set()))
 
 
@@ -188,20 +193,20 @@ def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
         return
     breaches: set[Breach] = set()
     kept: list[Block] = []
-    total = 0
+    total, most = 0, min((MOST // most_parts(work.domain, task.groups) for task in work.tasks), default=MOST)
     stream = regrouped(work.domain, blocks)
     while isinstance(block := guarded(next, stream, None), Block):
         breaches |= block.breaches
         total += block.multiplicities.total
         kept.append(block)
-        is_wrong = bool(breaches) or total > MOST
+        is_wrong = bool(breaches) or total > most
         if is_wrong or sum(block.codes.nbytes for block in kept) >= CODES_BYTES:
             if not is_wrong:
                 yield from _counted(work, kept)
             kept = []
-    if breaches or total > MOST or isinstance(block, DataError):
+    if breaches or total > most or isinstance(block, DataError):
         problems = {_UNREADABLE} if isinstance(block, DataError) else set()
-        problems |= {_TOO_MANY} if total > MOST else set()
+        problems |= {_TOO_MANY} if total > most else set()
         broken = {_FIRST_BREACH + len(RULES) * position + RULES.index(rule) for position, rule in breaches}
         yield from _problem_rows(work, problems | broken)
     else:
@@ -211,9 +216,9 @@ def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
 def _counted(work: Work, kept: Sequence[Block]) -> Iterator[Row]:
     """The rows of some records, task by task."""
     for task, of_task in enumerate(work.tasks):
-        counts = Counts(work.domain.sizes, of_task.groups)
+        counts = RecordCounts(work.domain, of_task.groups)
         for block in kept:
-            counts.add(block.codes, block.multiplicities)
+            counts.add(block)
         yield from rows_of_tables(task, counts.tables)
 
 
