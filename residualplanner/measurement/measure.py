@@ -260,7 +260,8 @@ def _continuous_job(plan: Plan, seed: int | None, room: Room, progress: Progress
 
     @cache
     def mechanism() -> Mechanism:
-        return gaussian_mechanism(release_generator() if seed is None else generator_of_entropy(seed))
+        generator = release_generator() if seed is None else generator_of_entropy(seed)
+        return gaussian_mechanism(generator, plan.domain.denominator)
 
     def answer(block: Block, tables: list[IntArray], progress: Progress | None) -> Residuals:
         values = residual_values(mechanism(), tables, block.groups, plan.noise_variances, progress=progress)

@@ -5,7 +5,7 @@ Reads: a workload, noise variances, a budget.  Gives: Plan.  Never sees a record
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -77,6 +77,8 @@ class Plan:
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
+        neighbors = replace(self.neighbors, largest_weight=self.domain.weight.maximum)
+        object.__setattr__(self, "neighbors", neighbors)
         require_public_total(self.domain, self.neighbors)
         require_fitting(self.workload, self.strategy)
         if self.strategy.varying.any() and self.neighbors.has_public_total:
@@ -183,7 +185,7 @@ class Plan:
         if self.neighbors.has_public_total:
             raise BudgetError("the bound is for adding or removing records; plan with neighbors='add-remove' for it")
         goal = read_loss(loss)
-        least = goal.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor)
+        least = goal.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor_up)
         return goal.value(self.workload, self._accuracy) / least - 1
 
     @_within_memory

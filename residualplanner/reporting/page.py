@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from residualplanner._version import __version__
 from residualplanner._words import count_text, number_text, optimality_text, rounded_up
-from residualplanner.domain import Attribute, label_text, omission_of
+from residualplanner.domain import Attribute, label_text, remarks_of
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Identity, labels_in_words
 from residualplanner.reporting.cells import PageTables, tables_json
@@ -88,7 +88,7 @@ def _values(contents: Contents) -> dict[str, Any]:
         "figures": figures,
         "estimates": contents.estimates,
         "published": _published(subject),
-        "omission": omission_of(subject.plan.domain),
+        "omission": remarks_of(subject.plan.domain),
         "promise": promise,
         "facts": _facts(subject, promise) + ([contents.total] if contents.total else []),
         "by_order": _by_order(subject),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._checks import IntArray
 from residualplanner.domain import UNKNOWN, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.columns import ArrowColumn, pandas_column
@@ -25,19 +26,19 @@ def blocks_of_batches(domain: Domain, batches: Iterable[Any], *, by_index: bool 
 
     Args:
         domain: the schema.
-        batches: they hold a column for each attribute.
-        by_index: columns are found by their position, in the order of the attributes, and not by their names.
+        batches: they hold the domain's columns.
+        by_index: columns are found by their position, in the order of the domain's columns, and not by their names.
     """
-    columns = [ArrowColumn(attribute) for attribute in domain.attributes]
-    keys: Sequence[int | str] = range(len(domain)) if by_index else domain.names
+    columns = [ArrowColumn(column) for column in domain.columns]
+    keys: Sequence[int | str] = range(len(columns)) if by_index else names_of_columns(domain)
     for batch in batches:
         coded = (column.coded(batch.column(key)) for column, key in zip(columns, keys, strict=True))
         yield block_of_columns(domain, coded, Once(batch.num_rows))
 
 
 def blocks_of_pandas(domain: Domain, frame: "pd.DataFrame") -> Iterator[Block]:
-    """Coded blocks of at most BLOCK records of a pandas frame that has a column for each attribute."""
-    columns = [pandas_column(attribute, frame[attribute.name]) for attribute in domain.attributes]
+    """Coded blocks of at most BLOCK records of a pandas frame that has the domain's columns."""
+    columns = [pandas_column(column, frame[column.name]) for column in domain.columns]
     for start in range(0, len(frame), BLOCK):
         rows = slice(start, min(start + BLOCK, len(frame)))
         coded = (coded_rows(rows) for coded_rows in columns)
@@ -49,19 +50,20 @@ def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Itera
 
     Args:
         matrix (records, d): column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are,
-            or the amounts themselves.
+            or the amounts themselves.  Where the domain has weights, they follow in a last column.
         domain: the schema.
 
     Returns:
         A function that starts the stream of blocks.
 
     Raises:
-        DataError: it is not a matrix of integers with one column per attribute.
+        DataError: it is not a matrix of integers with one column per attribute, and one of weights where there are any.
     """
     if matrix.ndim != 2 or matrix.dtype.kind not in "iu":
         raise DataError("an array of records must be a matrix of integer codes, one row per record")
-    if matrix.shape[1] != len(domain):
-        message = f"a matrix of codes needs one column per attribute, {len(domain)}; it has {matrix.shape[1]}"
+    if matrix.shape[1] != len(domain.columns):
+        weights = " and the weights in a last one" if domain.weight.columns else ""
+        message = f"a matrix of codes needs one column per attribute, {len(domain)}{weights}; it has {matrix.shape[1]}"
         raise DataError(message)
     return lambda: _blocks(matrix, domain)
 
@@ -69,16 +71,30 @@ def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Itera
 def _blocks(matrix: NDArray[Any], domain: Domain) -> Iterator[Block]:
     sizes = np.array(domain.sizes, dtype=np.int64)
     amounts = {position: numeric for position, each in enumerate(domain.attributes) if (numeric := each.numeric)}
+    is_plain = not amounts and not domain.weight.columns
     for start in range(0, len(matrix), BLOCK):
-        part = matrix[start : start + BLOCK]
-        if not amounts and (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
+        part, weights = np.split(matrix[start : start + BLOCK], [len(domain)], axis=1)
+        if is_plain and (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
             yield Block(np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset(), Once(len(part)))
         else:
             known = (part >= 0) & (part < sizes)
             raw = np.where(known, part.astype(np.int64), UNKNOWN)
             for position, numeric in amounts.items():
                 raw[:, position] = numeric.places(part[:, position])
-            yield block_of_columns(domain, raw.T, Once(len(part)))
+            columns = [*raw.T, *_codes_of_weights(domain, weights)]
+            yield block_of_columns(domain, columns, Once(len(part)))
+
+
+def _codes_of_weights(domain: Domain, weights: NDArray[Any]) -> Iterator[IntArray]:
+    for column, entries in zip(domain.weight.columns, weights.T, strict=True):
+        codes_of = column.values.codes_of_column("numbers")
+        if codes_of is not None:
+            yield codes_of(entries)
+
+
+def names_of_columns(domain: Domain) -> list[str]:
+    """The names of the columns that are read."""
+    return [column.name for column in domain.columns]
 
 
 def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.domain import MISSING, UNKNOWN, Attribute, Entries, codes_of_values
+from residualplanner.domain import MISSING, UNKNOWN, Column, Entries, codes_of_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ class ArrowColumn:
         name: the column's name.
     """
 
-    def __init__(self, attribute: Attribute) -> None:
+    def __init__(self, attribute: Column) -> None:
         self.name = attribute.name
         self._attribute = attribute
         self._dictionary: Any = None
@@ -69,7 +69,7 @@ class ArrowColumn:
         return _look_up(self._codes, array.indices)
 
 
-def pandas_column(attribute: Attribute, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
+def pandas_column(attribute: Column, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
     """The codes of a pandas column, a slice of it at a time.
 
     Args:
@@ -100,7 +100,7 @@ def arrow_of_series(column: "pd.Series[Any]") -> Any:
     return pa.Array.from_pandas(column if sparse is None else sparse.to_dense())
 
 
-def _codes_of_objects(attribute: Attribute, values: NDArray[np.object_]) -> IntArray:
+def _codes_of_objects(attribute: Column, values: NDArray[np.object_]) -> IntArray:
     """Codes of Python objects: fast where all are strings, else one by one, with 1, True and 1.0 kept apart."""
     import pandas as pd
     import pyarrow as pa
@@ -114,7 +114,7 @@ def _codes_of_objects(attribute: Attribute, values: NDArray[np.object_]) -> IntA
     return np.fromiter(codes, dtype=np.int64, count=len(values))
 
 
-def _code_of_object(attribute: Attribute, value: object) -> int:
+def _code_of_object(attribute: Column, value: object) -> int:
     return int(codes_of_values(attribute, [value])[0])
 
 
@@ -126,7 +126,7 @@ def _is_hashable(value: object) -> bool:
     return True
 
 
-def _codes_of_distinct(attribute: Attribute, array: Any) -> IntArray:
+def _codes_of_distinct(attribute: Column, array: Any) -> IntArray:
     """Codes by way of the distinct values, which are few."""
     encoded = array.dictionary_encode()
     codes = np.append(codes_of_values(attribute, _entries(encoded.dictionary)), MISSING)

@@ -21,7 +21,7 @@ from residualplanner._checks import IntArray
 from residualplanner._words import separators
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.coding import require_columns
+from residualplanner.sources.coding import names_of_columns, require_columns
 from residualplanner.sources.columns import ArrowColumn
 from residualplanner.sources.csv_records import LONGEST, forms_of_records, pieces_of_records, unclosed_error
 from residualplanner.sources.multiplicities import Once
@@ -95,13 +95,13 @@ class _Table:
 
     def require_columns(self, domain: Domain) -> None:
         """DataError unless each of the domain's columns is there once."""
-        used = separators(self.names)
-        if used is not None and not set(domain.names) <= set(self.names):
+        used, names = separators(self.names), names_of_columns(domain)
+        if used is not None and not set(names) <= set(self.names):
             raise DataError(
                 f"the first line of {Path(self.file.path).name!r} is separated by {used}, not by commas; write the "
                 "file with commas, or read it with another library, all columns as strings, and give the frame"
             )
-        require_columns(domain.names, self.names)
+        require_columns(names, self.names)
 
     def require_records(self, *, is_strict: bool) -> None:
         """DataError if the file cannot be read to its end, or if some line is not a record where that is an error.
@@ -123,8 +123,8 @@ class _Table:
 
     def blocks(self, domain: Domain) -> Iterator[Block]:
         """The records, piece by piece: a line that is not a record has an unknown value in each column."""
-        columns = [ArrowColumn(attribute) for attribute in domain.attributes]
-        indices = [self.names.index(name) for name in domain.names]
+        columns = [ArrowColumn(column) for column in domain.columns]
+        indices = [self.names.index(column.name) for column in domain.columns]
         for text in self._pieces():
             forms = forms_of_records(text, newlines_in_values=self.file.newlines_in_values)
             if self.file.newlines_in_values and not forms.is_sound.all():

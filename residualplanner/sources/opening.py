@@ -13,7 +13,13 @@ from residualplanner._checks import value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.clusters.engine import source_of_engine
-from residualplanner.sources.coding import blocks_of_batches, blocks_of_matrix, blocks_of_pandas, require_columns
+from residualplanner.sources.coding import (
+    blocks_of_batches,
+    blocks_of_matrix,
+    blocks_of_pandas,
+    names_of_columns,
+    require_columns,
+)
 from residualplanner.sources.column_types import require_types, type_of_values
 from residualplanner.sources.csv_files import CsvFile, source_of_csv
 from residualplanner.sources.engines import records_of_engine
@@ -134,15 +140,17 @@ def _file_source(path: str | Path, domain: Domain) -> Source:
 
 
 def _frame_source(frame: Frame, domain: Domain) -> Source:
-    require_columns(domain.names, frame.columns)
-    if domain.names:
-        for types in frame.types(domain.names):
+    names = names_of_columns(domain)
+    require_columns(names, frame.columns)
+    if names:
+        for types in frame.types(names):
             require_types(domain, types)
-    names = domain.names or tuple(map(str, frame.columns[:1]))  # some column must say how many records there are
+    names = names or [str(name) for name in frame.columns[:1]]  # some column must say how many records there are
     return source_of_blocks(domain, lambda: blocks_of_batches(domain, frame.batches(names)))
 
 
 def _pandas_source(frame: "pd.DataFrame", domain: Domain) -> Source:
-    require_columns(domain.names, tuple(frame.columns))
-    require_types(domain, (type_of_values(frame[name]) for name in domain.names))
+    names = names_of_columns(domain)
+    require_columns(names, tuple(frame.columns))
+    require_types(domain, (type_of_values(frame[name]) for name in names))
     return source_of_blocks(domain, lambda: blocks_of_pandas(domain, frame))

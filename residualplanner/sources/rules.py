@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.domain import MISSING, UNKNOWN, Attribute, Domain, Into
+from residualplanner.domain import ABOVE, BETWEEN_UNITS, MISSING, NEGATIVE, UNKNOWN, Attribute, Domain, Into
 from residualplanner.errors import DataError
 from residualplanner.sources.covering import Codes
 from residualplanner.sources.multiplicities import Multiplicities, Once
@@ -19,9 +19,25 @@ from residualplanner.sources.multiplicities import Multiplicities, Once
 #: A column by its position, and which of its rules is broken.
 Breach = tuple[int, str]
 
+#: The problems of weights by their codes.
+_WEIGHTS = {
+    UNKNOWN: "no weight",
+    MISSING: "missing weight",
+    NEGATIVE: "negative weight",
+    ABOVE: "weight above the maximum",
+    BETWEEN_UNITS: "weight between units",
+}
+#: The words of all rules.
+RULES = ("unknown", "missing", *_WEIGHTS.values())
 _PROBLEM = {
     "unknown": 'has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"',
     "missing": 'has missing values; fill them, or declare missing="Not stated" or "drop"',
+    "no weight": "has weights that are not finite numbers",
+    "missing weight": "has missing weights; fill them, or leave these records out",
+    "negative weight": "has negative weights; no record may count less than nothing",
+    "weight above the maximum": 'has weights above the declared maximum; declare a larger one, or above="clip"',
+    "weight between units": "has weights that are not multiples of the declared unit; round them, or declare a smaller "
+    "unit",
 }
 
 
@@ -51,8 +67,9 @@ def block_of_columns(domain: Domain, columns: Iterable[IntArray], multiplicities
 
     Args:
         domain: the schema.
-        columns: for each attribute in order, (records,): codes, UNKNOWN or MISSING.
-        multiplicities: how often each record counts.
+        columns: for each of the domain's columns in order, (records,): codes, UNKNOWN or MISSING; of weights integers,
+            or the code of what is wrong.
+        multiplicities: how often each record counts, besides its weight.
 
     Returns:
         The records that stay, in the narrowest type that holds every attribute's codes.
@@ -61,12 +78,17 @@ def block_of_columns(domain: Domain, columns: Iterable[IntArray], multiplicities
     leaves = np.zeros(len(multiplicities), dtype=bool)
     breaches: set[Breach] = set()
     parts: dict[int, IntArray] = {}
-    for position, (attribute, raw) in enumerate(zip(domain.attributes, columns, strict=True)):
+    given = iter(columns)
+    for position, (attribute, raw) in enumerate(zip(domain.attributes, given, strict=False)):
         if attribute.numeric is not None:
             raw, parts[position] = attribute.numeric.cells_of_codes(raw)  # noqa: PLW2901 - places become cells
         codes[position], dropped, broken = _settle(attribute, raw)
         leaves |= dropped
         breaches.update((position, word) for word in broken)
+    for position, weights in enumerate(given, start=len(domain)):
+        weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
+        breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
+        multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
     block = Block(codes, frozenset(breaches), multiplicities, parts)
     return _of(block, ~leaves) if leaves.any() else block
 
@@ -84,7 +106,7 @@ def joined(blocks: Sequence[Block]) -> Block:
 
 def no_records(domain: Domain) -> Block:
     """A block without records."""
-    return block_of_columns(domain, [np.empty(0, dtype=np.int64)] * len(domain), Once(0))
+    return block_of_columns(domain, [np.empty(0, dtype=np.int64)] * len(domain.columns), Once(0))
 
 
 def _of(block: Block, stay: NDArray[np.bool_]) -> Block:
@@ -102,7 +124,7 @@ def code_type(domain: Domain) -> np.dtype[Any]:
 def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataError:
     """The error that names every column that breaks a rule, and nothing about its values."""
     ordered = sorted(breaches)
-    names = [domain.names[position] for position, _ in ordered]
+    names = [domain.columns[position].name for position, _ in ordered]
     lines = [f"column {name!r} {_PROBLEM[word]}" for name, (_, word) in zip(names, ordered, strict=True)]
     return DataError("; ".join(lines), column=names[0])
 

@@ -80,8 +80,10 @@ def say_measured(noise: NoiseStatement, output: Output) -> None:
 
 
 def say_omission(plan: Plan, output: Output) -> None:
-    """Say which records are in no table, if any are left out, and what to write in the spec to count them."""
-    omission = omission_of(plan.domain)
+    """Say which records are in no table, and what to write in the spec to count them; and how they are weighted."""
+    omission, weights = omission_of(plan.domain), plan.domain.weight.sentence
+    if weights:
+        output.fact("Weights", weights)
     if omission:
         output.fact(
             "Left out",

@@ -16,7 +16,7 @@ from residualplanner.sources.clusters.partitions import (
     rows_of_pandas,
     rows_of_tables,
 )
-from residualplanner.sources.coding import require_columns
+from residualplanner.sources.coding import names_of_columns, require_columns
 from residualplanner.sources.column_types import require_types, type_of_series
 from residualplanner.workers import DaskWorkers
 
@@ -41,9 +41,10 @@ class DaskRecords:
 
     def __init__(self, frame: Any, domain: Domain) -> None:
         columns = list(frame.columns)
-        require_columns(domain.names, columns)
-        require_types(domain, [type_of_series(frame[name]._meta) for name in domain.names])
-        self._frame = frame[list(domain.names) or columns[:1]]
+        names = names_of_columns(domain)
+        require_columns(names, columns)
+        require_types(domain, [type_of_series(frame[name]._meta) for name in names])
+        self._frame = frame[names or columns[:1]]
         self.workers = DaskWorkers()
 
     def rows(self, work: Work, finish: Finish) -> list[Row]:

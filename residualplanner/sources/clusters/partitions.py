@@ -34,7 +34,7 @@ from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas
 from residualplanner.sources.counting import shape_of_group
 from residualplanner.sources.multiplicities import MOST, exact_total, too_many
 from residualplanner.sources.records import regrouped
-from residualplanner.sources.rules import Block, Breach, data_error_of_breaches
+from residualplanner.sources.rules import RULES, Block, Breach, data_error_of_breaches
 from residualplanner.sources.source import guarded
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ CODES_BYTES = 2**28
 #: The piece of a row that says what is wrong with a partition.
 PROBLEMS = -1
 _UNREADABLE, _OTHER_VERSION, _TOO_MANY, _FIRST_BREACH = 0, 1, 2, 3
-_RULES = ("unknown", "missing")
 
 
 class Row(NamedTuple):
@@ -82,7 +81,7 @@ class Work:
 
 
 def rows_of_batches(work: Work, batches: Iterable[Any]) -> Iterator[Row]:
-    """The rows of a partition of Arrow record batches, whose columns are in the order of the attributes."""
+    """The rows of a partition of Arrow record batches, whose columns are in the order of the domain's."""
     return _rows(work, lambda: blocks_of_batches(work.domain, batches, by_index=True))
 
 
@@ -138,10 +137,10 @@ def error_of_problems(domain: Domain, content: bytes) -> DataError:
             "the records could not be read as a table.  What the engine's workers said is withheld, because it may "
             "quote a record; look at the same columns in the engine to see it"
         )
-    broken = [divmod(mark - _FIRST_BREACH, len(_RULES)) for mark in sorted(marks - {_TOO_MANY})]
+    broken = [divmod(mark - _FIRST_BREACH, len(RULES)) for mark in sorted(marks - {_TOO_MANY})]
     if not broken:
         return too_many()
-    return data_error_of_breaches(domain, [(position, _RULES[rule]) for position, rule in broken])
+    return data_error_of_breaches(domain, [(position, RULES[rule]) for position, rule in broken])
 
 
 class Sum:
@@ -208,7 +207,7 @@ def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
     if breaches or total > most or isinstance(block, DataError):
         problems = {_UNREADABLE} if isinstance(block, DataError) else set()
         problems |= {_TOO_MANY} if total > most else set()
-        broken = {_FIRST_BREACH + len(_RULES) * position + _RULES.index(rule) for position, rule in breaches}
+        broken = {_FIRST_BREACH + len(RULES) * position + RULES.index(rule) for position, rule in breaches}
         yield from _problem_rows(work, problems | broken)
     else:
         yield from _counted(work, kept)

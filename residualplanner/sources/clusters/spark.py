@@ -10,7 +10,7 @@ from typing import Any, final
 
 from residualplanner.domain import Domain
 from residualplanner.sources.clusters.partitions import Finish, Row, Work, finished, rows_of_batches
-from residualplanner.sources.coding import require_columns
+from residualplanner.sources.coding import names_of_columns, require_columns
 from residualplanner.sources.column_types import require_types, type_of_spark
 from residualplanner.workers import SparkWorkers
 
@@ -34,12 +34,13 @@ class SparkRecords:
 
     def __init__(self, frame: Any, domain: Domain) -> None:
         columns = list(frame.columns)
-        require_columns(domain.names, columns)
+        wanted = names_of_columns(domain)
+        require_columns(wanted, columns)
         kinds = dict(frame.dtypes)
-        require_types(domain, [type_of_spark(kinds[name]) for name in domain.names])
+        require_types(domain, [type_of_spark(kinds[name]) for name in wanted])
         # by position, because Spark reads "A" as "a" and "a.b" as a field of a column "a"
         names = [f"c{position}" for position in range(len(columns))]
-        positions = [columns.index(name) for name in domain.names] or [0]
+        positions = [columns.index(name) for name in wanted] or [0]
         self._frame = frame.toDF(*names).select([names[position] for position in positions])
         self._session = frame.sparkSession
         self.workers = SparkWorkers(self._session)
