@@ -144,5 +144,3 @@ def data_vector(domain: Domain, records: list[tuple[Any, ...]]) -> np.ndarray:
             one = np.outer(one, record(attribute, entry)).ravel()
         total = total + one
     return total
-
-

@@ -72,9 +72,7 @@ def test_amounts_outside_are_unknown_where_they_are_refused(numeric, value):
 
 
 def test_amounts_between_units_are_rounded_or_refused():
-    rounded, refused = (
-        Numeric(0, 10, unit="0.01", between_units=word) for word in ("round", "refuse")
-    )
+    rounded, refused = (Numeric(0, 10, unit="0.01", between_units=word) for word in ("round", "refuse"))
     assert rounded.code_of(0.29) == refused.code_of(0.29) == 29
     assert (rounded.code_of(0.294), refused.code_of(0.294)) == (29, UNKNOWN)
     assert refused.code_of(7) == 700
@@ -135,7 +133,7 @@ def test_amounts_are_read_back_from_json_just_as_they_were(numeric):
     again = Domain.from_json(json.loads(json.dumps(domain.to_json())))
     assert again == domain
     assert again["pay"].numeric == numeric
-    assert eval(repr(numeric), {"Numeric": Numeric}) == numeric  # noqa: S307 - it is ours
+    assert eval(repr(numeric), {"Numeric": Numeric}) == numeric
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_every_method_is_about_the_matrix_of_the_definition(case, seed):
     augmented = np.column_stack([np.broadcast_to(constant, len(rows)), parts.matrix(size)])
     np.testing.assert_allclose(kind.augmented_gram(size), augmented.T @ augmented, **close)
     np.testing.assert_allclose(kind.augmented_gram(size, weights), augmented.T @ np.diag(weights) @ augmented, **close)
-    equal = [int(np.flatnonzero((rows.T == column).all(axis=1))[0]) for column in rows.T]
+    equal = [int(np.flatnonzero((column == rows.T).all(axis=1))[0]) for column in rows.T]
     assert kind.equal_columns(size).tolist() == equal
 
 
