@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def sum_rows(attribute: Attribute, by: str | None) -> np.ndarray:
     """The ends of each bin in its cells, in one row or in one for each bin."""
     edges = [float(edge * attribute.numeric.unit) for edge in attribute.numeric.edges]
     found = np.zeros((len(edges) - 1, attribute.size))
-    for number, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for number, (low, high) in enumerate(pairwise(edges)):
         found[number, 2 * number], found[number, 2 * number + 1] = low, high
     return found if by == "bin" else found.sum(axis=0, keepdims=True)
 

@@ -10,7 +10,7 @@ import dense
 from amounts import Asked, asked, data_vector, records_of
 from random_plans import mechanism
 from replayed_measuring import noise_left_out
-from residualplanner.domain import UNKNOWN, Attribute, Domain, Numeric
+from residualplanner.domain import UNKNOWN, Attribute, Domain, Numeric, Weight
 from residualplanner.errors import DataError, DomainError, WorkloadError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, load_measurement, measure
@@ -249,6 +249,18 @@ def test_two_attributes_of_equal_bases_are_divided_each_into_its_own_parts():
         release = reconstruct(measure(plan, np.array([[3, 20], [10, 7]])))
     for query, expected in [({"x": Sum()}, 13), ({"y": Sum()}, 27), ({"x": Sum(), "y": Sum()}, 130)]:
         assert float(release[query].estimate.sum()) == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_weighted_record_adds_its_weight_times_its_amount():
+    domain = Domain({"pay": PAY}, weight=Weight("often", maximum=3, unit="0.5"))
+    plan = select(Workload(domain, [("pay",), {"pay": Sum()}]), budget=pcost(1))
+    often = RECORDS.assign(often=[0.5, 1, 1.5, 2, 2.5, 3, 0])
+    with pytest.MonkeyPatch.context() as patch:
+        noise_left_out(patch)
+        release = reconstruct(measure(plan, often))
+    sum_of_pay = 0.5 * 0 + 1 * 10 + 1.5 * 3 + 2 * 17 + 2.5 * 30 + 3 * 0
+    np.testing.assert_allclose(release[{"pay": Sum()}].estimate, [sum_of_pay], atol=1e-4)
+    np.testing.assert_allclose(release["pay",].estimate, [5, 5.5, 0], atol=1e-5)
 
 
 def test_more_parts_than_integers_hold_are_refused_before_the_charge():
