@@ -94,7 +94,7 @@ class Basis(ABC):
 
     @property
     def divisor(self) -> int:
-        """What exact answers are multiplied by to be integers.  Source: spec eqs. (35) and (106)."""
+        """What exact answers are multiplied by to be integers.  Source: spec eqs. (35) and (104)."""
         return self.denominator * (self.size if self.takes_differences else 1)
 
     @property

@@ -122,7 +122,7 @@ def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> IntArray:
 
 
 def parts_of_group(groups: BasisGroups, group: int) -> int:
-    """D: how many parts a record has in the tables of a group.  Source: spec eq. (106)."""
+    """D: how many parts a record has in the tables of a group.  Source: spec eq. (104)."""
     return math.prod(basis.denominator for basis in groups.bases[group])
 
 
@@ -176,7 +176,7 @@ def _sum_over_axis(
 ) -> None:
     """Sum some tables of ``larger`` (g, n_1, .., n_k) over one axis, and store them in the ``rows`` of ``target``.
 
-    Every record is there in so many ``parts``, which become one again.  Source: spec eq. (106).
+    Every record is there in so many ``parts``, which become one again.  Source: spec eq. (104).
     """
     step = max(1, _CHUNK // math.prod(larger.shape[1:]))
     for start in range(0, len(rows), step):

@@ -160,7 +160,7 @@ class Strategy:
     def counting_parts(self, denominators: Sequence[int]) -> "Strategy":
         """The same with bases that say into how many parts records are divided for each attribute, (d,).
 
-        Source: spec eq. (106).
+        Source: spec eq. (104).
         """
         if all(denominator == 1 for denominator in denominators):
             return self
