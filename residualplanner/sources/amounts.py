@@ -54,7 +54,7 @@ class RecordCounts:
         """Add some records.
 
         Args:
-            block: without breaches; what its records count, times `most_parts`, fits into int64 with those before.
+            block: without breaches; int64 holds what its records and those before count, times `largest_denominator`.
             report: called now and then with the number of tables done so far.
         """
         done = 0
@@ -70,17 +70,17 @@ def _report_after(report: Callable[[int], None], before: int, done: int) -> None
     report(before + done)
 
 
-def parts_of_set(domain: Domain, members: Sequence[int]) -> int:
-    """D: how many parts a record has in the table of a set of attributes, given by their positions.
+def denominator_of_set(domain: Domain, members: Sequence[int]) -> int:
+    """D: how often a record counts in all in the table of a set of attributes, given by their positions.
 
     Source: spec eq. (104).
     """
     return math.prod(domain.attributes[position].denominator for position in members)
 
 
-def most_parts(domain: Domain, groups: Sequence[IntArray]) -> int:
+def largest_denominator(domain: Domain, groups: Sequence[IntArray]) -> int:
     """The largest D of the sets of all groups."""
-    return max(parts_of_set(domain, amounts) for amounts in _sets_by_amounts(domain, groups))
+    return max(denominator_of_set(domain, amounts) for amounts in _sets_by_amounts(domain, groups))
 
 
 def _sets_by_amounts(domain: Domain, groups: Sequence[IntArray]) -> dict[Amounts, dict[int, IntArray]]:
@@ -96,13 +96,12 @@ def _sets_by_amounts(domain: Domain, groups: Sequence[IntArray]) -> dict[Amounts
 
 
 def _divided(domain: Domain, block: Block, amounts: Amounts) -> Iterator[tuple[Codes, Multiplicities]]:
-    """The records in each combination of the ends of their bins, with how many parts of each are there."""
+    """The records in each combination of the ends of their bins, with how much of each is there, in 1/D."""
     for is_high in product((False, True), repeat=len(amounts)):
         codes, multiplicities = block.codes.copy() if any(is_high) else block.codes, block.multiplicities
         for position, high in zip(amounts, is_high, strict=True):
-            parts = block.parts[position]
+            numerators, denominator = block.numerators[position], domain.attributes[position].denominator
             if high:
-                codes[position] += parts > 0  # a cell without an amount has no other end, and no part of the record
-            denominator = domain.attributes[position].denominator
-            multiplicities = multiplicities.times_entries(parts if high else denominator - parts)
+                codes[position] += numerators > 0  # a cell without an amount has no other end
+            multiplicities = multiplicities.times_entries(numerators if high else denominator - numerators)
         yield codes, multiplicities

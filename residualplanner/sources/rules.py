@@ -41,8 +41,8 @@ _PROBLEM = {
 }
 
 
-#: Of amounts, how many of the equal parts of each record are in the cell after its own: at the high end of its bin.
-Parts = Mapping[int, IntArray]
+#: Of amounts, the numerator of the fraction of each record that counts in the next cell: at the high end of its bin.
+Numerators = Mapping[int, IntArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,13 +53,13 @@ class Block:
         codes (d, records): valid codes; of amounts that of the low end of a bin; meaningless where there are breaches.
         breaches: the columns whose values break a rule that says "error".
         multiplicities: how often each record counts.
-        parts: by position of an attribute of amounts, (records,).
+        numerators: by position of an attribute of amounts, (records,).
     """
 
     codes: Codes
     breaches: frozenset[Breach]
     multiplicities: Multiplicities
-    parts: Parts = field(default_factory=dict)
+    numerators: Numerators = field(default_factory=dict)
 
 
 def block_of_columns(domain: Domain, columns: Iterable[IntArray], multiplicities: Multiplicities) -> Block:
@@ -77,11 +77,11 @@ def block_of_columns(domain: Domain, columns: Iterable[IntArray], multiplicities
     codes = np.empty((len(domain), len(multiplicities)), dtype=code_type(domain))
     leaves = np.zeros(len(multiplicities), dtype=bool)
     breaches: set[Breach] = set()
-    parts: dict[int, IntArray] = {}
+    numerators: dict[int, IntArray] = {}
     given = iter(columns)
     for position, (attribute, raw) in enumerate(zip(domain.attributes, given, strict=False)):
         if attribute.numeric is not None:
-            raw, parts[position] = attribute.numeric.cells_of_codes(raw)  # noqa: PLW2901 - places become cells
+            raw, numerators[position] = attribute.numeric.cells_of_codes(raw)  # noqa: PLW2901 - of ends
         codes[position], dropped, broken = _settle(attribute, raw)
         leaves |= dropped
         breaches.update((position, word) for word in broken)
@@ -89,7 +89,7 @@ def block_of_columns(domain: Domain, columns: Iterable[IntArray], multiplicities
         weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
         breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
         multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
-    block = Block(codes, frozenset(breaches), multiplicities, parts)
+    block = Block(codes, frozenset(breaches), multiplicities, numerators)
     return _of(block, ~leaves) if leaves.any() else block
 
 
@@ -99,9 +99,11 @@ def joined(blocks: Sequence[Block]) -> Block:
         return blocks[0]
     breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
     first, *others = [block.multiplicities for block in blocks]
-    parts = {position: np.concatenate([block.parts[position] for block in blocks]) for position in blocks[0].parts}
+    numerators = {
+        position: np.concatenate([block.numerators[position] for block in blocks]) for position in blocks[0].numerators
+    }
     codes = np.concatenate([block.codes for block in blocks], axis=1)
-    return Block(codes, breaches, first.followed_by(others), parts)
+    return Block(codes, breaches, first.followed_by(others), numerators)
 
 
 def no_records(domain: Domain) -> Block:
@@ -111,8 +113,8 @@ def no_records(domain: Domain) -> Block:
 
 def _of(block: Block, stay: NDArray[np.bool_]) -> Block:
     """Those of the records of a block that stay."""
-    parts = {position: of_all[stay] for position, of_all in block.parts.items()}
-    return Block(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), parts)
+    numerators = {position: of_all[stay] for position, of_all in block.numerators.items()}
+    return Block(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), numerators)
 
 
 def code_type(domain: Domain) -> np.dtype[Any]:

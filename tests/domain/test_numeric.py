@@ -1,4 +1,4 @@
-"""Amounts: bins, ends, and the parts of a record that count at either end, in exact fractions."""
+"""Amounts: bins, ends, and the fractions of a record that count at either end, in exact fractions."""
 
 import json
 import math
@@ -36,28 +36,28 @@ def interpolated(numeric, value):
     return found
 
 
-def fractions_of(numeric, place):
-    """The same of a place that was found."""
-    (cell,), (parts,) = (part.tolist() for part in numeric.cells_of_codes(np.array([place])))
+def fractions_of(numeric, code):
+    """The same of a code that was found."""
+    (cell,), (k,) = (found.tolist() for found in numeric.cells_of_codes(np.array([code])))
     found = [Fraction(0)] * len(numeric)
-    found[cell] += Fraction(numeric.denominator - parts, numeric.denominator)
-    found[cell + 1] += Fraction(parts, numeric.denominator)
+    found[cell] += Fraction(numeric.denominator - k, numeric.denominator)
+    found[cell + 1] += Fraction(k, numeric.denominator)
     return found
 
 
 @given(numeric=amounts(), data=st.data())
 def test_an_amount_counts_at_the_ends_of_its_bin_by_linear_interpolation(numeric, data):
     value = data.draw(st.integers(numeric.edges[0], numeric.edges[-1])) * numeric.unit
-    place = numeric.code_of(float(value))
+    code = numeric.code_of(float(value))
     expected = interpolated(numeric, value)
-    assert fractions_of(numeric, place) == expected
+    assert fractions_of(numeric, code) == expected
     ends = [Fraction(end).limit_denominator(1000) for end in numeric.ends.ravel().tolist()]
     assert sum(share * end for share, end in zip(expected, ends, strict=True)) == value
     assert sum(expected) == 1
 
 
 @given(numeric=amounts("clip"), value=st.floats(-1e9, 1e9))
-def test_amounts_outside_count_as_the_limit_and_no_part_is_negative(numeric, value):
+def test_amounts_outside_count_as_the_limit_and_no_fraction_is_negative(numeric, value):
     low, high = (numeric.edges[end] * numeric.unit for end in (0, -1))
     nearest = min(max(round(Fraction(value) / numeric.unit) * numeric.unit, low), high)
     assert fractions_of(numeric, numeric.code_of(value)) == interpolated(numeric, nearest)
@@ -79,7 +79,7 @@ def test_amounts_between_units_are_rounded_or_refused():
 
 
 @pytest.mark.parametrize(
-    ("entry", "place"),
+    ("entry", "code"),
     [
         (3, 3),
         (3.0, 3),
@@ -102,20 +102,20 @@ def test_amounts_between_units_are_rounded_or_refused():
         (10**400, UNKNOWN),
     ],
 )
-def test_entries_mean_what_they_mean_elsewhere_and_only_numbers_are_clipped(entry, place):
+def test_entries_mean_what_they_mean_elsewhere_and_only_numbers_are_clipped(entry, code):
     attribute = Attribute("pay", numeric=Numeric(0, 10, outside="clip"))
-    assert codes_of_values(attribute, [entry]).tolist() == [place]
+    assert codes_of_values(attribute, [entry]).tolist() == [code]
 
 
 @given(numeric=amounts(), values=st.lists(st.floats() | st.integers(-50, 50).map(float), max_size=8))
-def test_whole_columns_have_the_places_of_their_entries(numeric, values):
+def test_whole_columns_have_the_codes_of_their_entries(numeric, values):
     attribute = Attribute("pay", numeric=numeric)
     column = np.array(values, dtype=np.float64)
     assert codes_of_numbers(attribute, column).tolist() == codes_of_values(attribute, values).tolist()
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint64, np.float32])
-def test_columns_of_all_types_of_numbers_have_places(kind):
+def test_columns_of_all_types_of_numbers_have_codes(kind):
     attribute = Attribute("pay", numeric=Numeric(0, 40, bins=[30], outside="clip"))
     assert codes_of_numbers(attribute, np.array([0, 7, 35, 90], dtype=kind)).tolist() == [0, 7, 46, 61]
 

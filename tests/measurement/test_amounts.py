@@ -86,7 +86,7 @@ def test_no_replaced_fraction_of_records_costs_more_than_the_plan_says(case, see
 
 @given(case=asked(), data=st.data())
 @few
-def test_counted_integers_are_the_parts_of_records_by_the_definition(case, data):
+def test_counted_integers_are_the_fractions_of_records_by_the_definition(case, data):
     domain, records = case.domain, data.draw(records_of(case.domain))
     vector = data_vector(domain, records).reshape(domain.sizes)
     sets = dense.subsets(range(len(domain)))
@@ -134,10 +134,10 @@ def largest_cost(plan: Plan, numeric: Numeric, amounts: list[float]) -> float:
     B, covariance = mechanism(plan)
     information = B.T @ np.linalg.solve(covariance, B)
     found = []
-    for place in numeric.places(np.array(amounts)).tolist():
-        (cell,), (parts,) = (part.tolist() for part in numeric.cells_of_codes(np.array([place])))
+    for code in numeric.codes_of_numbers(np.array(amounts)).tolist():
+        (cell,), (k,) = (found.tolist() for found in numeric.cells_of_codes(np.array([code])))
         pay = np.zeros(PAY.size)
-        pay[[cell, cell + 1]] = [1 - parts / numeric.denominator, parts / numeric.denominator]
+        pay[[cell, cell + 1]] = [1 - k / numeric.denominator, k / numeric.denominator]
         one = np.kron([1, 0], pay)
         found.append(one @ information @ one)
     return max(found)
@@ -155,7 +155,7 @@ def test_amounts_that_are_clipped_after_they_were_divided_would_cost_more_than_i
     plan, amounts = select(TABLES, budget=pcost(1)), [-5.0, 0.0, 3.0, 10.0, 29.0, 30.0, 31.0, 500.0]
     assert largest_cost(plan, PAY.numeric, amounts) <= plan.pcost * (1 + 1e-9)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Numeric, "places", clipped_too_late)
+        patch.setattr(Numeric, "codes_of_numbers", clipped_too_late)
         patch.setattr(Numeric, "cells_of_codes", lambda numeric, codes: (np.array([2]), codes - 2 * 21 + 21))
         assert largest_cost(plan, PAY.numeric, [500.0]) > 2 * plan.pcost
 
@@ -241,7 +241,7 @@ def test_a_plan_of_amounts_is_read_back_just_as_it_was(tmp_path):
     assert [basis.denominator for basis in again.bases.values()] == [1, 20]
 
 
-def test_two_attributes_of_equal_bases_are_divided_each_into_its_own_parts():
+def test_two_attributes_of_equal_bases_are_counted_each_in_its_own_fractions():
     domain = Domain({"x": Numeric(0, 10), "y": Numeric(0, 20)})
     plan = select(Workload(domain, [{"x": Sum()}, {"y": Sum()}, {"x": Sum(), "y": Sum()}, ()]), budget=pcost(1))
     with pytest.MonkeyPatch.context() as patch:
@@ -263,11 +263,11 @@ def test_a_weighted_record_adds_its_weight_times_its_amount():
     np.testing.assert_allclose(release["pay",].estimate, [5, 5.5, 0], atol=1e-5)
 
 
-def test_more_parts_than_integers_hold_are_refused_before_the_charge():
+def test_finer_fractions_than_integers_hold_are_refused_before_the_charge():
     domain = Domain({"x": Numeric(0, 2**20), "y": Numeric(0, 2**20 - 1)})
     plan = select(Workload(domain, [{"x": Sum(), "y": Sum()}]), budget=pcost(1))
     ledger = Ledger(pcost(1))
-    with pytest.raises(WorkloadError, match="divides each record into 1,099,510,579,200 parts"):
+    with pytest.raises(WorkloadError, match="counts in 1/1,099,510,579,200 of a record"):
         measure(plan, np.zeros((3, 2), dtype=int), ledger=ledger)
     assert not ledger.entries
 
