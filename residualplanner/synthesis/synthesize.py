@@ -71,6 +71,7 @@ def synthesize(
     require_type("synthesize", "release", release, Release, "write synthesize(reconstruct(measurement))")
     require_count("records", 0 if records is None else records)
     require_count("seed", seed)
+    release.plan.domain.require_equal_weights("synthesize")
     rounding_named(method)
     facts = read_facts(release.plan, known, impossible)
     fitted = fit_mixture(release.measurement, facts, ensemble, seed=seed, progress=progress)
