@@ -2,7 +2,7 @@ from . import losses as losses
 from . import microdata as microdata
 from . import privacy as privacy
 from .bases import Basis, orthogonal_residuals
-from .domain import About, Attribute, Bins, Domain, Numeric
+from .domain import About, Attribute, Bins, Domain, Numeric, Weight
 from .errors import (
     ArgumentError,
     BudgetError,
@@ -24,6 +24,7 @@ from .ledger import Ledger
 from .losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from .measurement import (
     CsvFile,
+    LimitedRecords,
     Measurement,
     abort_measuring,
     load_measurement,
@@ -77,6 +78,7 @@ __all__ = [
     "Hierarchy",
     "Identity",
     "Ledger",
+    "LimitedRecords",
     "Matching",
     "MaxVariance",
     "Measurement",
@@ -108,6 +110,7 @@ __all__ = [
     "Threshold",
     "UnexpectedError",
     "UnforcedError",
+    "Weight",
     "Workload",
     "WorkloadError",
     "abort_measuring",

@@ -190,6 +190,15 @@ class Domain:
         positions = range(len(self)) if names is None else self.positions(names)
         return math.prod(self.sizes[position] for position in positions)
 
+    def require_equal_weights(self, purpose: str) -> None:
+        """DomainError where records do not count once each, which ``purpose`` is for.
+
+        Example:
+            >>> Domain({"sex": 2}).require_equal_weights("synthesis")
+        """
+        if self.weight.columns:
+            raise DomainError(f"{purpose} is for records that count once each; leave weight= out of the domain")
+
     def to_json(self) -> dict[str, Any]:
         """The domain as plain lists, mappings, numbers and strings; ``from_json`` is the inverse.
 

@@ -62,7 +62,8 @@ def measure(
     Args:
         plan: the sets of attributes to measure, and their noise.
         data: the records: code array, data frame (of Dask, Ibis and PySpark too), path to a CSV or Parquet file or to a
-            folder of Parquet files, `CsvFile`, or ready counts.
+            folder of Parquet files, `CsvFile`, or ready counts; or `LimitedRecords`, of which as many records of each
+            person count as the plan protects.
         noise: "discrete": discrete Gaussian noise, exact in distribution, from the operating system's random bits;
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.
@@ -147,7 +148,7 @@ def measure_with_bits(
     watched = WatchedProgress(progress)
     job = _discrete_job(plan, source, room_for(memory, None), watched.report)
     try:
-        return job.run(open_source(data, plan.domain))
+        return job.run(open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person))
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         outcome = shielded(error, watched)
     finally:
@@ -181,7 +182,7 @@ def _measured(
             "a table or a file, or allow more memory.  Nothing was charged or read"
         )
     try:
-        source = open_source(data, plan.domain)
+        source = open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
     outcome = run_charged(

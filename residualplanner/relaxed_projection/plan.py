@@ -84,6 +84,7 @@ class RapPlan:
         if not self.budget.pcost_exact <= _LARGEST_PCOST:
             raise BudgetError("the budget is so large that noise would protect nobody; choose a smaller one")
         require_public_total(self.workload.domain, self.protected)
+        self.workload.domain.require_equal_weights("relaxed adaptive projection")
         for name in ("answer_fraction", "total_fraction"):
             if not require_fraction(name, getattr(self, name)) < 1:
                 raise BudgetError(f"{name} must lie strictly between 0 and 1, got {value_text(getattr(self, name))}")

@@ -12,37 +12,53 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray
 from residualplanner.domain import UNKNOWN, Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.columns import ArrowColumn, pandas_column
+from residualplanner.sources.column_types import require_types
+from residualplanner.sources.columns import ArrowColumn, entries_of_series, pandas_column
 from residualplanner.sources.counting import BLOCK
 from residualplanner.sources.multiplicities import Once
+from residualplanner.sources.people import Contributions
 from residualplanner.sources.rules import Block, block_of_columns, code_type
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def blocks_of_batches(domain: Domain, batches: Iterable[Any], *, by_index: bool = False) -> Iterator[Block]:
+def blocks_of_batches(
+    domain: Domain, contributions: Contributions, batches: Iterable[Any], *, by_index: bool = False
+) -> Iterator[Block]:
     """One coded block for each Arrow record batch.
 
     Args:
         domain: the schema.
-        batches: they hold the domain's columns.
-        by_index: columns are found by their position, in the order of the domain's columns, and not by their names.
+        contributions: which records of a person count.
+        batches: they hold the columns that `names_of_columns` gives.
+        by_index: columns are found by their position, in that order, and not by their names.
     """
     columns = [ArrowColumn(column) for column in domain.columns]
-    keys: Sequence[int | str] = range(len(columns)) if by_index else names_of_columns(domain)
-    for batch in batches:
-        coded = (column.coded(batch.column(key)) for column, key in zip(columns, keys, strict=True))
-        yield block_of_columns(domain, coded, Once(batch.num_rows))
+    names, reader = names_of_columns(domain, contributions), contributions.reader()
+    keys: dict[str, int | str] = {name: index if by_index else name for index, name in enumerate(names)}
+
+    def coded_blocks() -> Iterator[Block]:
+        for batch in batches:
+            coded = (column.coded(batch.column(keys[column.name])) for column in columns)
+            persons = reader.numbers([batch.column(keys[name]) for name in contributions.columns])
+            yield block_of_columns(domain, coded, Once(batch.num_rows), persons)
+
+    return reader.kept(coded_blocks())
 
 
-def blocks_of_pandas(domain: Domain, frame: "pd.DataFrame") -> Iterator[Block]:
-    """Coded blocks of at most BLOCK records of a pandas frame that has the domain's columns."""
-    columns = [pandas_column(column, frame[column.name]) for column in domain.columns]
-    for start in range(0, len(frame), BLOCK):
-        rows = slice(start, min(start + BLOCK, len(frame)))
-        coded = (coded_rows(rows) for coded_rows in columns)
-        yield block_of_columns(domain, coded, Once(rows.stop - rows.start))
+def blocks_of_pandas(domain: Domain, contributions: Contributions, frame: "pd.DataFrame") -> Iterator[Block]:
+    """Coded blocks of at most BLOCK records of a pandas frame that has the columns that `names_of_columns` gives."""
+    columns, reader = [pandas_column(column, frame[column.name]) for column in domain.columns], contributions.reader()
+
+    def coded_blocks() -> Iterator[Block]:
+        for start in range(0, len(frame), BLOCK):
+            rows = slice(start, min(start + BLOCK, len(frame)))
+            coded = (coded_rows(rows) for coded_rows in columns)
+            persons = reader.numbers([entries_of_series(frame[name].iloc[rows]) for name in contributions.columns])
+            yield block_of_columns(domain, coded, Once(rows.stop - rows.start), persons)
+
+    return reader.kept(coded_blocks())
 
 
 def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Iterator[Block]]:
@@ -92,9 +108,15 @@ def _codes_of_weights(domain: Domain, weights: NDArray[Any]) -> Iterator[IntArra
             yield codes_of(entries)
 
 
-def names_of_columns(domain: Domain) -> list[str]:
-    """The names of the columns that are read."""
-    return [column.name for column in domain.columns]
+def names_of_columns(domain: Domain, contributions: Contributions) -> list[str]:
+    """The names of the columns that are read, each once."""
+    return list(dict.fromkeys([*(column.name for column in domain.columns), *contributions.columns]))
+
+
+def require_types_of(domain: Domain, contributions: Contributions, type_of: Callable[[str], Any]) -> None:
+    """DataError where a column's type rules out what it is for; ``type_of`` gives Arrow types by name, or None."""
+    require_types(domain, [type_of(column.name) for column in domain.columns])
+    contributions.require_types([type_of(name) for name in contributions.columns])
 
 
 def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:

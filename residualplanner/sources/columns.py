@@ -100,6 +100,16 @@ def arrow_of_series(column: "pd.Series[Any]") -> Any:
     return pa.Array.from_pandas(column if sparse is None else sparse.to_dense())
 
 
+def entries_of_series(column: "pd.Series[Any]") -> Any:
+    """The Arrow array of a pandas column of integers or text, Python objects or not; of nulls where it is neither."""
+    import pyarrow as pa
+
+    try:
+        return arrow_of_series(column)
+    except (pa.ArrowException, UnicodeEncodeError, TypeError):  # objects of several types; half a surrogate pair
+        return pa.nulls(len(column))
+
+
 def _codes_of_objects(attribute: Column, values: NDArray[np.object_]) -> IntArray:
     """Codes of Python objects: fast where all are strings, else one by one, with 1, True and 1.0 kept apart."""
     import pandas as pd

@@ -25,6 +25,7 @@ from residualplanner.sources.coding import names_of_columns, require_columns
 from residualplanner.sources.columns import ArrowColumn
 from residualplanner.sources.csv_records import LONGEST, forms_of_records, pieces_of_records, unclosed_error
 from residualplanner.sources.multiplicities import Once
+from residualplanner.sources.people import Contributions, PersonReader
 from residualplanner.sources.records import source_of_blocks
 from residualplanner.sources.rules import Block, block_of_columns
 from residualplanner.sources.source import Source
@@ -63,7 +64,7 @@ class CsvFile:
     newlines_in_values: bool = False
 
 
-def source_of_csv(file: CsvFile, domain: Domain) -> Source:
+def source_of_csv(file: CsvFile, domain: Domain, contributions: Contributions) -> Source:
     """The records of a CSV file whose header has been checked, and where the rules demand it every line.
 
     Raises:
@@ -71,11 +72,11 @@ def source_of_csv(file: CsvFile, domain: Domain) -> Source:
             not records, and an attribute's rule for unknown values is "error", or newlines in values are allowed.
     """
     table = _Table.opened(file)
-    table.require_columns(domain)
+    table.require_columns(domain, contributions)
     is_strict = any(attribute.unknown == "error" for attribute in domain.attributes)
     if is_strict or file.newlines_in_values or _is_zipped(Path(file.path)):  # a file may have been cut off
         table.require_records(is_strict=is_strict)
-    return source_of_blocks(domain, lambda: table.blocks(domain))
+    return source_of_blocks(domain, lambda: table.blocks(domain, contributions))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -93,9 +94,9 @@ class _Table:
         with _open(path) as stream:
             return cls(file, _header(stream, path.name))
 
-    def require_columns(self, domain: Domain) -> None:
-        """DataError unless each of the domain's columns is there once."""
-        used, names = separators(self.names), names_of_columns(domain)
+    def require_columns(self, domain: Domain, contributions: Contributions) -> None:
+        """DataError unless each of the columns that are read is there once."""
+        used, names = separators(self.names), names_of_columns(domain, contributions)
         if used is not None and not set(names) <= set(self.names):
             raise DataError(
                 f"the first line of {Path(self.file.path).name!r} is separated by {used}, not by commas; write the "
@@ -121,19 +122,25 @@ class _Table:
             remedy = _REMEDY if is_sound or not self.file.newlines_in_values else "write it again"
             raise DataError(f"the file {Path(self.file.path).name!r} has {', and '.join(problems)}; {remedy}")
 
-    def blocks(self, domain: Domain) -> Iterator[Block]:
+    def blocks(self, domain: Domain, contributions: Contributions) -> Iterator[Block]:
         """The records, piece by piece: a line that is not a record has an unknown value in each column."""
-        columns = [ArrowColumn(column) for column in domain.columns]
-        indices = [self.names.index(column.name) for column in domain.columns]
+        reader = contributions.reader()
+        return reader.kept(self._coded(domain, contributions, reader))
+
+    def _coded(self, domain: Domain, contributions: Contributions, reader: PersonReader) -> Iterator[Block]:
+        columns, names = [ArrowColumn(column) for column in domain.columns], names_of_columns(domain, contributions)
+        indices = [self.names.index(name) for name in names]
         for text in self._pieces():
             forms = forms_of_records(text, newlines_in_values=self.file.newlines_in_values)
             if self.file.newlines_in_values and not forms.is_sound.all():
                 raise unclosed_error()
             fits = forms.fitting(len(self.names))
-            arrays = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), indices)
+            parsed = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), indices)
+            arrays = dict(zip(names, parsed, strict=True))
             others = int((~fits).sum())
-            coded = (column.coded(array, unknown=others) for column, array in zip(columns, arrays, strict=True))
-            yield block_of_columns(domain, coded, Once(len(fits)))
+            coded = (column.coded(arrays[column.name], unknown=others) for column in columns)
+            persons = reader.numbers([arrays[name] for name in contributions.columns], unknown=others)
+            yield block_of_columns(domain, coded, Once(len(fits)), persons)
 
     def _pieces(self) -> Iterator[bytes]:
         with _open(Path(self.file.path)) as stream:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import IntArray
+from residualplanner._checks import IntArray, frozen
 from residualplanner.domain import ABOVE, BETWEEN_UNITS, MISSING, NEGATIVE, UNKNOWN, Attribute, Domain, Into
 from residualplanner.errors import DataError
 from residualplanner.sources.covering import Codes
@@ -28,7 +28,7 @@ _WEIGHTS = {
     BETWEEN_UNITS: "weight between units",
 }
 #: The words of all rules.
-RULES = ("unknown", "missing", *_WEIGHTS.values())
+RULES = ("unknown", "missing", *_WEIGHTS.values(), "no person")
 _PROBLEM = {
     "unknown": 'has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"',
     "missing": 'has missing values; fill them, or declare missing="Not stated" or "drop"',
@@ -38,7 +38,11 @@ _PROBLEM = {
     "weight above the maximum": 'has weights above the declared maximum; declare a larger one, or above="clip"',
     "weight between units": "has weights that are not multiples of the declared unit; round them, or declare a smaller "
     "unit",
+    "no person": "does not say whose each record is: entries are missing, or neither integers nor text; name "
+    "everybody, or leave these records out",
 }
+#: What `Block.persons` is where nobody asks.
+NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
 
 #: Of amounts, the numerator of the fraction of each record that counts in the next cell: at the high end of its bin.
@@ -54,15 +58,20 @@ class Block:
         breaches: the columns whose values break a rule that says "error".
         multiplicities: how often each record counts.
         numerators: by position of an attribute of amounts, (records,).
+        persons (2, records): the number of the person of each record, below 0 where it is not known, and where the
+            record stands among those of that person; `NO_PERSONS` where nobody asks.
     """
 
     codes: Codes
     breaches: frozenset[Breach]
     multiplicities: Multiplicities
     numerators: Numerators = field(default_factory=dict)
+    persons: IntArray = field(default_factory=lambda: NO_PERSONS)
 
 
-def block_of_columns(domain: Domain, columns: Iterable[IntArray], multiplicities: Multiplicities) -> Block:
+def block_of_columns(
+    domain: Domain, columns: Iterable[IntArray], multiplicities: Multiplicities, persons: IntArray = NO_PERSONS
+) -> Block:
     """Apply every attribute's rules to raw codes.
 
     Args:
@@ -70,6 +79,7 @@ def block_of_columns(domain: Domain, columns: Iterable[IntArray], multiplicities
         columns: for each of the domain's columns in order, (records,): codes, UNKNOWN or MISSING; of weights integers,
             or the code of what is wrong.
         multiplicities: how often each record counts, besides its weight.
+        persons: as of `Block`.
 
     Returns:
         The records that stay, in the narrowest type that holds every attribute's codes.
@@ -89,8 +99,10 @@ def block_of_columns(domain: Domain, columns: Iterable[IntArray], multiplicities
         weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
         breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
         multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
-    block = Block(codes, frozenset(breaches), multiplicities, numerators)
-    return _of(block, ~leaves) if leaves.any() else block
+    if (persons[:1] < 0).any(where=~leaves[: persons.shape[1]]):
+        breaches.add((len(domain.columns), "no person"))
+    block = Block(codes, frozenset(breaches), multiplicities, numerators, persons)
+    return of_records(block, ~leaves) if leaves.any() else block
 
 
 def joined(blocks: Sequence[Block]) -> Block:
@@ -103,7 +115,8 @@ def joined(blocks: Sequence[Block]) -> Block:
         position: np.concatenate([block.numerators[position] for block in blocks]) for position in blocks[0].numerators
     }
     codes = np.concatenate([block.codes for block in blocks], axis=1)
-    return Block(codes, breaches, first.followed_by(others), numerators)
+    persons = np.concatenate([block.persons for block in blocks], axis=1)
+    return Block(codes, breaches, first.followed_by(others), numerators, persons)
 
 
 def no_records(domain: Domain) -> Block:
@@ -111,10 +124,11 @@ def no_records(domain: Domain) -> Block:
     return block_of_columns(domain, [np.empty(0, dtype=np.int64)] * len(domain.columns), Once(0))
 
 
-def _of(block: Block, stay: NDArray[np.bool_]) -> Block:
+def of_records(block: Block, stay: NDArray[np.bool_]) -> Block:
     """Those of the records of a block that stay."""
     numerators = {position: of_all[stay] for position, of_all in block.numerators.items()}
-    return Block(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), numerators)
+    persons = block.persons[:, stay] if block.persons.size else NO_PERSONS
+    return Block(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), numerators, persons)
 
 
 def code_type(domain: Domain) -> np.dtype[Any]:
@@ -126,9 +140,10 @@ def code_type(domain: Domain) -> np.dtype[Any]:
 def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataError:
     """The error that names every column that breaks a rule, and nothing about its values."""
     ordered = sorted(breaches)
-    names = [domain.columns[position].name for position, _ in ordered]
-    lines = [f"column {name!r} {_PROBLEM[word]}" for name, (_, word) in zip(names, ordered, strict=True)]
-    return DataError("; ".join(lines), column=names[0])
+    names = [column.name for column in domain.columns]
+    columns = [f"column {name!r}" for name in names] + ["the column of persons"]
+    lines = [f"{columns[position]} {_PROBLEM[word]}" for position, word in ordered]
+    return DataError("; ".join(lines), column=[*names, ""][ordered[0][0]] or None)
 
 
 def _settle(attribute: Attribute, raw: IntArray) -> tuple[IntArray, NDArray[np.bool_], Sequence[str]]:

@@ -72,6 +72,7 @@ def synthesize(
     release.plan.domain.require_no_amounts("synthetic records have values that are listed")
     require_count("records", 0 if records is None else records)
     require_count("seed", seed)
+    release.plan.domain.require_equal_weights("synthesize")
     rounding_named(method)
     facts = read_facts(release.plan, known, impossible)
     fitted = fit_mixture(release.measurement, facts, ensemble, seed=seed, progress=progress)

@@ -33,6 +33,7 @@ from residualplanner.sources.clusters.packing import PIECE_CELLS, add_packed, pi
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas
 from residualplanner.sources.counting import shape_of_group
 from residualplanner.sources.multiplicities import MOST, exact_total, too_many
+from residualplanner.sources.people import AllRecords, Contributions
 from residualplanner.sources.records import regrouped
 from residualplanner.sources.rules import RULES, Block, Breach, data_error_of_breaches
 from residualplanner.sources.source import guarded
@@ -72,22 +73,24 @@ class Work:
     Attributes:
         domain: the schema.
         tasks: the tables to count, those of one task after those of another.
+        contributions: which records of a person count; all records of a person are then in one partition.
         version: of the library in this process; the workers must have the same.
     """
 
     domain: Domain
     tasks: tuple[CountingTask, ...]
+    contributions: Contributions = AllRecords()  # noqa: RUF009 - frozen
     version: str = __version__
 
 
 def rows_of_batches(work: Work, batches: Iterable[Any]) -> Iterator[Row]:
     """The rows of a partition of Arrow record batches, whose columns are in the order of the domain's."""
-    return _rows(work, lambda: blocks_of_batches(work.domain, batches, by_index=True))
+    return _rows(work, lambda: blocks_of_batches(work.domain, work.contributions, batches, by_index=True))
 
 
 def rows_of_pandas(work: Work, frame: "pd.DataFrame") -> Iterator[Row]:
     """The rows of a partition that is a pandas frame."""
-    return _rows(work, lambda: blocks_of_pandas(work.domain, frame))
+    return _rows(work, lambda: blocks_of_pandas(work.domain, work.contributions, frame))
 
 
 def sums_of_rows(work: Work, rows: Iterable[Row]) -> "Iterator[tuple[int, Sum]]":
