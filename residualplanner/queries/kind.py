@@ -63,7 +63,9 @@ class Rows(Protocol):
 
 
 class Kind(Rows, Protocol):
-    """A kind of query on one attribute of n values: a basic matrix W (q, n), the row of ones in its row space.
+    """A kind of query on one attribute of n values: a basic matrix W (q, n).
+
+    Of counts, the row of ones is in its row space.  Sums of amounts are no counts.
 
     Kinds are immutable and hashable; equal kinds have the same rows.
 
