@@ -34,6 +34,7 @@ from .measurement import (
     resume_measuring,
 )
 from .mixtures import Descent, Ensemble
+from .pictures import Boundaries
 from .plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
 from .postprocessing import (
     FitQuality,
@@ -46,7 +47,7 @@ from .postprocessing import (
 )
 from .privacy import Budget, approx_dp, gdp, pcost, zcdp
 from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Selection
-from .reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
+from .reconstruction import Publication, Quality, Release, Table, choropleth, load_tables, reconstruct
 from .relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from .reporting import write_report
 from .session import Session
@@ -63,6 +64,7 @@ __all__ = [
     "Balance",
     "Basis",
     "Bins",
+    "Boundaries",
     "Budget",
     "BudgetError",
     "ConvexLoss",
@@ -117,6 +119,7 @@ __all__ = [
     "WorkloadError",
     "abort_measuring",
     "approx_dp",
+    "choropleth",
     "compare",
     "constant_strategy",
     "cost_of_more",

@@ -65,7 +65,7 @@ HOMES = {
     "cvxpy": {"optimize"},
     "clarabel": {"optimize", "microdata"},
     "duckdb": {"sources"},
-    "narwhals": {"sources"},
+    "narwhals": {"sources", "queries"},
     "polars": {"sources", "reconstruction"},
     "xarray": {"reconstruction"},
     "dask": {"sources", "workers"},

@@ -22,8 +22,9 @@ from residualplanner.kron import AxisMap
 from residualplanner.queries import Identity, Kind, Prefix, Range, Rows
 
 #: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost, and the
-#: other way round: so every noise variance that a query depends on has an optimum, and no variance changes.
-_LEAST = 2.0**-100
+#: other way round: so every noise variance that a query depends on has an optimum, and no variance changes.  The second
+#: is that of the total where queries are about some of the records only; noise above it would cost digits.
+_LEAST, _LEAST_ABSENT = 2.0**-100, 2.0**-60
 #: Up to this many entries a basic matrix is formed to see whether a basis spans it.
 _FORMED = 2**24
 #: Up to this many entries ``W G`` is formed: sums of squares lose no digits.
@@ -232,7 +233,7 @@ class Basis(ABC):
 
     @property
     def _least_absent(self) -> float:
-        return _LEAST * float(self.pcost or 1)
+        return _LEAST_ABSENT * float(self.pcost or 1)
 
     @property
     def _spread(self) -> FloatArray:

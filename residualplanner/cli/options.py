@@ -243,7 +243,9 @@ Reported = Annotated[
 PublicationSpec = Annotated[
     Path | None,
     typer.Option(
-        "--spec", help="A spec whose [output.publication] has title, author, date, contact and source.", metavar="SPEC"
+        "--spec",
+        help="A spec whose [output.publication] has title, author and the like, and [output.maps] boundaries.",
+        metavar="SPEC",
     ),
 ]
 PageCells = Annotated[

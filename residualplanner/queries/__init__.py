@@ -9,22 +9,28 @@ unless W is a `Selection`, which is about some of the records only.
 Attributes of a joint kind, `Matching`, are answered together after that.
 """
 
+from residualplanner.queries.classifications import Classification, Item, Origin
 from residualplanner.queries.custom import Custom
+from residualplanner.queries.from_sources import origins_of
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.joint import answered_jointly, joint_factors, require_joint
 from residualplanner.queries.json import kind_from_json, kind_to_json
-from residualplanner.queries.kind import Kind, Rows, labels_in_words, meanings_of, tied_kind
+from residualplanner.queries.kind import MEANING, Kind, Rows, labels_in_words, meanings_of, tied_kind
 from residualplanner.queries.runs import Prefix, Range
 from residualplanner.queries.selected_values import checked_values
 from residualplanner.queries.selection import Selection
 
 __all__ = [
+    "MEANING",
+    "Classification",
     "Custom",
     "Hierarchy",
     "Identity",
+    "Item",
     "Kind",
     "Matching",
+    "Origin",
     "Prefix",
     "Range",
     "Rows",
@@ -36,6 +42,7 @@ __all__ = [
     "kind_to_json",
     "labels_in_words",
     "meanings_of",
+    "origins_of",
     "require_joint",
     "tied_kind",
 ]

@@ -8,6 +8,7 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 
 from residualplanner.kron import Device, cuda_device
 from residualplanner.reconstruction.batches import TableBatch
+from residualplanner.reconstruction.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, choropleth
 from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
@@ -31,6 +32,7 @@ from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
+    "LEGENDS",
     "MOST_FILES",
     "PARTS_FORMAT",
     "PUBLISHED_ERRORS",
@@ -38,6 +40,7 @@ __all__ = [
     "SENT",
     "UNBIASED",
     "UNBIASED_NUMBERS",
+    "Areas",
     "Device",
     "Estimate",
     "FormatName",
@@ -55,9 +58,12 @@ __all__ = [
     "SavedParts",
     "SavedTable",
     "SavedTables",
+    "Shown",
     "Table",
     "TableBatch",
     "Tables",
+    "areas_with_shapes",
+    "choropleth",
     "chosen_format",
     "components_of_answers",
     "cuda_device",

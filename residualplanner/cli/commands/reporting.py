@@ -34,13 +34,15 @@ def report(
     from residualplanner.cli.replacing import require_free_report_path
     from residualplanner.cli.runs import run_report
     from residualplanner.cli.spec.file import read_spec
+    from residualplanner.cli.spec.hierarchies import maps_of_spec
 
     require_free_report_path(page, force=force)
-    publication = None
+    publication, maps = None, {}
     if spec is not None:
         require_file(spec, "report", SPEC)
-        publication = read_spec(spec).output.publication.publication
-    options = {"level": level, "publication": publication, "cells": cells, "replace": force}
+        read = read_spec(spec)
+        publication, maps = read.output.publication.publication, maps_of_spec(read)
+    options = {"level": level, "publication": publication, "cells": cells, "replace": force, "maps": maps}
     run_report(source, page, options, messages.output)
 
 

@@ -92,6 +92,8 @@ profile = "default"       # 95% margins and intervals; "acs": 90% margins, as E 
 # quality = { reliable = 0.15, usable = 0.30, suppress = false }
 # For readers of the tables:
 # publication = { title = "...", author = "...", date = 2030-01-01, contact = "...", source = "...", note = "..." }
+# For the maps of a report, the shapes of areas from a GeoJSON file beside this one, and which property is their code:
+# maps = { county = { geojson = "counties.json", code = "GEOID" } }
 
 """
 
@@ -103,6 +105,8 @@ _DOMAIN = """\
 #   income = { bins = [0, 10000, 50000, inf] }   intervals: 0 up to but not including 10000, and so on
 #   admitted = { months = ["2020-01", "2020-12"] }    months of a column of dates; or years = [2015, 2024], or edges
 #                                                     that are dates: bins = [2020-01-01, 2020-07-01]
+#   county = { hierarchy = "counties.csv", levels = ["state", "county"] }    codes and names of a file beside this one;
+#                                                     "hierarchy" among the kinds above has its levels
 # A record with another value, or none, is an error, unless the column says otherwise:
 #   race = { labels = ["A", "B"], unknown = "Other", missing = "Not stated" }
 #   born = { years = [1920, 2020], unknown = "drop", missing = "drop" }
