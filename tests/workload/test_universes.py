@@ -45,6 +45,8 @@ def test_the_order_in_which_a_query_is_written_is_that_of_its_axes():
     assert query.positions == (1, 0, 2)
     assert query.table_axes.positions == (1, 0)
     assert query.words(DOMAIN) == "sex × age among employed: no"
+    several = written_query(DOMAIN, rp.Among(("age",), where={"employed": "no", "sex": 1}))
+    assert several.words(DOMAIN) == "age among sex: 1, employed: no"
     assert list(rp.Workload(DOMAIN, [rp.Among(("sex", "age"), where={"employed": "no"})])) == [
         rp.Among(("sex", "age"), where={"employed": "no"})
     ]
