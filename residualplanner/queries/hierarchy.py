@@ -14,7 +14,7 @@ from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.classifications import Classification, RowItem
 from residualplanner.queries.from_sources import FromSources
-from residualplanner.queries.kind import meaning_column, names_by_meaning, require_size
+from residualplanner.queries.kind import OfAllRecords, meaning_column, names_by_meaning, require_size
 from residualplanner.queries.levels import (
     GivenLevel,
     Level,
@@ -31,7 +31,7 @@ TOTAL = "(total)"
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Hierarchy(FromSources, SparseKind):
+class Hierarchy(FromSources, SparseKind, OfAllRecords):
     """One answer for all values, one for each group of each level, and one for each value.
 
     Args:
