@@ -11,6 +11,7 @@ from .errors import (
     DomainError,
     FileFormatError,
     MissingExtraError,
+    NoLedgerWarning,
     ResidualPlannerError,
     ResourceError,
     SolverError,
@@ -20,7 +21,7 @@ from .errors import (
     WorkloadError,
 )
 from .forecast import FeatureDistribution, sample_sets
-from .ledger import Ledger
+from .ledger import Balance, Ledger
 from .losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from .measurement import (
     CsvFile,
@@ -49,6 +50,7 @@ from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Selec
 from .reconstruction import Publication, Quality, Release, Table, choropleth, load_tables, reconstruct
 from .relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from .reporting import write_report
+from .session import Session
 from .strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from .synthesis import SyntheticRecords, synthesis_plan, synthesize
 from .workers import DaskWorkers, SparkWorkers
@@ -59,6 +61,7 @@ __all__ = [
     "Among",
     "ArgumentError",
     "Attribute",
+    "Balance",
     "Basis",
     "Bins",
     "Boundaries",
@@ -84,6 +87,7 @@ __all__ = [
     "MaxVariance",
     "Measurement",
     "MissingExtraError",
+    "NoLedgerWarning",
     "NonNegativeRelease",
     "Plan",
     "Prefix",
@@ -99,6 +103,7 @@ __all__ = [
     "ResourceError",
     "RoundedRelease",
     "Selection",
+    "Session",
     "SolverError",
     "SparkWorkers",
     "StoreError",

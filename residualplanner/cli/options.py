@@ -94,7 +94,12 @@ NewlinesInValues = Annotated[
     ),
 ]
 LedgerFile = Annotated[
-    Path | None, typer.Option("--ledger", help="The ledger to charge before the records are counted.", metavar="LEDGER")
+    Path | None,
+    typer.Option(
+        "--ledger",
+        help="The ledger to charge before the records are counted; of release in place of the spec's.",
+        metavar="LEDGER",
+    ),
 ]
 BudgetText = Annotated[
     str | None,

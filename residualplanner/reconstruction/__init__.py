@@ -15,6 +15,7 @@ from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
 from residualplanner.reconstruction.forms.for_mbi import MbiProblem
+from residualplanner.reconstruction.measured_tables import MeasuredTables
 from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
 from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers, RunOfTables
@@ -45,6 +46,7 @@ __all__ = [
     "FormatName",
     "Layout",
     "MbiProblem",
+    "MeasuredTables",
     "Origin",
     "PartNumbers",
     "Product",

@@ -106,6 +106,15 @@ class BudgetTable(SpecTable):
         return self
 
 
+class LedgerTable(SpecTable):
+    """The ledger that every release of the spec is charged to."""
+
+    file: str = Field(min_length=1, description="Its file, seen from the folder of the spec.")
+    budget: BudgetTable | None = Field(
+        None, description="The most that all releases together may cost; the first release begins the ledger with it."
+    )
+
+
 class SpecFile(SpecTable):
     """A release: its schema, its tables, its budget."""
 
@@ -132,6 +141,7 @@ class SpecFile(SpecTable):
     )
     records_per_person: int = Field(1, ge=1, le=10**6, description="The most records of one person: a promise.")
     noise: Literal["discrete"] = Field("discrete", description="The kind of noise: exact discrete Gaussian.")
+    ledger: LedgerTable | None = Field(None, description="The ledger of all releases from the same records.")
     domain: dict[str, Attribute] = Field(description="The columns and the values each can take.")
     workload: list[QueriesTable] = Field(min_length=1, max_length=1000, description="The tables to publish.")
     output: OutputTable = Field(OutputTable(), description="What the published tables look like.")

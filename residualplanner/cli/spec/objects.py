@@ -4,11 +4,12 @@ Reads: SpecFile.  Gives: Domain, Workload, Budget, Plan.  Never sees a record.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from residualplanner._words import listed
 from residualplanner.cli.spec.attributes import AttributeTable
-from residualplanner.cli.spec.file import QueriesTable, SpecFile
+from residualplanner.cli.spec.file import BudgetTable, QueriesTable, SpecFile
 from residualplanner.cli.spec.hierarchies import NO_FILES, SpecHierarchies, hierarchies_of_spec
 from residualplanner.cli.spec.kinds import KindTable, Query, Where
 from residualplanner.domain import About, Attribute, Bins, Domain
@@ -61,9 +62,11 @@ def budget_of_spec(spec: SpecFile) -> Budget | None:
     Raises:
         BudgetError: a number is out of range.
     """
-    stated = spec.budget
-    if stated is None:
-        return None
+    return None if spec.budget is None else budget_of_table(spec.budget)
+
+
+def budget_of_table(stated: BudgetTable) -> Budget:
+    """The budget that a table states; BudgetError where a number is out of range."""
     if stated.approx_dp is not None:
         return approx_dp(stated.approx_dp.epsilon, stated.approx_dp.delta)
     if stated.zcdp is not None:
@@ -144,10 +147,9 @@ def _labels(name: str, declared: list[Any]) -> Any:
 def _queries(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload:
     kinds = {name: kind_of_table(kind, f"{where}, kinds, {name}", name, found) for name, kind in table.kinds.items()}
     if table.queries is not None:
-        queries = [
-            _about(table.where, query_of_spec(query, kinds, at, table.at_least, hierarchies=found), at)
-            for at, query in _located(table.queries, where)
-        ]
+        listed = _located(table.queries, where)
+        about = partial(query_of_spec, hierarchies=found)
+        queries = [_about(table.where, about(query, kinds, at, table.at_least), at) for at, query in listed]
         unused = sorted(set(kinds).difference(*table.queries))
         if unused:
             raise WorkloadError(f"{where}, kinds: no query of this table names {unused}; name them, or leave them out")

@@ -17,7 +17,7 @@ from residualplanner.cli.spec.objects import domain_of_spec
 from residualplanner.cli.starting.declared import Declared
 from residualplanner.cli.starting.dictionary import is_dictionary_header, read_dictionary
 from residualplanner.cli.starting.public_schema import columns_of_schema
-from residualplanner.cli.starting.toml_text import attribute_text, key_text
+from residualplanner.cli.starting.toml_text import attribute_text, key_text, string_text
 from residualplanner.domain import Domain
 from residualplanner.errors import DomainError, FileFormatError
 
@@ -29,6 +29,10 @@ _HEAD = """\
 #   { zcdp = "0.5" }      { approx_dp = { epsilon = "1", delta = "1e-9" } }      { pcost = "1" }
 # Smaller numbers mean more privacy and more noise.
 budget = { zcdp = "0.5" }
+
+# The ledger of all releases from the same records, beside this file: what they may cost together.  The first release
+# begins it, each is charged to it, and one that does not fit is refused before records are read.
+# ledger = { file = "people.ledger", budget = { zcdp = "1" } }
 
 # Instead of a budget: the largest loss allowed, in counts squared; the least budget that reaches it is found.
 # at_most = 25.0
@@ -123,6 +127,9 @@ _BY_HAND = """\
 """
 
 
+_NO_LEDGER = '# ledger = { file = "people.ledger",'
+
+
 class Start(NamedTuple):
     """A spec to start from.
 
@@ -135,6 +142,16 @@ class Start(NamedTuple):
     text: str
     undeclared: tuple[str, ...]
     source: Literal["schema", "dictionary", "records", "records like a dictionary"]
+
+    def with_ledger(self, name: str) -> "Start":
+        """The same with a ledger in a file of this name.
+
+        Example:
+            >>> start = Start(spec_text(Domain({"sex": 2})), (), "schema").with_ledger("census.ledger")
+            >>> [line for line in start.text.splitlines() if line.startswith("ledger")]
+            ['ledger = { file = "census.ledger", budget = { zcdp = "1" } }']
+        """
+        return self._replace(text=self.text.replace(_NO_LEDGER, f"ledger = {{ file = {string_text(name)},"))
 
 
 def starting_spec(

@@ -91,11 +91,11 @@ def require_exportable(
 
 
 def _require_free_names(workload: Workload, profile: Profile) -> None:
-    axes_of: dict[int, list[Kind]] = {}
-    for position, code in np.argwhere(workload.uses).tolist():
-        if workload.kinds[code].is_axis:
-            axes_of.setdefault(position, []).append(workload.kinds[code])
-    axes = ((workload.domain.attributes[position], kinds) for position, kinds in axes_of.items())
+    is_axis = np.array([kind.is_axis for kind in workload.kinds], dtype=bool)
+    uses = workload.uses & is_axis
+    used = np.flatnonzero(uses.any(axis=1)).tolist()
+    kinds = {position: [workload.kinds[code] for code in np.flatnonzero(uses[position])] for position in used}
+    axes = ((workload.domain.attributes[position], kinds[position]) for position in used)
     require_free_names(label_column_names(axes), profile)
 
 
