@@ -2,7 +2,7 @@ from . import losses as losses
 from . import microdata as microdata
 from . import privacy as privacy
 from .bases import Basis, orthogonal_residuals
-from .domain import About, Attribute, Bins, Domain
+from .domain import About, Attribute, Bins, Domain, Numeric, Weight
 from .errors import (
     ArgumentError,
     BudgetError,
@@ -25,6 +25,7 @@ from .ledger import Balance, Ledger
 from .losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from .measurement import (
     CsvFile,
+    LimitedRecords,
     Measurement,
     abort_measuring,
     load_measurement,
@@ -46,7 +47,7 @@ from .postprocessing import (
     rounded,
 )
 from .privacy import Budget, approx_dp, gdp, pcost, zcdp
-from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Selection
+from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Selection, Sum
 from .reconstruction import Publication, Quality, Release, Table, choropleth, load_tables, reconstruct
 from .relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from .reporting import write_report
@@ -83,12 +84,14 @@ __all__ = [
     "Hierarchy",
     "Identity",
     "Ledger",
+    "LimitedRecords",
     "Matching",
     "MaxVariance",
     "Measurement",
     "MissingExtraError",
     "NoLedgerWarning",
     "NonNegativeRelease",
+    "Numeric",
     "Plan",
     "Prefix",
     "ProjectionSettings",
@@ -108,6 +111,7 @@ __all__ = [
     "SparkWorkers",
     "StoreError",
     "Strategy",
+    "Sum",
     "SumOfVariances",
     "SyntheticRecords",
     "Table",
@@ -115,6 +119,7 @@ __all__ = [
     "Threshold",
     "UnexpectedError",
     "UnforcedError",
+    "Weight",
     "Workload",
     "WorkloadError",
     "abort_measuring",

@@ -28,7 +28,7 @@ from residualplanner.measurement.stored import (
     measure_in_store,
     resume_measuring,
 )
-from residualplanner.sources import CsvFile, Progress
+from residualplanner.sources import CsvFile, LimitedRecords, Progress
 
 __all__ = [
     "BATCH_CELLS",
@@ -37,6 +37,7 @@ __all__ = [
     "CsvFile",
     "FloatResiduals",
     "IntegerResiduals",
+    "LimitedRecords",
     "Measurement",
     "NoiseRecord",
     "NoiseStatement",

@@ -22,7 +22,14 @@ from residualplanner.ledger import Ledger
 from residualplanner.measurement.answers import FloatResiduals
 from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
 from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged, warn_without_ledger
-from residualplanner.measurement.counting import Parents, count_tables, parents, require_cells
+from residualplanner.measurement.counting import (
+    Parents,
+    count_tables,
+    parents,
+    records_of_table,
+    require_cells,
+    require_denominators,
+)
 from residualplanner.measurement.dividing import Block
 from residualplanner.measurement.exact_noise import exact_noise
 from residualplanner.measurement.gaussian import (
@@ -56,7 +63,8 @@ def measure(
     Args:
         plan: the sets of attributes to measure, and their noise.
         data: the records: code array, data frame (of Dask, Ibis and PySpark too), path to a CSV or Parquet file or to a
-            folder of Parquet files, `CsvFile`, or ready counts.
+            folder of Parquet files, `CsvFile`, or ready counts; or `LimitedRecords`, of which as many records of each
+            person count as the plan protects.
         noise: "discrete": discrete Gaussian noise, exact in distribution, from the operating system's random bits;
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.
@@ -143,7 +151,7 @@ def measure_with_bits(
     watched = WatchedProgress(progress)
     job = _discrete_job(plan, source, room_for(memory, None), watched.report)
     try:
-        return job.run(open_source(data, plan.domain))
+        return job.run(open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person))
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         outcome = shielded(error, watched)
     finally:
@@ -180,7 +188,7 @@ def _measured(
             "a table or a file, or allow more memory.  Nothing was charged or read"
         )
     try:
-        source = open_source(data, plan.domain)
+        source = open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
     outcome = run_charged(
@@ -225,7 +233,7 @@ class _Job(NamedTuple):
         for block in self.blocks:
             counted = sum(int(self.family.is_maximal[members].sum()) for members in block.groups.members)
             tables = count_tables(source, self.plan.closure, block.groups, self.family, progress=self._progress(done))
-            found = int(tables[0][0].sum())
+            found = records_of_table(tables[0][0], block.groups, 0)
             if records not in (None, found):
                 raise DataError("the records changed while they were read; measure again, with records that stay")
             records = found
@@ -253,12 +261,14 @@ def _discrete_job(plan: Plan, source: ByteSource, room: Room, progress: Progress
 def _continuous_job(plan: Plan, seed: int | None, room: Room, progress: Progress | None) -> _Job:
     groups = groups_of_plan(plan)
     require_cells(groups)
+    require_denominators(groups)
     family = parents(plan.closure)
     record = NoiseRecord("gaussian", seed, neighbors=plan.neighbors.words)
 
     @cache
     def mechanism() -> Mechanism:
-        return gaussian_mechanism(release_generator() if seed is None else generator_of_entropy(seed))
+        generator = release_generator() if seed is None else generator_of_entropy(seed)
+        return gaussian_mechanism(generator, plan.domain.denominator)
 
     def answer(block: Block, tables: list[IntArray], progress: Progress | None) -> Residuals:
         values = residual_values(mechanism(), tables, block.groups, plan.noise_variances, progress=progress)

@@ -16,7 +16,7 @@ import scipy
 from residualplanner._version import __version__
 from residualplanner._words import decimal_text_up, fraction_text
 from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
-from residualplanner.domain import omission_of
+from residualplanner.domain import remarks_of
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger import TEXT_LIMIT, Ledger
 from residualplanner.measurement.precision import (
@@ -191,7 +191,7 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
         raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
     record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, _versions(stated["package_versions"]), reason)
     # older files do not say what is left out
-    for candidate in (replace(record, omission=omission_of(plan.domain)), record):
+    for candidate in (replace(record, omission=remarks_of(plan.domain)), record):
         if dict(stated) == noise_to_json(candidate, plan):
             return candidate
     raise FileFormatError(_CONTRADICTION)

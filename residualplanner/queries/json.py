@@ -12,6 +12,7 @@ from scipy import sparse
 
 from residualplanner.domain import Attribute, Into
 from residualplanner.errors import DomainError, FileFormatError, WorkloadError
+from residualplanner.queries.amounts import ByBin, Sum
 from residualplanner.queries.classifications import Classification
 from residualplanner.queries.custom import LARGEST_ENTRY, Custom
 from residualplanner.queries.hierarchy import Hierarchy
@@ -27,6 +28,8 @@ _FIELDS: dict[str, set[str]] = {
     "hierarchy": {"levels", "total", "leaves", "values"},
     "custom": {"size", "rows", "labels"},
     "matching": {"at_least"},
+    "by bin": {"of_bins", "bins"},
+    "sum": {"by", "edges"},
     "selection": {"size", "codes", "labels", "words", "of"},
 }
 #: The fields of a hierarchy from a file or a frame.
@@ -57,6 +60,10 @@ def kind_to_json(kind: Kind) -> dict[str, Any]:
         columns, bounds = W.indices.tolist(), W.indptr.tolist()
         rows = [[columns[i:j], numbers[i:j]] for i, j in pairwise(bounds)]
         return {"kind": kind.name, "size": W.shape[1], "rows": rows, "labels": list(kind.row_labels)}
+    if isinstance(kind, ByBin):
+        return {"kind": "by bin", "of_bins": kind_to_json(kind.of_bins), "bins": kind.bins}
+    if isinstance(kind, Sum):
+        return {"kind": "sum", "by": kind.by, "edges": None if kind.edges is None else list(kind.edges)}
     if isinstance(kind, Selection):
         of = None if kind.of is None else kind_to_json(kind.of)
         fields = {"codes": list(kind.codes), "labels": list(kind.where), "words": kind.where_words}
@@ -75,8 +82,8 @@ def kind_from_json(value: object) -> Kind:
     word = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(word, str) or word not in _FIELDS:
         message = (
-            "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy', 'custom', 'matching' or "
-            "'selection', got "
+            "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy', 'custom', 'matching', "
+            "'selection', 'by bin' or 'sum', got "
         )
         raise FileFormatError(message + reprlib.repr(value))
     allowed = {"kind"} | (_CLASSIFIED if "classification" in value and word == "hierarchy" else _FIELDS[word])
@@ -90,6 +97,10 @@ def kind_from_json(value: object) -> Kind:
             return _custom(value)
         if word == "matching":
             return Matching(value["at_least"])
+        if word == "by bin":
+            return _by_bin(value)
+        if word == "sum":
+            return _sum(value)
         if word == "selection":
             return _selection(value)
     except (DomainError, WorkloadError) as error:
@@ -127,6 +138,27 @@ def _untied_hierarchy(value: dict[str, Any], *, total: bool | str, leaves: bool)
     if not isinstance(levels, list):
         raise FileFormatError("a kind 'hierarchy' must have a list of levels")
     return Hierarchy([_level(level) for level in levels], total=total, leaves=leaves)
+
+
+def _by_bin(value: dict[str, Any]) -> ByBin:
+    of_bins, bins = kind_from_json(value["of_bins"]), value["bins"]
+    if isinstance(of_bins, ByBin | Sum) or of_bins.at_least:
+        raise FileFormatError("a kind 'by bin' must be of counts of bins")
+    if type(bins) is not int or not 1 <= bins <= SIZE_LIMIT // 2:
+        raise FileFormatError(f"a kind 'by bin' must have from 1 to {SIZE_LIMIT // 2:,} bins")
+    return ByBin(of_bins, bins)
+
+
+def _sum(value: dict[str, Any]) -> Sum:
+    edges = value["edges"]
+    if edges is None:
+        return Sum(value["by"])
+    is_list = isinstance(edges, list) and 2 <= len(edges) <= SIZE_LIMIT // 2 + 1
+    if not is_list or not all(type(edge) is float for edge in edges):
+        raise FileFormatError("a kind 'sum' must have null or a list of numbers for its edges")
+    if not all(low < high for low, high in pairwise(edges)):
+        raise FileFormatError("the edges of a kind 'sum' must increase")
+    return Sum(value["by"], tuple(edges))
 
 
 def _level(level: object) -> Any:

@@ -1,9 +1,9 @@
 """The protocol of kinds of query on one attribute.
 
-Reads: nothing.  Gives: Rows and Kind; a kind tied to an attribute.
+Reads: nothing.  Gives: Rows and Kind.
 """
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,9 @@ class Rows(Protocol):
 
 
 class Kind(Rows, Protocol):
-    """A kind of query on one attribute of n values: a basic matrix W (q, n), the row of ones in its row space.
+    """A kind of query on one attribute of n values: a basic matrix W (q, n).
+
+    Of counts, the row of ones is in its row space.  Sums of amounts are no counts.
 
     Kinds are immutable and hashable; equal kinds have the same rows.
 
@@ -114,6 +116,15 @@ class Kind(Rows, Protocol):
 
         Such a kind is *joint*: a query answers its attributes together.  0 where it answers each for itself.
         """
+        ...
+
+    @property
+    def scale(self) -> float:
+        """What losses measure errors of its answers in: 1 for counts; for sums of amounts the largest amount."""
+        ...
+
+    def unit(self, attribute: Attribute) -> str:
+        """The unit of its answers, in words; "" where they are counts."""
         ...
 
     def require_fit(self, attribute: Attribute) -> None:
@@ -252,6 +263,16 @@ class PlainRows(OfAllRecords, Protocol):
         """0: each attribute is answered for itself."""
         return 0
 
+    @property
+    def scale(self) -> float:
+        """1: answers are counts."""
+        return 1.0
+
+    def unit(self, attribute: Attribute) -> str:
+        """None in words: answers are counts."""
+        del attribute
+        return ""
+
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: as many as it has values."""
         return size
@@ -280,29 +301,6 @@ class PlainRows(OfAllRecords, Protocol):
     def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
         """The meanings of the labels, (q,), where values have some."""
         return names_by_meaning(self, attribute)
-
-
-@runtime_checkable
-class LabeledKind(Protocol):
-    """A kind that is written in labels, and has a matrix only once it is tied to an attribute."""
-
-    def on(self, attribute: Attribute) -> Kind:
-        """The same kind, tied to the values of one attribute; WorkloadError, naming it, where they do not fit."""
-        ...
-
-
-def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
-    """The kind, checked for an attribute, and tied to its values if it is written in labels.
-
-    A workload holds kinds in this form only.
-
-    Raises:
-        WorkloadError: it does not fit the attribute.
-    """
-    if isinstance(kind, LabeledKind):
-        kind = kind.on(attribute)
-    kind.require_fit(attribute)
-    return kind
 
 
 def require_size(attribute: Attribute) -> None:

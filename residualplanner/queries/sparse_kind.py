@@ -39,6 +39,16 @@ class SparseKind(ABC):
     is_identity = False
     at_least = 0
 
+    @property
+    def scale(self) -> float:
+        """1: answers are counts, or as good as counts."""
+        return 1.0
+
+    def unit(self, attribute: Attribute) -> str:
+        """None in words: answers are counts, or as good as counts."""
+        del attribute
+        return ""
+
     @abstractmethod
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The basic matrix W, (q, size)."""

@@ -99,6 +99,11 @@ class Table:
         return query_of(self.plan.domain, self.positions, self.kinds)
 
     @property
+    def unit(self) -> str:
+        """The unit of estimates and errors in words: "counts", or that of the amounts that are summed up."""
+        return WrittenQuery(self.positions, self.kinds).unit(self.plan.domain)
+
+    @property
     def labels(self) -> tuple[tuple[object, ...], ...]:
         """The labels along each axis: what its entries are about."""
         return tuple(kind.labels(attribute) for attribute, kind in self._axes)

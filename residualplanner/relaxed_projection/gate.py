@@ -107,7 +107,7 @@ def _outcome(
         warn_without_ledger()
     progress = WatchedProgress(None)
     try:
-        source = open_source(data, plan.workload.domain)
+        source = open_source(data, plan.workload.domain, records_per_person=plan.records_per_person)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
 
@@ -122,7 +122,7 @@ def _outcome(
 
 def rap_with_bits(plan: RapPlan, data: object, source: ByteSource, generator: np.random.Generator) -> RapResult:
     """`rap` from any source of bytes, whose mark the result keeps; for tests and audits."""
-    opened = open_source(data, plan.workload.domain)
+    opened = open_source(data, plan.workload.domain, records_per_person=plan.records_per_person)
     return Run(plan, KeptCounts(opened, plan.thresholds), source, generator).result(count_records(opened))
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from residualplanner._version import __version__
 from residualplanner._words import count_text, number_text, optimality_text, rounded_up
-from residualplanner.domain import Attribute, label_text, omission_of
+from residualplanner.domain import Attribute, label_text, remarks_of
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Identity, labels_in_words, origins_of
 from residualplanner.reporting.cells import PageTables, tables_json
@@ -91,7 +91,7 @@ def _values(contents: Contents) -> dict[str, Any]:
         "estimates": contents.estimates,
         "maps": contents.maps,
         "published": _published(subject),
-        "omission": omission_of(subject.plan.domain),
+        "omission": remarks_of(subject.plan.domain),
         "promise": promise,
         "facts": _facts(subject, promise) + ([contents.total] if contents.total else []),
         "by_order": _by_order(subject),
@@ -148,11 +148,11 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
             promise.statement,
             f"rho-zCDP with rho at most {rounded_up(subject.plan.budget.pcost_exact / 2)}",
         ),
-        ("Typical error", f"{number_text(subject.rmse)}", f"root mean square over all cells{of}, counts"),
+        ("Typical error", f"{number_text(subject.rmse)}", f"root mean square over all cells{of}, {subject.unit}"),
         (
             "Worst margin",
             f"± {number_text(float(subject.worst_margins.max()))}",
-            f"{level_text(subject.level)}, least accurate cell{of}, counts",
+            f"{level_text(subject.level)}, least accurate cell{of}, {subject.unit}",
         ),
     ]
     targets = subject.with_targets

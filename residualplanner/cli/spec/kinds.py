@@ -10,8 +10,9 @@ from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag,
 from residualplanner.cli.spec.classifications import CrosswalkTable
 from residualplanner.cli.spec.values import LABEL_SCHEMA, Real, SpecTable, checked, is_label, refusal, unlike
 
-KindWord = Literal["identity", "prefix", "range", "hierarchy", "custom", "matching"]
+KindWord = Literal["identity", "prefix", "range", "sum", "hierarchy", "custom", "matching"]
 _FIELDS = {
+    "sum": {"by"},
     "hierarchy": {"levels", "total", "leaves", "crosswalk"},
     "custom": {"matrix", "labels"},
     "matching": {"at_least"},
@@ -45,7 +46,8 @@ Total = Annotated[
 class KindTable(SpecTable):
     """The kind of query on one attribute: a hierarchy has levels or a file, a custom query has a matrix."""
 
-    kind: KindWord = Field(description="identity, prefix, range, hierarchy, custom or matching.")
+    kind: KindWord = Field(description="identity, prefix, range, sum, hierarchy, custom or matching.")
+    by: Literal["bin"] | None = Field(None, description="Of a sum: bin, for one of the amounts in each bin.")
     levels: list[GroupLevel] | None = Field(
         None, description="Of a hierarchy, from coarse to fine: widths of bands, or groups and their members."
     )
@@ -89,7 +91,9 @@ def _kind(value: Any) -> Any:
 
 Kind = Annotated[
     KindTable,
-    BeforeValidator(_kind, json_schema_input_type=Literal["identity", "prefix", "range", "hierarchy"] | KindTable),
+    BeforeValidator(
+        _kind, json_schema_input_type=Literal["identity", "prefix", "range", "sum", "hierarchy"] | KindTable
+    ),
 ]
 
 #: The parts that pydantic adds to the location of a wrong value, to tell the two forms of a query apart.

@@ -165,7 +165,10 @@ def resumed(store: object, data: object, options: Options) -> Measurement | Base
 def _ready_cluster(data: object, tasks: Tasks, progress: WatchedProgress) -> Cluster | BaseException:
     """The workers that count the records, or the error to raise if they cannot."""
     try:
-        cluster = open_cluster(data, tasks.noise.plan.domain, progress=progress.report)
+        plan = tasks.noise.plan
+        cluster = open_cluster(
+            data, plan.domain, records_per_person=plan.neighbors.records_per_person, progress=progress.report
+        )
         cluster.require_ready([tasks.counting(number) for number in range(len(tasks))])
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
