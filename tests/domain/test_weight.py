@@ -50,7 +50,9 @@ def test_weights_are_read_exactly_however_they_are_written(weight, units, roundi
 
 
 def test_a_float_of_32_bits_is_the_decimal_that_it_spells():
-    found = WEIGHTS[4].codes_of_column("numbers")(np.array([0.1, 3.07, 3.075, np.nan, np.inf, -1, 99], dtype=np.float32))
+    found = WEIGHTS[4].codes_of_column("numbers")(
+        np.array([0.1, 3.07, 3.075, np.nan, np.inf, -1, 99], dtype=np.float32)
+    )
     assert found.tolist() == [10, 307, BETWEEN_UNITS, MISSING, UNKNOWN, NEGATIVE, 1250]
 
 
