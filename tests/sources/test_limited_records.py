@@ -91,12 +91,11 @@ def sources(frame, folder):
     arrow = pa.Table.from_pandas(frame)
     yield from (frame, frame.astype({"name": "category"}), frame.astype(object), frame.astype({"day": "Int16"}))
     yield from (arrow, arrow.to_reader(max_chunksize=7), pl.DataFrame(frame), pl.LazyFrame(frame))
-    yield from (duckdb.sql("select * from frame"), ibis.memtable(frame))
+    yield from (duckdb.sql("select * from frame"), ibis.memtable(arrow))
     yield from (str(folder / "records.csv"), str(folder / "records.parquet"), str(folder / "parts"))
     yield from (rp.CsvFile(folder / "records.csv", newlines_in_values=True), dd.from_pandas(frame, npartitions=4))
 
 
-@pytest.mark.filterwarnings("ignore:The 'future.infer_string' option is deprecated")  # Dask sets it to shuffle
 @pytest.mark.parametrize("order", [None, "day"])
 def test_every_source_makes_the_same_choice(order, tmp_path):
     rng = np.random.default_rng(2)
