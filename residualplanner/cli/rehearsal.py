@@ -84,13 +84,13 @@ def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) ->
     """Check and say what measuring would read and spend."""
     require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
-    cost, names = require_measurable(plan, ledger=ledger), plan.domain.names
+    cost, names = require_measurable(plan, ledger=ledger), [column.name for column in plan.domain.columns]
     output.fact(
         "Would read",
         f"{data}: column{'' if len(names) == 1 else 's'} {listed(names, 6)}; only the names have been read",
         event="would-read",
         path=data,
-        columns=list(names),
+        columns=names,
     )
     if ledger is None:
         words, left = "no ledger is named, so nothing adds up what is spent", None
