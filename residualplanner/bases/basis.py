@@ -47,7 +47,7 @@ class Basis(ABC):
         gap: with the noise and the other attributes' bases as they are, no basis of this attribute (of its family, if
             that is "orthogonal") with the same cost factor lowers the part of the loss that depends on it by more than
             this fraction; infinite where nothing is proved.
-        denominator: how many parts a record is divided into where it is counted; more than 1 for amounts only.
+        denominator: of the fractions of records that are counted; more than 1 for amounts only.
         multipliers: the integer matrices that counts are multiplied by before there is noise: B, or none.
         is_symmetric: whether a permutation of the values changes neither cost nor variances; then no basis by set is
             better.
@@ -94,7 +94,7 @@ class Basis(ABC):
 
     @property
     def divisor(self) -> int:
-        """What exact answers are multiplied by to be integers.  Source: spec eqs. (35) and (106)."""
+        """What exact answers are multiplied by to be integers.  Source: spec eqs. (35) and (104)."""
         return self.denominator * (self.size if self.takes_differences else 1)
 
     @property
@@ -243,7 +243,7 @@ class Basis(ABC):
 
 
 def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:
-    """A number for each basis (d,), equal exactly where bases measure the same, of records divided into as many parts.
+    """A number for each basis (d,), equal exactly where bases measure the same, of fractions with equal denominators.
 
     Example:
         >>> from residualplanner.bases import subtraction_basis

@@ -14,7 +14,7 @@ from residualplanner.domain.domain import Domain
 from residualplanner.domain.entries import day_of, first_rounded_integer
 from residualplanner.domain.families import MISSING, UNKNOWN, Column, Entries
 from residualplanner.domain.labels import Into, Label, Rule, label_text, plain_label
-from residualplanner.domain.numeric import MOST_PARTS, Numeric
+from residualplanner.domain.numeric import LARGEST_DENOMINATOR, Numeric
 from residualplanner.domain.omission import omission_of, remarks_of
 from residualplanner.domain.values import codes_of_days, codes_of_numbers, codes_of_values, integer_range
 from residualplanner.domain.weight import ABOVE, BETWEEN_UNITS, NEGATIVE, EqualWeights, Weight, Weighting
@@ -22,8 +22,8 @@ from residualplanner.domain.weight import ABOVE, BETWEEN_UNITS, NEGATIVE, EqualW
 __all__ = [
     "ABOVE",
     "BETWEEN_UNITS",
+    "LARGEST_DENOMINATOR",
     "MISSING",
-    "MOST_PARTS",
     "NEGATIVE",
     "UNKNOWN",
     "About",

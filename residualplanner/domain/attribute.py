@@ -148,7 +148,7 @@ class Attribute:
 
     @property
     def denominator(self) -> int:
-        """How many equal parts a record is divided into before it is counted: 1 unless the values are amounts."""
+        """Of the fractions of records that are counted by its values: 1 unless these are amounts."""
         return 1 if self.numeric is None else self.numeric.denominator
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 
 from residualplanner._checks import is_frame, value_text
 from residualplanner._html import html_table, rest_note
-from residualplanner._words import suggestion
+from residualplanner._words import COUNTS, suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
@@ -89,6 +89,11 @@ class Domain:
         """The integer by which records are multiplied before they are counted, so that counts are integers."""
         return self.weight.denominator
 
+    @property
+    def unit(self) -> str:
+        """What tables hold: "counts", or the column of weights, quoted."""
+        return self.weight.unit_name or COUNTS
+
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """How many values each attribute can take, (d,)."""
@@ -118,6 +123,24 @@ class Domain:
         return html_table(
             f"Domain of {len(self):,} attributes", ["attribute", "values", "as declared"], rows, note=note
         )
+
+    def require_no_amounts(self, what: str) -> None:
+        """Raise DomainError where an attribute's values are amounts; ``what`` cannot be made of these, as it says.
+
+        Example:
+            >>> Domain({"salary": Numeric(0, 9)}).require_no_amounts("synthetic records have codes")
+            Traceback (most recent call last):
+            ...
+            residualplanner.errors.DomainError: synthetic records have codes, and the values of ['salary'] are amounts;
+            declare Bins in place of Numeric, or leave them out
+        """
+        amounts = [attribute.name for attribute in self.attributes if attribute.numeric is not None]
+        if amounts:
+            raise DomainError(
+                f"{what}, and the values of {_list_text(amounts)} are amounts; declare Bins in place of Numeric, or "
+                "leave them out",
+                attributes=amounts,
+            )
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
         """The positions of the named attributes, ascending.

@@ -3,7 +3,7 @@
 Reads: limits, bins and a unit that a user declares.  Gives: Numeric, a family of values.
 
 An amount v in a bin from l to h counts (h - v) / (h - l) at the bin's low end and (v - l) / (h - l) at its high end.
-In integers: of D parts of a record, D the least common multiple of the widths in units, k are at the high end.
+In integers: k / D counts at the high end, D the least common multiple of the widths in units.
 Source: spec eqs. (104) and (105).
 """
 
@@ -34,8 +34,8 @@ BetweenUnits = Literal["round", "refuse"]
 
 #: Amounts have fewer units than this, so that floats hold them exactly.
 _MOST_UNITS = 2**53
-#: A record has at most so many parts, so that 2**33 records have fewer than 2**63.
-MOST_PARTS = 2**30
+#: No denominator is larger, so that 2**33 records times a denominator are fewer than 2**63.
+LARGEST_DENOMINATOR = 2**30
 #: The most bins: two cells for each stay within what matrices are formed for.
 _MOST_BINS = 5_000
 
@@ -103,10 +103,10 @@ class Numeric:
         _set(self, "edges", edges)
         _set(self, "outside", _word("outside", outside, get_args(Outside)))
         _set(self, "between_units", _word("between_units", between_units, get_args(BetweenUnits)))
-        if self.denominator > MOST_PARTS:
+        if self.denominator > LARGEST_DENOMINATOR:
             raise DomainError(
                 f"the widths of the bins have the common multiple {self.denominator:,} units, more than "
-                f"{MOST_PARTS:,}; choose a coarser unit, or bins of equal widths"
+                f"{LARGEST_DENOMINATOR:,}; choose a coarser unit, or bins of equal widths"
             )
 
     def __len__(self) -> int:
@@ -115,7 +115,7 @@ class Numeric:
 
     @cached_property
     def denominator(self) -> int:
-        """D, how many equal parts a record is divided into: the least common multiple of the widths in units."""
+        """D, of the fractions of records that are counted: the least common multiple of the widths in units."""
         return math.lcm(*(high - low for low, high in pairwise(self.edges)))
 
     @cached_property
@@ -135,9 +135,9 @@ class Numeric:
         return tuple(f"{end} end of {label}" for label in self.bins.labels for end in ("low", "high"))
 
     def code_of(self, entry: object) -> int:
-        """The place of an entry that is not missing, see `cells_of_codes`, or UNKNOWN."""
+        """The code of an entry that is not missing, see `cells_of_codes`, or UNKNOWN."""
         number = number_of(entry)
-        return UNKNOWN if number is None else int(self.places(np.array([number]))[0])
+        return UNKNOWN if number is None else int(self.codes_of_numbers(np.array([number]))[0])
 
     def code_of_label(self, label: object) -> int | None:
         """The cell of this label, or None."""
@@ -148,26 +148,26 @@ class Numeric:
         return entries == "numbers"
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
-        """The function that finds the places of a whole column of numbers."""
-        return self.places if entries == "numbers" else None
+        """The function that codes a whole column of numbers."""
+        return self.codes_of_numbers if entries == "numbers" else None
 
     def cells_of_codes(self, codes: IntArray) -> tuple[IntArray, IntArray]:
-        """The cell of the low end of each place, and how many of D parts are at the high end, which is the next cell.
+        """The cell of the low end of each bin, and the numerator of what counts at its high end, the next cell.
 
-        A place is ``bin (D + 1) + k``, k of the D parts being at the high end.
+        The code of an amount is ``bin (D + 1) + k``, where k / D of the record counts at the high end.
 
         Args:
-            codes (m,): places, or UNKNOWN or MISSING, which are kept.
+            codes (m,): from `codes_of_numbers`, UNKNOWN and MISSING among them, which are kept.
 
         Example:
             >>> amounts = Numeric(0, 40, bins=[10])
             >>> amounts.denominator, amounts.codes_of_column("numbers")(np.array([0, 4, 25, 41])).tolist()
             (30, [0, 12, 46, -1])
-            >>> [part.tolist() for part in amounts.cells_of_codes(np.array([0, 12, 46, -1]))]
+            >>> [found.tolist() for found in amounts.cells_of_codes(np.array([0, 12, 46, -1]))]
             [[0, 0, 2, -1], [0, 12, 15, 0]]
         """
-        bins, parts = np.divmod(codes, self.denominator + 1)
-        return np.where(codes < 0, codes, 2 * bins), np.where(codes < 0, 0, parts)
+        bins, numerators = np.divmod(codes, self.denominator + 1)
+        return np.where(codes < 0, codes, 2 * bins), np.where(codes < 0, 0, numerators)
 
     def integer_range(self) -> tuple[int, int] | None:
         """None: single integers are not told apart."""
@@ -198,19 +198,19 @@ class Numeric:
         shown |= {word: repr(getattr(self, word)) for word, usual in defaults.items() if getattr(self, word) != usual}
         return f"Numeric({', '.join([texts[0], texts[-1], *(f'{word}={text}' for word, text in shown.items())])})"
 
-    def places(self, numbers: NDArray[Any]) -> IntArray:
-        """The places of numbers, integers or floats, by `cells_of_codes`; UNKNOWN and MISSING for what has none."""
-        units, has_place = self._units(numbers)
+    def codes_of_numbers(self, numbers: NDArray[Any]) -> IntArray:
+        """The codes (m,) of numbers (m,), integers or floats; UNKNOWN or MISSING for what is no amount."""
+        units, is_known = self._units(numbers)
         edges = np.array(self.edges, dtype=np.int64)
-        if self.outside == "clip":  # before the amount is divided between two ends, else shares would not add up to 1
+        if self.outside == "clip":  # before the amount is divided between two ends, else a fraction would be negative
             units = np.clip(units, edges[0], edges[-1])
-        has_place &= (units >= edges[0]) & (units <= edges[-1])
-        units = np.where(has_place, units, edges[0])
+        is_known &= (units >= edges[0]) & (units <= edges[-1])
+        units = np.where(is_known, units, edges[0])
         bins = np.minimum(np.searchsorted(edges, units, side="right") - 1, len(edges) - 2)
-        parts = (units - edges[bins]) * (self.denominator // (edges[bins + 1] - edges[bins]))
-        places = np.where(has_place, bins * (self.denominator + 1) + parts, UNKNOWN)
+        numerators = (units - edges[bins]) * (self.denominator // (edges[bins + 1] - edges[bins]))
+        codes = np.where(is_known, bins * (self.denominator + 1) + numerators, UNKNOWN)
         is_missing = np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(len(numbers), dtype=np.bool_)
-        return np.where(is_missing, MISSING, places)
+        return np.where(is_missing, MISSING, codes)
 
     def _units(self, numbers: NDArray[Any]) -> tuple[IntArray, NDArray[np.bool_]]:
         """How many units each number is, and which of them are amounts: finite, and multiples where that is asked for.

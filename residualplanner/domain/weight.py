@@ -52,8 +52,8 @@ class Weighting(Protocol):
         ...
 
     @property
-    def counted(self) -> str:
-        """What estimates and errors are in, for titles and messages."""
+    def unit_name(self) -> str:
+        """What estimates and errors are in; empty where that is numbers of records."""
         ...
 
     @property
@@ -73,7 +73,7 @@ class EqualWeights:
     columns: ClassVar[tuple[Column, ...]] = ()
     maximum: ClassVar[Fraction] = Fraction(1)
     denominator: ClassVar[int] = 1
-    counted: ClassVar[str] = "counts"
+    unit_name: ClassVar[str] = ""
     sentence: ClassVar[str] = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -154,17 +154,17 @@ class Weight:
         return self.unit.denominator
 
     @property
-    def counted(self) -> str:
+    def unit_name(self) -> str:
         """The column that is added up."""
-        return f"totals of {self.name!r}"
+        return repr(self.name)
 
     @property
     def sentence(self) -> str:
         """What tables hold."""
         most = f"at most {_text(self.maximum)}" + (" (a larger one counts as that)" if self.above == "clip" else "")
         return (
-            f"Records are weighted by {self.name!r}, {most}: all numbers and their errors are {self.counted}, "
-            "not numbers of records."
+            f"Records are weighted by {self.name!r}, {most}: all numbers and their errors are totals of "
+            f"{self.name!r}, not numbers of records."
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, frozen
-from residualplanner.domain import MOST_PARTS
+from residualplanner.domain import LARGEST_DENOMINATOR
 from residualplanner.errors import WorkloadError
 from residualplanner.sources import Progress, Source
 from residualplanner.strategy import BasisGroups
@@ -121,23 +121,23 @@ def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> IntArray:
     return rows
 
 
-def parts_of_group(groups: BasisGroups, group: int) -> int:
-    """D: how many parts a record has in the tables of a group.  Source: spec eq. (106)."""
+def denominator_of_group(groups: BasisGroups, group: int) -> int:
+    """D: how often a record counts in all in a table of a group.  Source: spec eq. (104)."""
     return math.prod(basis.denominator for basis in groups.bases[group])
 
 
 def records_of_table(table: IntArray, groups: BasisGroups, group: int) -> int:
     """How many records a table of a group counts."""
-    return int(table.sum()) // parts_of_group(groups, group)
+    return int(table.sum()) // denominator_of_group(groups, group)
 
 
-def require_parts(groups: BasisGroups) -> None:
-    """Raise WorkloadError if records have so many parts in some table that int64 could not hold `RECORDS` of them."""
+def require_denominators(groups: BasisGroups) -> None:
+    """Raise WorkloadError if records are divided so finely in some table that int64 could not count all."""
     for group, bases in enumerate(groups.bases):
-        if parts_of_group(groups, group) > MOST_PARTS:
+        if denominator_of_group(groups, group) > LARGEST_DENOMINATOR:
             raise WorkloadError(
-                f"a table of {len(bases)} attributes divides each record into {parts_of_group(groups, group):,} parts, "
-                f"the limit is {MOST_PARTS:,}: choose coarser units for its amounts, or bins of equal widths"
+                f"a table of {len(bases)} attributes counts in 1/{denominator_of_group(groups, group):,} of a record, "
+                f"the limit is 1/{LARGEST_DENOMINATOR:,}: choose coarser units for its amounts, or bins of equal widths"
             )
 
 
@@ -161,8 +161,8 @@ def _sum_down(tables: list[IntArray], groups: BasisGroups, family: Parents) -> N
     for same in reversed(np.split(children[by_key], starts[1:]) if len(children) else []):
         larger = family.parent[same]
         target, group, axis = tables[groups.group[same[0]]], int(groups.group[larger[0]]), int(family.axis[same[0]])
-        parts = groups.bases[group][axis].denominator
-        _sum_over_axis(tables[group], groups.row[larger], axis, target, groups.row[same], parts=parts)
+        denominator = groups.bases[group][axis].denominator
+        _sum_over_axis(tables[group], groups.row[larger], axis, target, groups.row[same], denominator=denominator)
 
 
 def _sum_over_axis(
@@ -172,14 +172,14 @@ def _sum_over_axis(
     target: IntArray,
     rows: NDArray[np.int64],
     *,
-    parts: int,
+    denominator: int,
 ) -> None:
     """Sum some tables of ``larger`` (g, n_1, .., n_k) over one axis, and store them in the ``rows`` of ``target``.
 
-    Every record is there in so many ``parts``, which become one again.  Source: spec eq. (106).
+    Every record counts as often as the ``denominator`` of that axis says, and then once.  Source: spec eq. (104).
     """
     step = max(1, _CHUNK // math.prod(larger.shape[1:]))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
         summed = larger[larger_rows[part]].sum(axis=1 + axis)
-        target[rows[part]] = summed // parts if parts > 1 else summed
+        target[rows[part]] = summed // denominator if denominator > 1 else summed

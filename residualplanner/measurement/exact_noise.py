@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.discrete_gaussian import ByteSource
 from residualplanner.measurement.answers import IntegerResiduals
-from residualplanner.measurement.counting import Parents, parents, require_cells, require_parts
+from residualplanner.measurement.counting import Parents, parents, require_cells, require_denominators
 from residualplanner.measurement.discrete import integer_answers
 from residualplanner.measurement.dividing import Block
 from residualplanner.measurement.lattice import lattice_divisors
@@ -106,7 +106,7 @@ def exact_noise(plan: Plan) -> ExactNoise:
     require_discrete(plan.budget)
     groups = groups_of_plan(plan)
     require_cells(groups)
-    require_parts(groups)
+    require_denominators(groups)
     precision = precision_of(plan.noise_variances)
     require_drawable(precision)
     cost = measured_cost(plan, precision)

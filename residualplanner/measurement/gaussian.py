@@ -55,12 +55,12 @@ def gaussian_mechanism(generator: np.random.Generator, denominator: int = 1) -> 
 
     def answer(bases: Sequence[Basis], tables: IntArray, noise_variance: FloatArray, residuals: FloatArray) -> None:
         before, after = maps_of(tuple(bases))
-        parts = denominator * math.prod(basis.denominator for basis in bases)
+        whole = denominator * math.prod(basis.denominator for basis in bases)
         mapped = tables if before.is_identity else before.apply(tables.astype(np.float64))
         noisy: FloatArray = scratch.empty(0, mapped.shape, residuals)
         generator.standard_normal(out=noisy)
         noisy *= np.sqrt(noise_variance).reshape(-1, *(1,) * (tables.ndim - 1))
-        noisy += mapped if parts == 1 else mapped / parts
+        noisy += mapped if whole == 1 else mapped / whole
         after.apply(noisy, scratch=scratch, out=residuals)
 
     return answer

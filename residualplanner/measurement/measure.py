@@ -28,7 +28,7 @@ from residualplanner.measurement.counting import (
     parents,
     records_of_table,
     require_cells,
-    require_parts,
+    require_denominators,
 )
 from residualplanner.measurement.dividing import Block
 from residualplanner.measurement.exact_noise import exact_noise
@@ -255,7 +255,7 @@ def _discrete_job(plan: Plan, source: ByteSource, room: Room, progress: Progress
 def _continuous_job(plan: Plan, seed: int | None, room: Room, progress: Progress | None) -> _Job:
     groups = groups_of_plan(plan)
     require_cells(groups)
-    require_parts(groups)
+    require_denominators(groups)
     family = parents(plan.closure)
     record = NoiseRecord("gaussian", seed, neighbors=plan.neighbors.words)
 

@@ -72,6 +72,11 @@ class ErrorTable:
                 "expected_max_abs_error": accuracy.max_abs_errors[rows],
             }
         )
+        domain = self.workload.domain
+        if self.workload.has_sums or domain.weight.unit_name:
+            table["unit"] = [self.workload.query_at(number).unit(domain) for number in range(first, last)]
+        if self.workload.has_sums:
+            table["scale"] = self.workload.scales[rows]
         if self.targets is not None:
             table["target"] = self.targets.in_order(self.workload)[rows]
             is_met = self.targets.are_met(self.workload, accuracy.max_variances)[rows]

@@ -86,7 +86,7 @@ class Plan:
                 'bases that vary by set are for neighbors="add-remove"; where records are replaced, use bases="optimal"'
             )
         denominators = [attribute.denominator for attribute in self.domain.attributes]
-        object.__setattr__(self, "strategy", self.strategy.counting_parts(denominators))
+        object.__setattr__(self, "strategy", self.strategy.with_denominators(denominators))
         object.__setattr__(self, "loss", self.loss.of(self.workload))
         object.__setattr__(self, "noise_variances", checked_noise(self.noise_variances, len(self.closure)))
         if not (math.isfinite(self.pcost) and Fraction(self.pcost) <= self.budget.pcost_exact):

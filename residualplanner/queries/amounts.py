@@ -127,6 +127,10 @@ class ByBin(BinRows):
         """That of the kind on the bins."""
         return self.of_bins.scale
 
+    def unit(self, attribute: Attribute) -> str:
+        """That of the kind on the bins."""
+        return self.of_bins.unit(attribute.by_bin)
+
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError unless the attribute has amounts in as many bins, which the kind fits."""
         if attribute.numeric is None or len(attribute.numeric) != 2 * self.bins:
@@ -192,6 +196,10 @@ class Sum(SparseKind):
     def scale(self) -> float:
         """The largest amount in size."""
         return 1.0 if self.edges is None else max(abs(self.edges[0]), abs(self.edges[-1]))
+
+    def unit(self, attribute: Attribute) -> str:
+        """The unit that is said of the attribute, or else its name."""
+        return attribute.about.unit or attribute.name
 
     def on(self, attribute: Attribute) -> "Sum":
         """The sum tied to the ends of an attribute's bins.

@@ -88,6 +88,10 @@ class Kind(Rows, Protocol):
         """What losses measure errors of its answers in: 1 for counts; for sums of amounts the largest amount."""
         ...
 
+    def unit(self, attribute: Attribute) -> str:
+        """The unit of its answers, in words; "" where they are counts."""
+        ...
+
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError, naming the attribute, unless the kind fits it."""
         ...
@@ -166,6 +170,11 @@ class PlainRows(Kind, Protocol):
     def scale(self) -> float:
         """1: answers are counts."""
         return 1.0
+
+    def unit(self, attribute: Attribute) -> str:
+        """None in words: answers are counts."""
+        del attribute
+        return ""
 
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: as many as it has values."""

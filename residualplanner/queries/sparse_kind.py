@@ -44,6 +44,11 @@ class SparseKind(ABC):
         """1: answers are counts, or as good as counts."""
         return 1.0
 
+    def unit(self, attribute: Attribute) -> str:
+        """None in words: answers are counts, or as good as counts."""
+        del attribute
+        return ""
+
     @abstractmethod
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The basic matrix W, (q, size)."""

@@ -25,7 +25,7 @@ from residualplanner.reconstruction.origin import Origin
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.quality import Quality
-from residualplanner.workload import QueryKey, query_of
+from residualplanner.workload import QueryKey, WrittenQuery, query_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +72,11 @@ class Table:
     def query(self) -> QueryKey:
         """The query that this table answers, as every method accepts it: names, or a mapping from name to kind."""
         return query_of(self.plan.domain, self.positions, self.kinds)
+
+    @property
+    def unit(self) -> str:
+        """The unit of estimates and errors in words: "counts", or that of the amounts that are summed up."""
+        return WrittenQuery(self.positions, self.kinds).unit(self.plan.domain)
 
     @property
     def labels(self) -> tuple[tuple[object, ...], ...]:

@@ -79,6 +79,7 @@ class RapPlan:
         require_type(call, "workload", self.workload, Workload, "make one with marginals(domain, order=3)")
         require_type(call, "budget", self.budget, Budget, "write zcdp(0.5) or approx_dp(1, 1e-9)")
         require_type(call, "projection", self.projection, ProjectionSettings, "write ProjectionSettings(steps=300)")
+        self.workload.domain.require_no_amounts("relaxed projection is of counts")
         require_discrete(self.budget)
         if not self.budget.pcost_exact <= _LARGEST_PCOST:
             raise BudgetError("the budget is so large that noise would protect nobody; choose a smaller one")

@@ -144,11 +144,11 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
             promise.statement,
             f"rho-zCDP with rho at most {rounded_up(subject.plan.budget.pcost_exact / 2)}",
         ),
-        ("Typical error", f"{number_text(subject.rmse)}", f"root mean square over all cells{of}, counts"),
+        ("Typical error", f"{number_text(subject.rmse)}", f"root mean square over all cells{of}, {subject.unit}"),
         (
             "Worst margin",
             f"± {number_text(float(subject.worst_margins.max()))}",
-            f"{level_text(subject.level)}, least accurate cell{of}, counts",
+            f"{level_text(subject.level)}, least accurate cell{of}, {subject.unit}",
         ),
     ]
     targets = subject.with_targets

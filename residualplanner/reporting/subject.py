@@ -92,14 +92,25 @@ class Subject:
 
     @property
     def rmse(self) -> float:
-        """The root of the average variance over all cells of all tables, in counts."""
-        cells = self.errors["cells"].to_numpy(dtype=np.float64)
-        return math.sqrt(float(cells @ self.errors["std_err"].to_numpy() ** 2 / cells.sum()))
+        """The root of the average variance over all cells of all tables, in counts; of sums as for margins."""
+        cells, std_err = self.errors["cells"].to_numpy(dtype=np.float64), self.errors["std_err"] / self._scales
+        return math.sqrt(float(cells @ std_err.to_numpy() ** 2 / cells.sum()))
 
     @property
     def worst_margins(self) -> "pd.Series[float]":
-        """The margin of error of the worst cell of every table, in counts."""
-        return self.errors["max_std_err"] * margin_factor(self.level)
+        """The margin of error of the worst cell of every table, in counts; of sums in units of the largest amount."""
+        return self.errors["max_std_err"] / self._scales * margin_factor(self.level)
+
+    @property
+    def unit(self) -> str:
+        """The unit of numbers about all tables together, in words."""
+        unit = self.plan.domain.unit
+        return f"{unit}; sums in units of the largest amount" if self.plan.workload.has_sums else unit
+
+    @property
+    def _scales(self) -> "pd.Series[float] | float":
+        """What the errors of each table are measured in where tables are compared.  Source: spec eq. (107)."""
+        return self.errors.get("scale", 1.0)
 
     @property
     def with_targets(self) -> "pd.DataFrame":

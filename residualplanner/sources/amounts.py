@@ -2,11 +2,12 @@
 
 Reads: coded blocks.  Gives: integer tables, in which a record counts D in all, the product of the denominators of the
 table's amounts.  A set without amounts is counted as ever.
-Source: spec eqs. (104) and (106).
+Source: spec eq. (104).
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -53,29 +54,33 @@ class RecordCounts:
         """Add some records.
 
         Args:
-            block: without breaches; what its records count, times `most_parts`, fits into int64 with those before.
+            block: without breaches; int64 holds what its records and those before count, times `largest_denominator`.
             report: called now and then with the number of tables done so far.
         """
         done = 0
         for amounts, counts in self._counts.items():
-            for codes, multiplicities in _divided(self._domain, block, amounts):
+            *first, last = _divided(self._domain, block, amounts)
+            for codes, multiplicities in first:
                 counts.add(codes, multiplicities)
+            counts.add(*last, report=None if report is None else partial(_report_after, report, done))
             done += sum(len(rows) for rows in self._chosen[amounts].values())
-            if report is not None:
-                report(done)
 
 
-def parts_of_set(domain: Domain, members: Sequence[int]) -> int:
-    """D: how many parts a record has in the table of a set of attributes, given by their positions.
+def _report_after(report: Callable[[int], None], before: int, done: int) -> None:
+    report(before + done)
 
-    Source: spec eq. (106).
+
+def denominator_of_set(domain: Domain, members: Sequence[int]) -> int:
+    """D: how often a record counts in all in the table of a set of attributes, given by their positions.
+
+    Source: spec eq. (104).
     """
     return math.prod(domain.attributes[position].denominator for position in members)
 
 
-def most_parts(domain: Domain, groups: Sequence[IntArray]) -> int:
+def largest_denominator(domain: Domain, groups: Sequence[IntArray]) -> int:
     """The largest D of the sets of all groups."""
-    return max(parts_of_set(domain, amounts) for amounts in _sets_by_amounts(domain, groups))
+    return max(denominator_of_set(domain, amounts) for amounts in _sets_by_amounts(domain, groups))
 
 
 def _sets_by_amounts(domain: Domain, groups: Sequence[IntArray]) -> dict[Amounts, dict[int, IntArray]]:
@@ -91,13 +96,12 @@ def _sets_by_amounts(domain: Domain, groups: Sequence[IntArray]) -> dict[Amounts
 
 
 def _divided(domain: Domain, block: Block, amounts: Amounts) -> Iterator[tuple[Codes, Multiplicities]]:
-    """The records in each combination of the ends of their bins, with how many parts of each are there."""
+    """The records in each combination of the ends of their bins, with how much of each is there, in 1/D."""
     for is_high in product((False, True), repeat=len(amounts)):
         codes, multiplicities = block.codes.copy() if any(is_high) else block.codes, block.multiplicities
         for position, high in zip(amounts, is_high, strict=True):
-            parts = block.parts[position]
+            numerators, denominator = block.numerators[position], domain.attributes[position].denominator
             if high:
-                codes[position] += parts > 0  # a cell without an amount has no other end, and no part of the record
-            denominator = domain.attributes[position].denominator
-            multiplicities = multiplicities.times_entries(parts if high else denominator - parts)
+                codes[position] += numerators > 0  # a cell without an amount has no other end
+            multiplicities = multiplicities.times_entries(numerators if high else denominator - numerators)
         yield codes, multiplicities

@@ -96,7 +96,7 @@ def _blocks(matrix: NDArray[Any], domain: Domain) -> Iterator[Block]:
             known = (part >= 0) & (part < sizes)
             raw = np.where(known, part.astype(np.int64), UNKNOWN)
             for position, numeric in amounts.items():
-                raw[:, position] = numeric.places(part[:, position])
+                raw[:, position] = numeric.codes_of_numbers(part[:, position])
             columns = [*raw.T, *_codes_of_weights(domain, weights)]
             yield block_of_columns(domain, columns, Once(len(part)))
 

@@ -9,7 +9,7 @@ from functools import partial
 from residualplanner._checks import IntArray
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.amounts import RecordCounts, most_parts
+from residualplanner.sources.amounts import RecordCounts, largest_denominator
 from residualplanner.sources.counting import batch_records
 from residualplanner.sources.multiplicities import MOST, too_many
 from residualplanner.sources.rules import Block, Breach, code_type, data_error_of_breaches, joined, no_records
@@ -25,7 +25,7 @@ def _count(
     domain: Domain, blocks: Callable[[], Iterator[Block]], groups: Sequence[IntArray], progress: Progress | None
 ) -> list[IntArray] | DataError:
     """The tables, or the error that says which columns break which rules: all of them, whatever the records' order."""
-    counts, most = RecordCounts(domain, groups), MOST // most_parts(domain, groups)
+    counts, most = RecordCounts(domain, groups), MOST // largest_denominator(domain, groups)
     total = sum(map(len, groups))
     counted, breaches = 0, set[Breach]()
     stream = regrouped(domain, blocks)

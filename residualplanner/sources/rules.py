@@ -45,8 +45,8 @@ _PROBLEM = {
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
 
-#: Of amounts, how many of the equal parts of each record are in the cell after its own: at the high end of its bin.
-Parts = Mapping[int, IntArray]
+#: Of amounts, the numerator of the fraction of each record that counts in the next cell: at the high end of its bin.
+Numerators = Mapping[int, IntArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +57,7 @@ class Block:
         codes (d, records): valid codes; of amounts that of the low end of a bin; meaningless where there are breaches.
         breaches: the columns whose values break a rule that says "error".
         multiplicities: how often each record counts.
-        parts: by position of an attribute of amounts, (records,).
+        numerators: by position of an attribute of amounts, (records,).
         persons (2, records): the number of the person of each record, below 0 where it is not known, and where the
             record stands among those of that person; `NO_PERSONS` where nobody asks.
     """
@@ -65,7 +65,7 @@ class Block:
     codes: Codes
     breaches: frozenset[Breach]
     multiplicities: Multiplicities
-    parts: Parts = field(default_factory=dict)
+    numerators: Numerators = field(default_factory=dict)
     persons: IntArray = field(default_factory=lambda: NO_PERSONS)
 
 
@@ -87,11 +87,11 @@ def block_of_columns(
     codes = np.empty((len(domain), len(multiplicities)), dtype=code_type(domain))
     leaves = np.zeros(len(multiplicities), dtype=bool)
     breaches: set[Breach] = set()
-    parts: dict[int, IntArray] = {}
+    numerators: dict[int, IntArray] = {}
     given = iter(columns)
     for position, (attribute, raw) in enumerate(zip(domain.attributes, given, strict=False)):
         if attribute.numeric is not None:
-            raw, parts[position] = attribute.numeric.cells_of_codes(raw)  # noqa: PLW2901 - places become cells
+            raw, numerators[position] = attribute.numeric.cells_of_codes(raw)  # noqa: PLW2901 - of ends
         codes[position], dropped, broken = _settle(attribute, raw)
         leaves |= dropped
         breaches.update((position, word) for word in broken)
@@ -101,7 +101,7 @@ def block_of_columns(
         multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
     if (persons[:1] < 0).any(where=~leaves[: persons.shape[1]]):
         breaches.add((len(domain.columns), "no person"))
-    block = Block(codes, frozenset(breaches), multiplicities, parts, persons)
+    block = Block(codes, frozenset(breaches), multiplicities, numerators, persons)
     return of_records(block, ~leaves) if leaves.any() else block
 
 
@@ -111,10 +111,12 @@ def joined(blocks: Sequence[Block]) -> Block:
         return blocks[0]
     breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
     first, *others = [block.multiplicities for block in blocks]
-    parts = {position: np.concatenate([block.parts[position] for block in blocks]) for position in blocks[0].parts}
+    numerators = {
+        position: np.concatenate([block.numerators[position] for block in blocks]) for position in blocks[0].numerators
+    }
     codes = np.concatenate([block.codes for block in blocks], axis=1)
     persons = np.concatenate([block.persons for block in blocks], axis=1)
-    return Block(codes, breaches, first.followed_by(others), parts, persons)
+    return Block(codes, breaches, first.followed_by(others), numerators, persons)
 
 
 def no_records(domain: Domain) -> Block:
@@ -124,9 +126,9 @@ def no_records(domain: Domain) -> Block:
 
 def of_records(block: Block, stay: NDArray[np.bool_]) -> Block:
     """Those of the records of a block that stay."""
-    parts = {position: of_all[stay] for position, of_all in block.parts.items()}
+    numerators = {position: of_all[stay] for position, of_all in block.numerators.items()}
     persons = block.persons[:, stay] if block.persons.size else NO_PERSONS
-    return Block(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), parts, persons)
+    return Block(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), numerators, persons)
 
 
 def code_type(domain: Domain) -> np.dtype[Any]:

@@ -157,10 +157,10 @@ class Strategy:
         messages = self.messages[_spans(self.message_starts, factors)]
         return replace(self, closure=closure, of_factor=self.of_factor[factors], messages=messages)
 
-    def counting_parts(self, denominators: Sequence[int]) -> "Strategy":
-        """The same with bases that say into how many parts records are divided for each attribute, (d,).
+    def with_denominators(self, denominators: Sequence[int]) -> "Strategy":
+        """The same with bases that know the denominators of the fractions of records that are counted, (d,).
 
-        Source: spec eq. (106).
+        Source: spec eq. (104).
         """
         if all(denominator == 1 for denominator in denominators):
             return self

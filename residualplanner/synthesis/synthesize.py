@@ -69,6 +69,7 @@ def synthesize(
         (200, ['a', 'b'], True)
     """
     require_type("synthesize", "release", release, Release, "write synthesize(reconstruct(measurement))")
+    release.plan.domain.require_no_amounts("synthetic records have values that are listed")
     require_count("records", 0 if records is None else records)
     require_count("seed", seed)
     release.plan.domain.require_equal_weights("synthesize")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from residualplanner._checks import value_text
-from residualplanner._words import suggestion
+from residualplanner._words import COUNTS, JOIN, suggestion
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind, require_joint, tied_kind, written_kind
@@ -63,6 +63,20 @@ class WrittenQuery(NamedTuple):
         """The same query with its attributes ascending, which does not depend on the order in which it was written."""
         by_position = sorted(zip(self.positions, self.kinds, strict=True), key=itemgetter(0))
         return WrittenQuery(tuple(position for position, _ in by_position), tuple(kind for _, kind in by_position))
+
+    def unit(self, domain: Domain) -> str:
+        """The unit of its answers in words: "counts", or that of the amounts and weights that are summed up.
+
+        Example:
+            >>> from residualplanner.domain import About, Attribute, Numeric
+            >>> salary = Attribute("salary", numeric=Numeric(0, 9), about=About(unit="US dollars"))
+            >>> domain = Domain({"sex": 2, "salary": salary})
+            >>> from residualplanner.queries import Sum
+            >>> written_query(domain, {"sex": Identity(), "salary": Sum()}).unit(domain)
+            'US dollars'
+        """
+        units = (kind.unit(domain.attributes[i]) for kind, i in zip(self.kinds, self.positions, strict=True))
+        return JOIN.join(filter(None, (*units, domain.weight.unit_name))) or COUNTS
 
     def cells(self, domain: Domain) -> int:
         """How many answers the query has."""

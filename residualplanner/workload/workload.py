@@ -249,6 +249,11 @@ class Workload:
         scales = np.array([kind.scale for kind in self.kinds])
         return frozen(np.concatenate([scales[block.kinds].prod(axis=1) for block in self.blocks]))
 
+    @cached_property
+    def has_sums(self) -> bool:
+        """Whether some query is a sum of amounts, so that not all errors are in counts."""
+        return any(self.kinds[code].unit(self.domain.attributes[i]) for i, code in np.argwhere(self.uses).tolist())
+
     @property
     def orders(self) -> NDArray[np.int64]:
         """How many attributes every query has, (m,)."""

@@ -154,7 +154,7 @@ def item(**changes):
         (item(sizes=2), r"attributes\[0\]: unknown fields \['sizes'\]"),
         (item(size=True), r"attributes\[0\]: .* needs an integer"),
         (item(size=2.0), r"attributes\[0\]: .* needs an integer"),
-        (item(size=None), "exactly one of size, labels and bins"),
+        (item(size=None), "exactly one of size, labels, bins and numeric"),
         (item(labels=["x"]), "exactly one of size, labels and bins"),
         (item(size=None, labels="xy"), r"attributes\[0\]\.labels: expected a list"),
         (item(size=None, labels=["x", "x"]), "has a label twice"),

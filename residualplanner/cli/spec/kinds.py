@@ -9,8 +9,13 @@ from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag,
 
 from residualplanner.cli.spec.values import LABEL_SCHEMA, Real, SpecTable, checked, is_label, refusal, unlike
 
-KindWord = Literal["identity", "prefix", "range", "hierarchy", "custom", "matching"]
-_FIELDS = {"hierarchy": {"levels", "total", "leaves"}, "custom": {"matrix", "labels"}, "matching": {"at_least"}}
+KindWord = Literal["identity", "prefix", "range", "sum", "hierarchy", "custom", "matching"]
+_FIELDS = {
+    "sum": {"by"},
+    "hierarchy": {"levels", "total", "leaves"},
+    "custom": {"matrix", "labels"},
+    "matching": {"at_least"},
+}
 
 
 def _level(value: Any) -> Any:
@@ -38,9 +43,10 @@ Total = Annotated[
 
 
 class KindTable(SpecTable):
-    """The kind of query on one attribute; a hierarchy has levels, a custom query a matrix, matching a number."""
+    """The kind of query on one attribute: a hierarchy has levels, a custom query a matrix, matching a number."""
 
-    kind: KindWord = Field(description="identity, prefix, range, hierarchy, custom or matching.")
+    kind: KindWord = Field(description="identity, prefix, range, sum, hierarchy, custom or matching.")
+    by: Literal["bin"] | None = Field(None, description="Of a sum: bin, for one of the amounts in each bin.")
     levels: list[GroupLevel] | None = Field(
         None, description="Of a hierarchy, from coarse to fine: widths of bands, or groups and their members."
     )
@@ -79,7 +85,7 @@ def _kind(value: Any) -> Any:
 
 
 Kind = Annotated[
-    KindTable, BeforeValidator(_kind, json_schema_input_type=Literal["identity", "prefix", "range"] | KindTable)
+    KindTable, BeforeValidator(_kind, json_schema_input_type=Literal["identity", "prefix", "range", "sum"] | KindTable)
 ]
 
 #: The parts that pydantic adds to the location of a wrong value, to tell the two forms of a query apart.

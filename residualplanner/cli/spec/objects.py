@@ -10,12 +10,12 @@ from residualplanner._words import listed
 from residualplanner.cli.spec.attributes import AttributeTable
 from residualplanner.cli.spec.file import QueriesTable, SpecFile
 from residualplanner.cli.spec.kinds import KindTable
-from residualplanner.domain import About, Attribute, Bins, Domain
+from residualplanner.domain import About, Attribute, Bins, Domain, Numeric
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.losses import Targets
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Budget, approx_dp, pcost, zcdp
-from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Matching, Prefix, Range
+from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Matching, Prefix, Range, Sum
 from residualplanner.workload import QueryLike, Threshold, Workload, marginals
 
 
@@ -105,11 +105,20 @@ def _attribute(name: str, table: AttributeTable) -> Attribute:
     about = About(title=table.title, unit=table.unit, source=table.source, note=table.note)
     rules: dict[str, Any] = {"unknown": table.unknown, "missing": table.missing, "about": about}
     try:
-        bins = _bins(table)
+        bins, numeric = _bins(table), _numeric(table)
     except DomainError as error:
         raise DomainError(f"[domain] {name}: {error}", attributes=[name]) from None
     labels = None if bins is not None or table.labels is None else _labels(name, table.labels)
-    return Attribute(name, table.size, labels=labels, bins=bins, **rules)
+    return Attribute(name, table.size, labels=labels, bins=bins, numeric=numeric, **rules)
+
+
+def _numeric(table: AttributeTable) -> Numeric | None:
+    """The limits and bins of amounts, if the column has these."""
+    if table.numeric is None:
+        return None
+    given = table.numeric
+    rules: dict[str, Any] = {"outside": given.outside, "between_units": given.between_units}
+    return Numeric(given.low, given.high, unit=given.unit, bins=given.bins, **rules)
 
 
 def _bins(table: AttributeTable) -> Bins | None:
@@ -194,6 +203,8 @@ def kind_of_table(table: KindTable, where: str) -> Kind:
             return Custom(table.matrix, table.labels)
         if table.kind == "matching":
             return Matching(table.at_least or 0)
+        if table.kind == "sum":
+            return Sum(table.by)
     except WorkloadError as error:
         raise WorkloadError(f"{where}: {error}") from None
     plain: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}

@@ -10,7 +10,7 @@ import math
 import re
 from contextlib import suppress
 
-from residualplanner.domain import About, Attribute, Bins, Into, Label, Weight
+from residualplanner.domain import About, Attribute, Bins, Into, Label, Numeric, Weight
 from residualplanner.errors import DomainError
 
 _MONTH, _YEAR = re.compile("[0-9]{4}-[0-9]{2}"), re.compile("[0-9]{4}")
@@ -81,6 +81,8 @@ def _value_fields(attribute: Attribute) -> dict[str, str]:
             return period
         edges = [edge.isoformat() if isinstance(edge, dt.date) else number_text(edge) for edge in bins.edges]
         return {"bins": _list(edges), "labels": _list([_text(label) for label in bins.labels])}
+    if attribute.numeric is not None:
+        return {"numeric": _numeric_text(attribute.numeric)}
     if attribute.labels is None:
         return {"size": str(len(attribute.values))}
     is_date = attribute.matching == "date"
@@ -89,6 +91,19 @@ def _value_fields(attribute: Attribute) -> dict[str, str]:
         pairs = zip(labels, attribute.meanings, strict=True)
         labels = [f"[{label}, {_text(meaning)}]" if meaning else label for label, meaning in pairs]
     return {"labels": _list(labels)}
+
+
+def _numeric_text(numeric: Numeric) -> str:
+    """The table of amounts, in exact numbers.
+
+    Example:
+        >>> _numeric_text(Numeric(0, 20, unit="0.5", bins=[5], outside="clip"))
+        '{ low = "0", high = "20", unit = "1/2", bins = ["5"], outside = "clip", between_units = "round" }'
+    """
+    edges = [_text(str(edge * numeric.unit)) for edge in numeric.edges]
+    fields = {"low": edges[0], "high": edges[-1], "unit": _text(str(numeric.unit)), "bins": _list(edges[1:-1])}
+    rules = {"outside": _text(numeric.outside), "between_units": _text(numeric.between_units)}
+    return "{ " + ", ".join(f"{word} = {text}" for word, text in (fields | rules).items()) + " }"
 
 
 def _period(bins: Bins) -> dict[str, str] | None:

@@ -52,7 +52,7 @@ from residualplanner.reconstruction.profiles import Profile, level_of, profile_n
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import Workload
+from residualplanner.workload import Workload, WrittenQuery
 
 
 def require_exportable(
@@ -137,7 +137,7 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
 
     plan = described.plan
     errors = pa.Table.from_pandas(plan.errors(described.level), preserve_index=False)
-    index = errors.select(["query", "kinds", "cells"])
+    index = errors.select(["query", "kinds", "cells", *(["unit"] if "unit" in errors.column_names else [])])
     write = _write_book if described.file_format == BOOK_FORMAT else _write_tables
     for name, values in write(tables, folder, described, index).items():
         index = index.append_column(name, [values])
@@ -180,12 +180,16 @@ def _write_book(tables: Iterable[Table], folder: Path, described: Description, i
     names = [table_name(described.parts_of(*query)) for query in queries]
     sheets = sheet_names(names)
     titles = [described.title_of(query.positions) for query in queries]
-    heads = ("query", "kinds", "cells")
-    rows = zip(sheets, *(index[name].to_pylist() for name in heads), titles, strict=True)
-    book.add_index(("sheet", *heads, *(["title"] if any(titles) else [])), rows)
+    heads = tuple(index.column_names)
+    texts = {"title": titles} if any(titles) else {}
+    rows = zip(sheets, *(index[name].to_pylist() for name in heads), *texts.values(), strict=True)
+    book.add_index(("sheet", *heads, *texts), rows)
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
     positions = sorted({position for query in queries for position in query.positions})
-    book.add_texts(ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *described.about_columns(positions)])
+    book.add_texts(
+        ABOUT_SHEET,
+        [*about, ("column", "unit", "meaning"), *described.about_columns(positions, described.plan.domain.unit)],
+    )
     titled = [title or query for title, query in zip(titles, index["query"].to_pylist(), strict=True)]
     for sheet, title, table, variance in zip(sheets, titled, tables, plan.average_variances.tolist(), strict=True):
         book.add_table(sheet, writer.tidy(table, variance), title)
@@ -204,19 +208,24 @@ def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
         described_table(
             table,
             described.about_query(queries[number].as_py(), kinds[number].as_py()),
-            described.about_columns(workload.query_at(number).positions),
+            _about_columns(described, workload.query_at(number)),
         )
     )
 
 
+def _about_columns(described: Description, written: WrittenQuery) -> list[tuple[str, ...]]:
+    """Name, unit and meaning of the columns of a table."""
+    return described.about_columns(written.positions, written.unit(described.plan.domain))
+
+
 def _book_bytes(described: Description, index: Any, number: int, table: Any) -> bytes:
     """The workbook of one table, given its number in the workload."""
-    query, positions = index["query"][number].as_py(), described.plan.workload.query_at(number).positions
+    query, written = index["query"][number].as_py(), described.plan.workload.query_at(number)
     return workbook_bytes(
         table,
-        described.about_table(query, index["kinds"][number].as_py(), positions),
+        described.about_table(query, index["kinds"][number].as_py(), written),
         described.number_formats,
-        title=described.title_of(positions) or query,
+        title=described.title_of(written.positions) or query,
         publication=described.publication,
     )
 

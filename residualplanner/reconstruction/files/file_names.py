@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Identity, Kind, written_kind
 from residualplanner.workload import Workload, WrittenQuery
 
 #: From an attribute's position and a kind of query on it to what the two contribute to file names.
@@ -64,7 +64,7 @@ def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
     for kind in kinds:
         seen[kind.name] += 1
         number = str(seen[kind.name]) if total[kind.name] > 1 else ""
-        parts.append(name if kind == Identity() else f"{name}@{_encoded(kind.name, _LOWER)}{number}")
+        parts.append(name if written_kind(kind) == Identity() else f"{name}@{_encoded(kind.name, _LOWER)}{number}")
     return parts
 
 

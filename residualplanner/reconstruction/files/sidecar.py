@@ -15,6 +15,7 @@ from residualplanner.reconstruction.files.file_names import NameParts, parts_of_
 from residualplanner.reconstruction.product import Product
 from residualplanner.reconstruction.profiles import Profile
 from residualplanner.reconstruction.publication import Publication
+from residualplanner.workload import WrittenQuery
 
 #: The words of the vocabulary of CSV on the Web for what a column holds.
 TEXT, WHOLE, TRUTH, NUMBER = "string", "integer", "boolean", "double"
@@ -33,6 +34,7 @@ PUBLISHED_ERRORS = {
     "simulations": WHOLE,
 }
 
+UNITS = "those of tables of sums are in errors.csv and, where the tables' files have more columns, in index.csv"
 ROWS = "one row for each cell; the last attribute changes fastest"
 VARIANCE = (
     "exact: it follows from the plan's noise variances alone, is not an estimate from the data, and was known before "
@@ -93,12 +95,11 @@ class Description:
         product = {} if self.product.is_unbiased else made
         return product | ({} if self.profile.quality is None else {"quality": self.profile.quality.to_json()})
 
-    @property
-    def columns(self) -> list[dict[str, str]]:
-        """Name, type, unit and meaning of every column beside the attributes'."""
+    def columns(self, unit: str) -> list[dict[str, str]]:
+        """Name, type, unit and meaning of every column beside the attributes', in tables of this unit."""
         return [
             {"name": name, "datatype": self.datatype(name), "unit": unit, "meaning": meaning}
-            for name, unit, meaning in self.profile.meanings(self.level)
+            for name, unit, meaning in self.profile.meanings(self.level, unit)
         ]
 
     def datatype(self, name: str) -> str:
@@ -111,8 +112,10 @@ class Description:
         """What the tables hold, as JSON values."""
         about = {
             "rows": ROWS,
-            **({"left_out": self.noise.omission} if self.noise.omission else {}),
-            "columns": self.columns,
+            **({"left_out": omission} if (omission := omission_of(self.plan.domain)) else {}),
+            **({"weights": weights} if (weights := self.plan.domain.weight.sentence) else {}),
+            "columns": self.columns(self.plan.domain.unit),
+            **({"units": UNITS} if self.plan.workload.has_sums else {}),
             "conf_level": self.level,
             "variance": VARIANCE,
             **({"covariance": COVARIANCE} if self.profile.has_noise else {}),
@@ -131,15 +134,16 @@ class Description:
             for name, quantity in self.profile.columns
         }
 
-    def about_table(self, query: str, kinds: str, positions: Sequence[int]) -> list[tuple[str, ...]]:
+    def about_table(self, query: str, kinds: str, written: WrittenQuery) -> list[tuple[str, ...]]:
         """What one table is, as rows of strings for people.
 
         Args:
             query: its attributes in words.
             kinds: the kinds of query on them in words; empty where all are the identity.
-            positions: of its attributes.
+            written: its attributes and kinds.
         """
-        columns = [("column", "unit", "meaning"), *self.about_columns(positions)]
+        unit = written.unit(self.plan.domain)
+        columns = [("column", "unit", "meaning"), *self.about_columns(written.positions, unit)]
         return [*self.about_query(query, kinds), ("", ""), *columns]
 
     def about_query(self, query: str, kinds: str) -> list[tuple[str, str]]:
@@ -163,9 +167,9 @@ class Description:
             ("plan", f"SHA-256 {self.plan_sha256}"),
         ]
 
-    def about_columns(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
+    def about_columns(self, positions: Sequence[int], unit: str) -> list[tuple[str, ...]]:
         """Name, unit and meaning of the columns of a table of some attributes, where there is something to say."""
-        values = [(column["name"], column["unit"], column["meaning"]) for column in self.columns]
+        values = [(column["name"], column["unit"], column["meaning"]) for column in self.columns(unit)]
         return [*self._about_attributes(positions), *values]
 
     def _about_attributes(self, positions: Sequence[int]) -> list[tuple[str, ...]]:

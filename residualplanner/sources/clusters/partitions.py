@@ -27,7 +27,7 @@ from residualplanner._checks import IntArray
 from residualplanner._version import __version__
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.amounts import RecordCounts, most_parts, parts_of_set
+from residualplanner.sources.amounts import RecordCounts, denominator_of_set, largest_denominator
 from residualplanner.sources.clusters.cluster import CountingTask
 from residualplanner.sources.clusters.packing import PIECE_CELLS, add_packed, pieces_of
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas
@@ -160,9 +160,9 @@ class Sum:
         self._ends = [*accumulate(map(math.prod, self._shapes))]
         self._counts = np.zeros(self._ends[-1], dtype=np.int64)
         self._problems: set[int] = set()
-        self._parts, self._most = (
-            parts_of_set(work.domain, groups[0][0].tolist()),
-            MOST // most_parts(work.domain, groups),
+        self._denominator, self._most = (
+            denominator_of_set(work.domain, groups[0][0].tolist()),
+            MOST // largest_denominator(work.domain, groups),
         )
 
     def add(self, row: Row) -> None:
@@ -185,7 +185,7 @@ class Sum:
     @property
     def problems(self) -> bytes:
         """The content of a row that says what is wrong with the records; nothing if nothing is."""
-        is_too_many = not self._problems and exact_total(self.tables[0][0]) // self._parts > self._most
+        is_too_many = not self._problems and exact_total(self.tables[0][0]) // self._denominator > self._most
         return _content(self._problems | ({_TOO_MANY} if is_too_many else set()))
 
 
@@ -196,7 +196,7 @@ def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
         return
     breaches: set[Breach] = set()
     kept: list[Block] = []
-    total, most = 0, min((MOST // most_parts(work.domain, task.groups) for task in work.tasks), default=MOST)
+    total, most = 0, min((MOST // largest_denominator(work.domain, task.groups) for task in work.tasks), default=MOST)
     stream = regrouped(work.domain, blocks)
     while isinstance(block := guarded(next, stream, None), Block):
         breaches |= block.breaches

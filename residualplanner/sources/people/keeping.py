@@ -117,6 +117,6 @@ def _contents(blocks: Sequence[Block], chosen: IntArray) -> list[NDArray[np.gene
     found: list[list[NDArray[np.generic]]] = []
     for block, end, own in zip(blocks, ends, parts, strict=True):
         rows = own - (end - block.persons.shape[1])
-        columns = [*block.codes[:, rows], *(of_all[rows] for of_all in block.parts.values())]
+        columns = [*block.codes[:, rows], *(of_all[rows] for of_all in block.numerators.values())]
         found.append([*columns, block.multiplicities.entries[rows]])
     return [np.concatenate(columns) for columns in zip(*found, strict=True)]
