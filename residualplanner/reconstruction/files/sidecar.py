@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from residualplanner._words import JOIN
+from residualplanner.domain import omission_of
 from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Kind
