@@ -45,17 +45,18 @@ from .postprocessing import (
     rounded,
 )
 from .privacy import Budget, approx_dp, gdp, pcost, zcdp
-from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Sum
+from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Selection, Sum
 from .reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
 from .relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from .reporting import write_report
 from .strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from .synthesis import SyntheticRecords, synthesis_plan, synthesize
 from .workers import DaskWorkers, SparkWorkers
-from .workload import Threshold, Workload, marginals
+from .workload import Among, Threshold, Workload, marginals
 
 __all__ = [
     "About",
+    "Among",
     "ArgumentError",
     "Attribute",
     "Basis",
@@ -98,6 +99,7 @@ __all__ = [
     "ResidualPlannerError",
     "ResourceError",
     "RoundedRelease",
+    "Selection",
     "SolverError",
     "SparkWorkers",
     "StoreError",

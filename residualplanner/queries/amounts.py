@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import value_text
-from residualplanner.domain import Attribute
+from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray, namespace
-from residualplanner.queries.kind import Centered, Kind, Rows, require_size
+from residualplanner.queries.kind import Centered, Kind, OfAllRecords, Rows, require_size
 from residualplanner.queries.sparse_kind import SparseKind
 
 
@@ -118,6 +118,36 @@ class ByBin(BinRows):
         return self.of_bins.name
 
     @property
+    def file_word(self) -> str:
+        """That of the kind on the bins."""
+        return self.of_bins.file_word
+
+    @property
+    def where(self) -> tuple[Label, ...]:
+        """The labels of the bins of which a record must have one; none where it is about all records."""
+        return self.of_bins.where
+
+    @property
+    def where_words(self) -> str:
+        """These labels in words."""
+        return self.of_bins.where_words
+
+    @property
+    def is_axis(self) -> bool:
+        """Whether the kind on the bins is one."""
+        return self.of_bins.is_axis
+
+    @property
+    def unselected(self) -> "ByBin":
+        """The same answers about all records."""
+        return ByBin(self.of_bins.unselected, self.bins)
+
+    @property
+    def universe(self) -> "ByBin":
+        """The number of the records that it is about."""
+        return ByBin(self.of_bins.universe, self.bins)
+
+    @property
     def at_least(self) -> int:
         """0: amounts are answered for themselves."""
         return 0
@@ -153,7 +183,7 @@ class ByBin(BinRows):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Sum(SparseKind):
+class Sum(SparseKind, OfAllRecords):
     """The sum of the amounts of an attribute, in the unit of the column: one answer, or one for each bin.
 
     Its errors are in that unit.  In a loss they are measured in units of the largest amount in size, which is the most

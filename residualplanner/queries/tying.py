@@ -57,6 +57,10 @@ def _on_amounts(kind: Kind, attribute: Attribute) -> Kind:
         return kind.on(attribute)
     if isinstance(kind, ByBin):
         return kind
+    if isinstance(getattr(kind, "of", None), Sum):
+        raise WorkloadError(
+            f"a sum of {attribute.name!r} cannot be about some of its own bins only; Sum('bin') has the sum of each bin"
+        )
     if kind.at_least:
         raise WorkloadError(f"a threshold cannot match {attribute.name!r}, whose values are amounts; leave it out")
     return ByBin(tied_kind(kind, attribute.by_bin), attribute.by_bin.size - len(attribute.own_labels))

@@ -131,12 +131,15 @@ def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> Non
         "standard error": [number_text(std_err) for std_err in head["std_err"]],
         margin: [f"± {number_text(moe)}" for moe in head["moe"]],
     }
+    if "unit" in head:
+        columns["unit"] = head["unit"].tolist()
     if "target" in head:
         columns["target"] = ["" if math.isnan(target) else f"± {number_text(target)}" for target in head["target"]]
     if (head["max_std_err"] > head["std_err"] * (1 + 1e-4)).any():
         worst = head["moe"] * head["max_std_err"] / head["std_err"]
         columns["of the worst cell"] = [f"± {number_text(moe)}" for moe in worst]
-    names = ["query", "kinds", "cells", "std_err", "max_std_err", "moe", "conf_level"]
+    units = ["unit"] if "unit" in head else []
+    names = ["query", "kinds", "cells", *units, "std_err", "max_std_err", "moe", "conf_level"]
     facts = [{name: row[name] for name in names} for _, row in head.iterrows()]
     output.table(list(columns), list(zip(*columns.values(), strict=True)), event="accuracy-of-table", facts=facts)
 
