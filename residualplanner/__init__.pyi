@@ -11,6 +11,7 @@ from .errors import (
     DomainError,
     FileFormatError,
     MissingExtraError,
+    NoLedgerWarning,
     ResidualPlannerError,
     ResourceError,
     SolverError,
@@ -20,7 +21,7 @@ from .errors import (
     WorkloadError,
 )
 from .forecast import FeatureDistribution, sample_sets
-from .ledger import Ledger
+from .ledger import Balance, Ledger
 from .losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from .measurement import (
     CsvFile,
@@ -34,6 +35,7 @@ from .measurement import (
     resume_measuring,
 )
 from .mixtures import Descent, Ensemble
+from .pictures import Boundaries
 from .plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
 from .postprocessing import (
     FitQuality,
@@ -46,9 +48,10 @@ from .postprocessing import (
 )
 from .privacy import Budget, approx_dp, gdp, pcost, zcdp
 from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Selection, Sum
-from .reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
+from .reconstruction import Publication, Quality, Release, Table, choropleth, load_tables, reconstruct
 from .relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from .reporting import write_report
+from .session import Session
 from .strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from .synthesis import SyntheticRecords, synthesis_plan, synthesize
 from .workers import DaskWorkers, SparkWorkers
@@ -59,8 +62,10 @@ __all__ = [
     "Among",
     "ArgumentError",
     "Attribute",
+    "Balance",
     "Basis",
     "Bins",
+    "Boundaries",
     "Budget",
     "BudgetError",
     "ConvexLoss",
@@ -84,6 +89,7 @@ __all__ = [
     "MaxVariance",
     "Measurement",
     "MissingExtraError",
+    "NoLedgerWarning",
     "NonNegativeRelease",
     "Numeric",
     "Plan",
@@ -100,6 +106,7 @@ __all__ = [
     "ResourceError",
     "RoundedRelease",
     "Selection",
+    "Session",
     "SolverError",
     "SparkWorkers",
     "StoreError",
@@ -117,6 +124,7 @@ __all__ = [
     "WorkloadError",
     "abort_measuring",
     "approx_dp",
+    "choropleth",
     "compare",
     "constant_strategy",
     "cost_of_more",

@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
+from residualplanner._words import count_text
 from residualplanner.kron import AxisMap
 from residualplanner.queries import Identity, Kind, Prefix, Range, Rows
 
 #: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost, and the
-#: other way round: so every noise variance that a query depends on has an optimum, and no variance changes.
-_LEAST = 2.0**-100
+#: other way round: so every noise variance that a query depends on has an optimum, and no variance changes.  The second
+#: is that of the total where queries are about some of the records only; noise above it would cost digits.
+_LEAST, _LEAST_ABSENT = 2.0**-100, 2.0**-60
 #: Up to this many entries a basic matrix is formed to see whether a basis spans it.
 _FORMED = 2**24
 #: Up to this many entries ``W G`` is formed: sums of squares lose no digits.
@@ -33,7 +35,7 @@ _FEW = 1.5
 _FULL_RANK = (Identity(), Prefix(), Range())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Basis(ABC):
     """The residual basis of one attribute of n values; `integer_basis` and `subtraction_basis` make them.
 
@@ -66,6 +68,11 @@ class Basis(ABC):
 
     is_symmetric: ClassVar[bool]
     takes_differences: ClassVar[bool]
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.family} basis of {self.size:,} values: {count_text(self.answers, 'answer')}, pcost {self.pcost}>"
+        )
 
     @property
     @abstractmethod
@@ -228,7 +235,7 @@ class Basis(ABC):
 
     @property
     def _least_absent(self) -> float:
-        return _LEAST * float(self.pcost or 1)
+        return _LEAST_ABSENT * float(self.pcost or 1)
 
     @property
     def _spread(self) -> FloatArray:

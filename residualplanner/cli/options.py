@@ -110,7 +110,12 @@ PersonOrder = Annotated[
     ),
 ]
 LedgerFile = Annotated[
-    Path | None, typer.Option("--ledger", help="The ledger to charge before the records are counted.", metavar="LEDGER")
+    Path | None,
+    typer.Option(
+        "--ledger",
+        help="The ledger to charge before the records are counted; of release in place of the spec's.",
+        metavar="LEDGER",
+    ),
 ]
 BudgetText = Annotated[
     str | None,
@@ -254,7 +259,9 @@ Reported = Annotated[
 PublicationSpec = Annotated[
     Path | None,
     typer.Option(
-        "--spec", help="A spec whose [output.publication] has title, author, date, contact and source.", metavar="SPEC"
+        "--spec",
+        help="A spec whose [output.publication] has title, author and the like, and [output.maps] boundaries.",
+        metavar="SPEC",
     ),
 ]
 PageCells = Annotated[

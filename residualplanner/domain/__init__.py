@@ -10,7 +10,7 @@ Nothing here ever sees a data set: labels are never taken from the records.
 from residualplanner.domain.about import About, require_words, words_of
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
-from residualplanner.domain.domain import Domain
+from residualplanner.domain.domain import Domain, HasAttribute
 from residualplanner.domain.entries import day_of, first_rounded_integer
 from residualplanner.domain.families import MISSING, UNKNOWN, Column, Entries
 from residualplanner.domain.labels import Into, Label, Rule, label_text, plain_label
@@ -33,6 +33,7 @@ __all__ = [
     "Domain",
     "Entries",
     "EqualWeights",
+    "HasAttribute",
     "Into",
     "Label",
     "Numeric",

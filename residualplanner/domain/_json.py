@@ -34,7 +34,7 @@ def attribute_of_json(value: object, where: str) -> Attribute:
     """The attribute that a JSON object describes; DomainError names the field that is wrong."""
     fields = _object(value, where, required={"name", "unknown", "missing"}, allowed=_OPTIONAL)
     if {"dates", "labels"} <= set(fields):
-        raise DomainError(f"{where}: needs exactly one of size, labels and bins, or dates in place of labels")
+        raise DomainError(f"{where}: needs exactly one of size, labels, bins and numeric, or dates in place of labels")
     rules = {word: _rule_of_json(fields[word], f"{where}.{word}") for word in ("unknown", "missing")}
     labels = _labels_of_json(fields, where)
     bins = _bins_of_json(fields["bins"], f"{where}.bins") if "bins" in fields else None

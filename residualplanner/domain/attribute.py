@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from residualplanner._checks import is_unicode, value_text
+from residualplanner._html import ROWS, html_table, rest_note
 from residualplanner.domain.about import About
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.families import Codes, Matching, Values
@@ -205,6 +206,15 @@ class Attribute:
         shown = rules | ({"about": self.about} if self.about else {})
         texts = [f"{word}={value!r}" for word, value in shown.items()]
         return f"Attribute({', '.join([repr(self.name), self._values_text(), *texts])})"
+
+    def _repr_html_(self) -> str:
+        labels, meanings = self.value_labels[:ROWS], self.value_meanings[:ROWS]
+        rows = [
+            (code, label, meaning if meaning != label_text(label) else "")
+            for code, (label, meaning) in enumerate(zip(labels, meanings, strict=True))
+        ]
+        note = rest_note(self.size - len(rows), ".value_labels has all")
+        return html_table(f"Attribute {self.name}: {self.size:,} values", ["code", "label", "meaning"], rows, note=note)
 
     def _values_text(self) -> str:
         """The values as they are declared, at most some of them."""

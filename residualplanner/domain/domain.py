@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from residualplanner._checks import is_frame, value_text
 from residualplanner._html import html_table, rest_note
@@ -25,6 +25,19 @@ from residualplanner.errors import DomainError
 _ROWS = 50
 
 
+@runtime_checkable
+class HasAttribute(Protocol):
+    """What has the values of an attribute, such as the leaves of a hierarchy from a file."""
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of this name with these values."""
+        ...
+
+
+#: The values of an attribute as users declare them.
+DeclaredValues = int | Sequence[Label] | Mapping[Label, str] | Bins | Numeric | Attribute | HasAttribute
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class Domain:
     """The attributes of a table, in order; two domains are equal if all their attributes are.
@@ -33,7 +46,7 @@ class Domain:
 
     Args:
         mapping: attribute name to a size, a sequence of labels, a mapping from labels to their meanings, Bins, Numeric,
-            or an Attribute of that name.
+            an Attribute of that name, or a Hierarchy from a file or a frame, whose leaves are the values.
         weight: the column that says how much each record counts; every record counts once if not given.
 
     Attributes:
@@ -54,12 +67,7 @@ class Domain:
     attributes: tuple[Attribute, ...]
     weight: Weighting
 
-    def __init__(
-        self,
-        mapping: Mapping[str, int | Sequence[Label] | Mapping[Label, str] | Bins | Numeric | Attribute],
-        *,
-        weight: Weight | None = None,
-    ) -> None:
+    def __init__(self, mapping: Mapping[str, DeclaredValues], *, weight: Weight | None = None) -> None:
         if not isinstance(mapping, Mapping):
             raise DomainError(
                 f"a domain is a mapping from attribute name to size, labels or bins, got {value_text(mapping)}; "
@@ -253,7 +261,7 @@ class Domain:
         return [self._position[name] for name in names]
 
 
-def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | Bins | Numeric | Attribute) -> Attribute:
+def _attribute(name: str, value: DeclaredValues) -> Attribute:
     if isinstance(value, Attribute):
         if value.name != name:
             message = f"attribute {value.name!r} has the key {name!r}; the two must be the same"
@@ -263,6 +271,8 @@ def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | B
         return Attribute(name, bins=value)
     if isinstance(value, Numeric):
         return Attribute(name, numeric=value)
+    if isinstance(value, HasAttribute):
+        return value.attribute(name)
     if is_frame(value):
         raise DomainError(f"attribute {_short(str(name))!r} needs a size, labels or bins, got {value_text(value)}")
     if isinstance(value, Iterable):

@@ -7,7 +7,7 @@ Equations: spec (34) to (36) and (44) for discrete noise, (7) and (26) for conti
 """
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.measurement.charging import run_charged
+from residualplanner.measurement.charging import run_charged, warn_without_ledger
 from residualplanner.measurement.combined import (
     CombinedMeasurement,
     NoisyAnswers,
@@ -58,5 +58,6 @@ __all__ = [
     "resume_measuring",
     "run_charged",
     "shielded",
+    "warn_without_ledger",
     "without_history",
 ]

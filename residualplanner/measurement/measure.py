@@ -21,7 +21,7 @@ from residualplanner.errors import BudgetError, DataError, ResourceError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement.answers import FloatResiduals
 from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
-from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged, warn_without_ledger
 from residualplanner.measurement.counting import (
     Parents,
     count_tables,
@@ -44,6 +44,7 @@ from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
 from residualplanner.sources import Progress, Source, is_read_once, open_source, require_result_room
+from residualplanner.workers import require_guarded_main
 
 
 def measure(
@@ -68,6 +69,7 @@ def measure(
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.
         ledger: it is charged the cost before the first record is counted; a failure after that keeps the charge.
+            Without one nothing adds up what is spent, which a `NoLedgerWarning` says once in a process.
         memory: how many bytes of counts and noise may be held at once.  The tables are then measured block by block,
             the records are read once for each block, and the answers are kept in a file, not in memory.
         scratch: with ``memory``, the folder of that file; by default the one for temporary files.  It has no name
@@ -79,7 +81,8 @@ def measure(
         The noisy answers.  They contain neither the number of records nor their origin.
 
     Raises:
-        ArgumentError: ``plan`` is not a plan.
+        ArgumentError: ``plan`` is not a plan; or the script that calls has no guard, and this is a process that it has
+            started itself.
         BudgetError: ``noise`` or ``seed`` is invalid; the plan's budget was stated for continuous noise and does not
             hold for discrete noise; the exact cost of the noise exceeds the budget, or what the ledger has left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
@@ -169,12 +172,15 @@ def _measured(
     wrong = type_refusal("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
     if wrong is not None:
         return wrong
+    require_guarded_main("measure")
     _require_options(noise, seed)
     if noise == "discrete":
         job = _discrete_job(plan, OperatingSystemBits(), room, progress.report)
     else:
         job = _continuous_job(plan, None if seed is None else int(seed), room, progress.report)
     job.require_room(ledger)
+    if ledger is None and noise == "discrete":
+        warn_without_ledger()
     require_result_room(data, job.counted_cells)
     if is_read_once(data) and len(job.blocks) > 1:
         return ResourceError(

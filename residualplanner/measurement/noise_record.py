@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from residualplanner._version import __version__
-from residualplanner._words import fraction_text
+from residualplanner._words import decimal_text_up, fraction_text
 from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.domain import remarks_of
 from residualplanner.errors import BudgetError, FileFormatError
@@ -48,7 +48,7 @@ def package_versions() -> tuple[tuple[str, str], ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class NoiseRecord:
     """How the noise was drawn, and what may be claimed for it.
 
@@ -75,6 +75,10 @@ class NoiseRecord:
     def charged_to(self, ledger: Ledger) -> "NoiseRecord":
         """The same noise, after its cost was charged to a ledger."""
         return self if ledger.budget is not None else replace(self, unlimited_because=ledger.reason)
+
+    def __repr__(self) -> str:
+        cost = "" if self.pcost is None else f", pcost {decimal_text_up(self.pcost)}"
+        return f"<NoiseRecord: {self.kind}, {self.randomness}{cost}>"
 
     @property
     def is_private(self) -> bool:

@@ -10,24 +10,30 @@ Attributes of a joint kind, `Matching`, are answered together after that.
 """
 
 from residualplanner.queries.amounts import ByBin, Sum
+from residualplanner.queries.classifications import Classification, Item, Origin
 from residualplanner.queries.custom import Custom
+from residualplanner.queries.from_sources import origins_of
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.joint import answered_jointly, joint_factors, require_joint
 from residualplanner.queries.json import kind_from_json, kind_to_json
-from residualplanner.queries.kind import Kind, Rows, labels_in_words, meanings_of
+from residualplanner.queries.kind import MEANING, Kind, Rows, labels_in_words, meanings_of
 from residualplanner.queries.runs import Prefix, Range
 from residualplanner.queries.selected_values import checked_values
 from residualplanner.queries.selection import Selection
 from residualplanner.queries.tying import tied_kind, written_kind
 
 __all__ = [
+    "MEANING",
     "ByBin",
+    "Classification",
     "Custom",
     "Hierarchy",
     "Identity",
+    "Item",
     "Kind",
     "Matching",
+    "Origin",
     "Prefix",
     "Range",
     "Rows",
@@ -40,6 +46,7 @@ __all__ = [
     "kind_to_json",
     "labels_in_words",
     "meanings_of",
+    "origins_of",
     "require_joint",
     "tied_kind",
     "written_kind",

@@ -181,6 +181,14 @@ class ByBin(BinRows):
         """The same."""
         return self.of_bins.meanings(attribute.by_bin)
 
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """What the kind on the bins has."""
+        return self.of_bins.columns_beside(attribute.by_bin)
+
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """What the kind on the bins has."""
+        return self.of_bins.full_names(attribute.by_bin)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sum(SparseKind, OfAllRecords):

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from residualplanner.domain import Attribute
+from residualplanner.domain import Attribute, Into
 from residualplanner.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.queries.amounts import ByBin, Sum
+from residualplanner.queries.classifications import Classification
 from residualplanner.queries.custom import LARGEST_ENTRY, Custom
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
@@ -31,6 +32,8 @@ _FIELDS: dict[str, set[str]] = {
     "sum": {"by", "edges"},
     "selection": {"size", "codes", "labels", "words", "of"},
 }
+#: The fields of a hierarchy from a file or a frame.
+_CLASSIFIED = {"classification", "total", "leaves", "values"}
 
 
 def kind_to_json(kind: Kind) -> dict[str, Any]:
@@ -47,7 +50,10 @@ def kind_to_json(kind: Kind) -> dict[str, Any]:
             level if isinstance(level, int) else [[name, list(all_)] for name, all_ in level] for level in kind.levels
         ]
         values = None if kind.values is None else list(kind.values)
-        return {"kind": kind.name, "levels": levels, "total": kind.total, "leaves": kind.leaves, "values": values}
+        shape: dict[str, Any] = {"levels": levels}
+        if kind.classification is not None:  # which the levels follow from
+            shape = {"classification": kind.classification.to_json()}
+        return {"kind": kind.name, **shape, "total": kind.total, "leaves": kind.leaves, "values": values}
     if isinstance(kind, Custom):
         W = kind.weights
         numbers = [int(entry) if entry.is_integer() else entry for entry in W.data.tolist()]
@@ -80,8 +86,9 @@ def kind_from_json(value: object) -> Kind:
             "'selection', 'by bin' or 'sum', got "
         )
         raise FileFormatError(message + reprlib.repr(value))
-    if set(value) != {"kind"} | _FIELDS[word]:
-        fields = sorted({"kind"} | _FIELDS[word])
+    allowed = {"kind"} | (_CLASSIFIED if "classification" in value and word == "hierarchy" else _FIELDS[word])
+    if set(value) != allowed:
+        fields = sorted(allowed)
         raise FileFormatError(f"a kind {word!r} must have the fields {fields}, got {reprlib.repr(sorted(value))}")
     try:
         if word == "hierarchy":
@@ -102,15 +109,35 @@ def kind_from_json(value: object) -> Kind:
 
 
 def _hierarchy(value: dict[str, Any]) -> Hierarchy:
-    levels, total, leaves, values = (value[word] for word in ("levels", "total", "leaves", "values"))
-    if not isinstance(levels, list) or not (total is None or isinstance(total, str)):
-        raise FileFormatError("a kind 'hierarchy' must have a list of levels, and null or a string for its total")
-    kind = Hierarchy([_level(level) for level in levels], total=False if total is None else total, leaves=leaves)
+    total, leaves, values = (value[word] for word in ("total", "leaves", "values"))
+    if not (total is None or isinstance(total, str)):
+        raise FileFormatError("a kind 'hierarchy' must have null or a string for its total")
+    kind = _untied_hierarchy(value, total=False if total is None else total, leaves=leaves)
     if values is None:
         return kind
     if not isinstance(values, list):
         raise FileFormatError("a kind 'hierarchy' must have a list of values, or null")
-    return kind.on(Attribute("values", labels=values))
+    return kind.on(_values_of(values, kind.classification))
+
+
+def _values_of(values: list[Any], classification: Classification | None) -> Attribute:
+    """The attribute of the values; the last ones, if they are no leaves, are labels of its own, two at most."""
+    leaves = values if classification is None else [item.code for item in classification.items[-1]]
+    own = values[len(leaves) :]
+    if not own or len(own) > 2 or not all(isinstance(label, str) for label in own):
+        return Attribute("values", labels=values)
+    return Attribute("values", labels=values[: len(leaves)], unknown=Into(own[0]), missing=Into(own[-1]))
+
+
+def _untied_hierarchy(value: dict[str, Any], *, total: bool | str, leaves: bool) -> Hierarchy:
+    """The hierarchy of a classification, or else of levels."""
+    if "classification" in value:
+        classification = Classification.from_json(value["classification"])
+        return Hierarchy.of_classification(classification, total=total, leaves=leaves)
+    levels = value["levels"]
+    if not isinstance(levels, list):
+        raise FileFormatError("a kind 'hierarchy' must have a list of levels")
+    return Hierarchy([_level(level) for level in levels], total=total, leaves=leaves)
 
 
 def _by_bin(value: dict[str, Any]) -> ByBin:

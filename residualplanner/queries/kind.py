@@ -15,6 +15,8 @@ from residualplanner.kron import SameArray
 
 #: The most values of an attribute with any kind but the identity: n x n matrices are formed.
 SIZE_LIMIT = 10_000
+#: What the name of an attribute is followed by in the name of the column of its meanings.
+MEANING = "meaning"
 
 
 class Rows(Protocol):
@@ -137,10 +139,36 @@ class Kind(Rows, Protocol):
         """The labels of the answers in words: the same in terms of the meanings of the values, (q,)."""
         ...
 
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """What stands beside the labels in tables, (q,) each, by the word that the name of the column ends in."""
+        ...
+
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """Other words than its label that an answer may be looked up by, (q,); two answers may share one."""
+        ...
+
 
 def meanings_of(kind: Kind, attribute: Attribute) -> tuple[str, ...] | None:
     """The labels of the answers in words, (q,); None where no value of the attribute has a meaning."""
     return kind.meanings(attribute) if attribute.meanings else None
+
+
+def meaning_column(kind: Kind, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+    """The column of the labels in words, (q,), by the word for it; none where no value of the attribute has a meaning.
+
+    Example:
+        >>> from residualplanner.queries.identity import Identity
+        >>> meaning_column(Identity(), Attribute("sex", labels={1: "female", 2: "male"}))
+        {'meaning': ('female', 'male')}
+    """
+    meanings = meanings_of(kind, attribute)
+    return {} if meanings is None else {MEANING: meanings}
+
+
+def names_by_meaning(kind: Kind, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+    """The labels in words, one for each answer, (q,); () for each where no value of the attribute has a meaning."""
+    meanings = meanings_of(kind, attribute)
+    return tuple((meaning,) for meaning in meanings) if meanings else ((),) * len(kind.labels(attribute))
 
 
 def labels_in_words(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
@@ -265,6 +293,14 @@ class PlainRows(OfAllRecords, Protocol):
     def equal_columns(self, size: int) -> NDArray[np.int64]:
         """Each value itself, (size,)."""
         return np.arange(size)
+
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """The meanings of the labels, (q,), where values have some."""
+        return meaning_column(self, attribute)
+
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """The meanings of the labels, (q,), where values have some."""
+        return names_by_meaning(self, attribute)
 
 
 def require_size(attribute: Attribute) -> None:

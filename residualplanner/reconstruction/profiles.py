@@ -238,8 +238,8 @@ def require_free_names(names: Iterable[str], profile: Profile) -> None:
     twice = sorted({name for name in every if every.count(name) > 1})
     if twice:
         raise WorkloadError(
-            f"attributes {twice} have the names of columns for the meanings of another attribute's values; rename them "
-            "in the domain"
+            f"attributes {twice} have the names of columns for the meanings, or the codes and names, of another "
+            "attribute's values; rename them in the domain"
         )
     clashes = sorted(set(every) & set(profile.value_names))
     if clashes:

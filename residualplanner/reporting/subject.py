@@ -126,6 +126,11 @@ class Subject:
         return found
 
     @property
+    def is_total(self) -> NDArray[np.bool_]:
+        """Whether a row of the error table is about the number of all records, (q,)."""
+        return np.equal(self.plan.workload.orders, 0)
+
+    @property
     def has_intervals(self) -> bool:
         """Whether there are intervals of numbers that are not unbiased, at the level of the report."""
         if self.tables is None or self.product.is_unbiased or isinstance(self.tables, SavedParts):

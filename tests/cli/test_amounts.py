@@ -72,7 +72,7 @@ def test_a_starting_spec_has_the_amounts_of_a_domain(folder):
         ("numeric = { low = 0 }", "high"),
         ("numeric = { low = 0, high = 5, bin = 2 }", "bin"),
         ("numeric = { low = 0, high = 5, outside = 'clp' }", "outside"),
-        ("numeric = { low = 0, high = 5 }\nsize = 4", "exactly one of size, labels, bins, months, years and numeric"),
+        ("numeric = { low = 0, high = 5 }\nsize = 4", "exactly one of size, labels, bins, months, years, numeric"),
         ("numeric = { low = 5, high = 0 }", "low below high"),
         ("numeric = { low = 0, high = 5, bins = 2 }", "cannot be cut into 2 bins"),
     ],

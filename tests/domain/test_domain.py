@@ -155,7 +155,7 @@ def item(**changes):
         (item(size=True), r"attributes\[0\]: .* needs an integer"),
         (item(size=2.0), r"attributes\[0\]: .* needs an integer"),
         (item(size=None), "exactly one of size, labels, bins and numeric"),
-        (item(labels=["x"]), "exactly one of size, labels and bins"),
+        (item(labels=["x"]), "exactly one of size, labels, bins and numeric"),
         (item(size=None, labels="xy"), r"attributes\[0\]\.labels: expected a list"),
         (item(size=None, labels=["x", "x"]), "has a label twice"),
         (item(unknown="DROP"), r"attributes\[0\]\.unknown: expected"),

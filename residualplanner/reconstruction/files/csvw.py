@@ -14,7 +14,7 @@ from residualplanner.domain import Attribute
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.file_names import escaped
 from residualplanner.reconstruction.files.sidecar import TEXT, Description, label_type
-from residualplanner.reconstruction.forms.label_columns import label_columns
+from residualplanner.reconstruction.forms.label_columns import BESIDE, label_columns, name_beside
 from residualplanner.workload import WrittenQuery
 
 #: Where programs look for the metadata of the CSV files of a folder.
@@ -30,7 +30,6 @@ _PUBLICATION_TERMS = {
     "source": "dc:source",
     "note": "schema:disambiguatingDescription",
 }
-_MEANINGS = "the meaning of the label in the column before it"
 _LETTERS = frozenset(string.ascii_letters + string.digits + "_")
 
 
@@ -88,12 +87,13 @@ def _value_columns(described: Description, unit: str) -> str:
 def _attribute_columns(attribute: Attribute, kind: Kind) -> Iterator[str]:
     """The columns of labels of an attribute; what is said about it belongs to the first."""
     about = {_TERMS[word]: text for word, text in attribute.about.to_json().items()}
+    beside = {name_beside(attribute, word): sentence for word, sentence in BESIDE.items()}
     for name, labels in label_columns(attribute, kind).items():
         datatype = label_type(labels)
         column: dict[str, object] = {"name": _variable(name), "titles": name, "datatype": datatype, "required": True}
         if datatype == TEXT and "" in labels:
             column["null"] = []  # an empty string is a label, not a missing value
-        yield json.dumps(column | (about if name == attribute.name else {"dc:description": _MEANINGS}))
+        yield json.dumps(column | (about if name == attribute.name else {"dc:description": beside[name]}))
 
 
 def _variable(name: str) -> str:

@@ -91,9 +91,12 @@ def require_exportable(
 
 
 def _require_free_names(workload: Workload, profile: Profile) -> None:
-    is_axis = [kind.is_axis for kind in workload.kinds]
-    used = np.flatnonzero(workload.uses[:, is_axis].any(axis=1)).tolist()
-    require_free_names(label_column_names(workload.domain.attributes[position] for position in used), profile)
+    is_axis = np.array([kind.is_axis for kind in workload.kinds], dtype=bool)
+    uses = workload.uses & is_axis
+    used = np.flatnonzero(uses.any(axis=1)).tolist()
+    kinds = {position: [workload.kinds[code] for code in np.flatnonzero(uses[position])] for position in used}
+    axes = ((workload.domain.attributes[position], kinds[position]) for position in used)
+    require_free_names(label_column_names(axes), profile)
 
 
 def save_tables(  # noqa: PLR0913
