@@ -4,12 +4,13 @@ Reads: exact privacy costs, and the budget whose words are wanted.  Gives: sente
 Source: spec eqs. (2), (3), (4).
 """
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
 from residualplanner._words import decimal_text_down, decimal_text_up, short_text_down
 from residualplanner.errors import BudgetError
-from residualplanner.privacy._exact import decimal_down, root_up, working_digits
+from residualplanner.privacy._exact import root_up, working_digits
 from residualplanner.privacy.budget import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.privacy.noise_laws import law_of
 
@@ -20,9 +21,8 @@ def _root_up(cost: Fraction) -> Fraction:
 
 
 def _root_down(cost: Fraction) -> Fraction:
-    with working_digits():
-        root = decimal_down(cost).sqrt()
-        return Fraction(root if Fraction(root) ** 2 <= cost else root.next_minus())
+    """The square root, with 200 decimals, never above: the integer root of an integer is rounded down."""
+    return Fraction(math.isqrt(cost.numerator * 10**400 // cost.denominator), 10**200)
 
 
 #: By how much an epsilon is made smaller at first where it allows more than a cost, relative to it.

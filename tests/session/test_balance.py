@@ -3,6 +3,7 @@
 import math
 import re
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from residualplanner.errors import BudgetError
 from residualplanner.ledger import Balance, Ledger
-from residualplanner.privacy import approx_dp, budget_within, cost_text_down, cost_text_up, gdp, pcost, zcdp
+from residualplanner.privacy import ZCDP, approx_dp, budget_within, cost_text_down, cost_text_up, gdp, pcost, zcdp
 
 costs = st.fractions(min_value=Fraction(1, 10**8), max_value=10).filter(bool)
 EXACT = {"pcost": lambda number: number, "zcdp": lambda number: 2 * number, "gdp": lambda number: number**2}
@@ -50,6 +51,14 @@ def test_an_epsilon_that_is_left_is_below_that_of_the_cost_and_one_that_is_spent
     found = budget_within(cost, like)
     assert cost * (1 - Fraction(1, 10**10)) <= found.pcost_exact <= cost
     assert (found.notion, found.given[1]) == ("approx_dp", "1e-9")
+
+
+@pytest.mark.parametrize("excess", [1 + 1e-9, 1.5])
+def test_an_epsilon_that_its_curve_overstates_is_made_smaller_until_it_fits(monkeypatch, excess):
+    curve = SimpleNamespace(epsilon=lambda cost, delta: ZCDP.epsilon(cost, delta) * excess)
+    monkeypatch.setattr("residualplanner.privacy.restating.law_of", lambda _: SimpleNamespace(curve=curve))
+    found = budget_within(Fraction(1, 7), approx_dp(1, "1e-9")).pcost_exact
+    assert Fraction(1, 28) < found <= Fraction(1, 7)
 
 
 def test_a_cost_too_small_for_any_epsilon_is_told_in_pcost():
