@@ -99,7 +99,9 @@ def total_texts(subject: Subject) -> tuple[str, str, str] | None:
     table = subject.read_table(rows[0]) if rows else None
     if table is None or np.isnan(table.estimates[0]):
         return None
-    records = "Records that are not left out" if omission_of(subject.plan.domain) else "Records"
+    weighted = subject.plan.domain.weight.unit_name
+    records = f"Total of {weighted}" if weighted else "Records"
+    records += " that are not left out" if omission_of(subject.plan.domain) and not weighted else ""
     number, percent = f"{table.estimates[0]:,.{0 if subject.product.is_rounded else 1}f}", level_text(subject.level)
     if subject.plan.neighbors.has_public_total:
         return f"{records} (public)", f"{table.estimates[0]:,.0f}", "the same before and after a change of records"

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
 from residualplanner._margins import margin_factor
-from residualplanner._words import COUNTS
 from residualplanner.pictures import ShownTable
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import (
@@ -105,7 +104,8 @@ class Subject:
     @property
     def unit(self) -> str:
         """The unit of numbers about all tables together, in words."""
-        return "counts; sums in units of the largest amount" if self.plan.workload.has_sums else COUNTS
+        unit = self.plan.domain.unit
+        return f"{unit}; sums in units of the largest amount" if self.plan.workload.has_sums else unit
 
     @property
     def _scales(self) -> "pd.Series[float] | float":

@@ -93,7 +93,7 @@ def test_a_domain_with_weights_survives_json(weight):
     domain = Domain({"a": 2}, weight=weight)
     assert Domain.from_json(json.loads(json.dumps(domain.to_json()))) == domain
     assert domain != Domain({"a": 2})
-    assert eval(repr(weight), {"Weight": Weight}) == weight  # noqa: S307 - our own text
+    assert eval(repr(weight), {"Weight": Weight}) == weight
     assert [column.name for column in domain.columns] == ["a", "w"]
     assert domain.denominator == weight.unit.denominator
 
