@@ -7,7 +7,7 @@ Source: spec sections 2, 4 and 5; eqs. (5), (8), (11), (12), (23) to (31), (35) 
 """
 
 from residualplanner.bases.basis import Basis, basis_codes
-from residualplanner.bases.basis_problem import Directions, ResidualBasis
+from residualplanner.bases.basis_problem import Contrasts, Directions, ResidualBasis
 from residualplanner.bases.integer_twin import integer_twin
 from residualplanner.bases.inverse import inverse_parts
 from residualplanner.bases.matrix import integer_basis
@@ -27,6 +27,7 @@ from residualplanner.bases.subtraction import subtraction_basis
 
 __all__ = [
     "Basis",
+    "Contrasts",
     "Directions",
     "NestedBasis",
     "NestedLayer",

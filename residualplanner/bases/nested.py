@@ -190,9 +190,7 @@ def _parts(maps: NestedMaps, rows: sparse.csr_array) -> Iterator[sparse.csr_arra
     yield weights
 
 
-def nested_basis(
-    layers: Sequence[NestedLayer], order: IntArray, family: str, *, gap: float = math.inf
-) -> NestedBasis:
+def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str, *, gap: float = math.inf) -> NestedBasis:
     """The basis of layers from coarse to fine.
 
     Args:

@@ -39,7 +39,9 @@ def float_identifies(bound: int, roundings: int) -> bool:
     return roundings < 2**50 and bound <= 2**112 and 2 * roundings * bound <= 2**115
 
 
-def products_modulo(tables: IntArray, matrices: Mapping[int, IntArray | IntegerMap], *, total: int) -> tuple[IntArray, FloatArray]:
+def products_modulo(
+    tables: IntArray, matrices: Mapping[int, IntArray | IntegerMap], *, total: int
+) -> tuple[IntArray, FloatArray]:
     """Apply an integer matrix along some axes: `integer_products`, with results of any size.
 
     Args:
