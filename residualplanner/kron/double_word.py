@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.kron.integers import IntegerMap, integer_maps
+from residualplanner.kron.integer_maps import IntegerMap, integer_maps
 
 _INT64 = 2**63
 

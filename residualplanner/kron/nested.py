@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import FloatArray, IntArray
+from residualplanner.errors import WorkloadError
 from residualplanner.kron.arrays import Array, like, multiply_into, namespace
 from residualplanner.kron.axis_maps import AxisMap
 
 #: Python integers are multiplied, some entries at a time.
 _CHUNK = 2**20
+#: The most entries of a matrix that is written out.
+_ENTRIES = 2**28
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -212,6 +215,11 @@ def _axis_map(columns: int, rows: int, apply: Callable[[FloatArray], FloatArray]
     """The map of an axis that `apply` makes of columns (n, c); a matrix where arrays are not NumPy's."""
 
     def make_matrix() -> FloatArray:
+        if columns * rows > _ENTRIES:
+            raise WorkloadError(
+                f"this needs a matrix of {rows:,} x {columns:,} for an attribute with a nested basis; leave out what "
+                "cannot be computed group by group, or use coarser values"
+            )
         return apply(np.eye(columns))
 
     def direct(stack: Array, out: Array) -> None:

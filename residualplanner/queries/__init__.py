@@ -13,10 +13,11 @@ from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.joint import answered_jointly, joint_factors, require_joint
 from residualplanner.queries.json import kind_from_json, kind_to_json
-from residualplanner.queries.kind import Kind, Rows, labels_in_words, meanings_of, tied_kind
+from residualplanner.queries.kind import SIZE_LIMIT, Kind, Rows, labels_in_words, meanings_of, tied_kind
 from residualplanner.queries.runs import Prefix, Range
 
 __all__ = [
+    "SIZE_LIMIT",
     "Custom",
     "Hierarchy",
     "Identity",

@@ -12,7 +12,6 @@ from scipy import sparse
 
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
-from residualplanner.queries.kind import require_size
 from residualplanner.queries.levels import GivenLevel, Level, Row, checked_levels, named_levels, rows_of_levels
 from residualplanner.queries.sparse_kind import SparseKind, is_text, require_more_than_total
 
@@ -84,7 +83,6 @@ class Hierarchy(SparseKind):
         """
         if self._is_of(attribute):
             return self
-        require_size(attribute)
         tied = Hierarchy.__new__(Hierarchy)
         try:
             tied._set(named_levels(self.levels, attribute), self.total, self.leaves, attribute.value_labels)
@@ -95,7 +93,6 @@ class Hierarchy(SparseKind):
 
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError unless it is a hierarchy of this attribute's values with more rows than their total."""
-        require_size(attribute)
         if self.values is not None and not self._is_of(attribute):
             raise WorkloadError(f"the hierarchy on {attribute.name!r} is tied to other values than that attribute has")
         # The rows always give the total: every level holds each value once, so its groups add up to it.

@@ -28,7 +28,7 @@ from residualplanner.bases import (
     weighted_directions,
 )
 from residualplanner.errors import SolverError, WorkloadError
-from residualplanner.queries import Kind
+from residualplanner.queries import SIZE_LIMIT, Kind
 from residualplanner.workload import Workload
 
 #: How much larger, relative, an attribute's part of the loss may get because its basis is rounded to integers.
@@ -67,6 +67,10 @@ class Tangent(NamedTuple):
     ) -> "Tangent":
         """From augmented forms (1 + g, 1 + g), the first index of which stands for the constant parts of rows."""
         return cls(present[1:, 1:], absent[1:, 1:], absent[0, 1:], float(absent[0, 0]), contrasts)
+
+    def best_orthogonal(self, even: FloatArray, directions: Directions, **how: Any) -> ResidualBasis:
+        """The best basis orthogonal to the total for the present part, with u ``even`` (g,)."""
+        return optimal_residuals(self.present, u=even, directions=directions, contrasts=self.contrasts, **how)
 
     def restricted(self, averaging: NDArray[np.float64]) -> "Tangent":
         """The same for merged values, each a mean over its group with the weights ``averaging`` (groups, g)."""
@@ -264,7 +268,17 @@ def searched_attributes(workload: Workload) -> list[int]:
 
 
 def plain_forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AttributeGrams:
-    """The Gram matrices of kinds, by their numbers in a workload, with equal columns merged."""
+    """The Gram matrices of kinds, by their numbers in a workload, with equal columns merged.
+
+    Raises:
+        WorkloadError: there are too many values for matrices of n x n.
+    """
+    if size > SIZE_LIMIT:
+        raise WorkloadError(
+            f"an attribute of {size:,} values, more than {SIZE_LIMIT:,}, can have hierarchies only whose groups all lie "
+            "inside one another or apart, with bases that are the same in all sets; leave out the queries that overlap, "
+            "or ask for other bases"
+        )
     own = [workload.kinds[code] for code in kinds]
     same = np.unique(np.column_stack([kind.equal_columns(size) for kind in own]), axis=0, return_inverse=True)[1]
     _, first, number = np.unique(same, return_index=True, return_inverse=True)
@@ -328,9 +342,7 @@ def orthogonal_start(forms: AttributeGrams) -> ResidualBasis:
 
 def best_orthogonal(forms: AttributeGrams, tangent: Tangent, **how: Any) -> ResidualBasis:
     """The best basis orthogonal to the total for the present part of a tangent, see `optimal_residuals`."""
-    even = forms.width / forms.size
-    how = {"directions": forms.directions, "contrasts": tangent.contrasts, **how}
-    return optimal_residuals(tangent.present, u=even, **how)
+    return tangent.best_orthogonal(forms.width / forms.size, forms.directions, **how)
 
 
 def steps_for(values: int) -> int:

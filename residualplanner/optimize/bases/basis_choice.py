@@ -33,7 +33,7 @@ from residualplanner.optimize.bases.attribute_grams import (
     steps_for,
     whole_basis,
 )
-from residualplanner.optimize.bases.merged_grams import forms_of
+from residualplanner.optimize.bases.grams_of_attributes import forms_for_sum
 from residualplanner.strategy import CHUNK, noise_weights, variance_pieces
 from residualplanner.workload import Workload
 
@@ -68,7 +68,7 @@ def choose_bases(
 
     Source: spec eq. (31); with "orthogonal" spec section 4, paper section 7.
     """
-    grams = attribute_grams(workload, forms_of if merged else None)
+    grams = attribute_grams(workload, forms_for_sum if merged else None)
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
     with nullcontext() if many else one_thread():
         coarse = {attribute: forms.coarse() for attribute, forms in grams.items()}

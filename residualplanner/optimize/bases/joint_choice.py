@@ -26,7 +26,7 @@ from residualplanner.optimize.bases.attribute_grams import (
 )
 from residualplanner.optimize.bases.basis_choice import choose_bases
 from residualplanner.optimize.bases.cell_weights import CellGroup, cell_groups, similar_rows
-from residualplanner.optimize.bases.merged_grams import forms_of
+from residualplanner.optimize.bases.grams_of_attributes import forms_for_maximum
 from residualplanner.workload import Workload, workload_orbits
 
 #: How many weights there are at most: above it similar rows of a kind have one in common.
@@ -72,7 +72,7 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
         to 150 rounds.
     Source: spec section 10, warning 1; eqs. (17) and (31).
     """
-    grams = attribute_grams(workload, forms_of)
+    grams = attribute_grams(workload, forms_for_maximum)
     bases = [subtraction_basis(size) for size in workload.domain.sizes]
     if any(len(forms.width) > _EFFORT[-1][0] for forms in grams.values()):
         return choose_bases(workload, importance)

@@ -28,19 +28,12 @@ from residualplanner.optimize.bases.attribute_grams import (
     CONSTANT,
     AttributeGrams,
     Tangent,
-    attribute_grams,
     inverse_forms,
-    plain_forms,
 )
 from residualplanner.optimize.bases.exchangeable import MergedRows, exchangeable_groups, merged_rows
 from residualplanner.optimize.bases.nested_layers import RealLayer, integer_layers, layers_of_groups
 from residualplanner.queries import Kind
 from residualplanner.workload import Workload
-
-#: Attributes of at most so many values have matrices: these are as quick, and Newton steps bring them closer.
-MERGED_ABOVE = 96
-#: Up to so many groups the problem is solved for all of them together.
-MOST_GROUPS = 400
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -175,21 +168,6 @@ class MergedGrams(AttributeGrams):
 
     def _all_factors(self, near: Rounded) -> list[FloatArray]:
         return [_factors(kind, near.maps) for kind in self.own]
-
-
-def merged_attribute_grams(workload: Workload) -> dict[int, AttributeGrams]:
-    """As `attribute_grams`, with values that can be exchanged merged wherever attributes have many values."""
-    return attribute_grams(workload, forms_of)
-
-
-def forms_of(workload: Workload, size: int, codes: tuple[int, ...]) -> AttributeGrams:
-    """The Gram matrices of an attribute: of groups of values that can be exchanged where these are few."""
-    if size > MERGED_ABOVE:
-        own = [workload.kinds[code] for code in codes]
-        group = exchangeable_groups(own, size)
-        if group.max() < MOST_GROUPS:
-            return merged_grams(own, codes, group)
-    return plain_forms(workload, size, codes)
 
 
 def merged_grams(own: Sequence[Kind], codes: tuple[int, ...], group: IntArray) -> MergedGrams:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import FloatArray, IntArray
@@ -40,21 +41,45 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Batch:
+    """Blocks of equally many members, none above another.
+
+    Attributes:
+        roots (b,): their nodes.
+        members (b, k): of each.
+        inner: for blocks with nodes in between their number in the batch, these nodes (i,), and their sums (i, k).
+    """
+
+    roots: IntArray
+    members: IntArray
+    inner: tuple[tuple[int, IntArray, FloatArray], ...]
+
+    def forms(self, nodes: FloatArray) -> NDArray[np.float64]:
+        """The form of the members' sums of each block for weights (nodes,), (b, k, k)."""
+        k = self.members.shape[1]
+        forms = np.zeros((*self.members.shape, k))
+        forms[:, np.arange(k), np.arange(k)] = nodes[self.members]
+        for number, inside, sums in self.inner:
+            forms[number] += (sums.T * nodes[inside]) @ sums
+        return forms
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class TreeBlocks:
-    """The nodes of a hierarchy, parents before children, and its blocks, those above before those below.
+    """The nodes of a hierarchy, parents before children, and its blocks.
 
     Attributes:
         parent (nodes,): of each node; -1 of the first, which has all values.
         group (g,): the node of each group.
         weights (kinds, nodes): the sum of the squares of the rows of each kind that add up a node's values, divided by
             the number of its rows.
-        blocks: the first is of the first node.
+        batches: the blocks, those above before those below; the first is that of the first node.
     """
 
     parent: IntArray
     group: IntArray
     weights: FloatArray
-    blocks: tuple[Block, ...]
+    batches: tuple[Batch, ...]
 
     @property
     def below(self) -> sparse.csr_array:
@@ -84,7 +109,7 @@ def tree_blocks(rows: Sequence[MergedRows]) -> TreeBlocks | None:
     group = np.arange(len(parent) - len(rows[0].width), len(parent))
     parent, order = _from_the_root(_narrowed(parent))
     weights = np.pad(weights, ((0, 0), (0, len(order) - weights.shape[1])))[:, order]
-    return TreeBlocks(parent, np.argsort(order)[group], weights, _blocks(parent))
+    return TreeBlocks(parent, np.argsort(order)[group], weights, _batches(_blocks(parent)))
 
 
 def _sets(rows: Sequence[MergedRows]) -> tuple[list[IntArray], FloatArray] | None:
@@ -98,6 +123,8 @@ def _sets(rows: Sequence[MergedRows]) -> tuple[list[IntArray], FloatArray] | Non
         means = kind.means.copy()
         means.eliminate_zeros()
         means.sort_indices()
+        if (kind.constant[np.diff(means.indptr) > 0] != 0).any():
+            return None
         for start, end in zip(means.indptr[:-1].tolist(), means.indptr[1:].tolist(), strict=True):
             entries = means.data[start:end]
             if not len(entries):
@@ -174,6 +201,22 @@ def _blocks(parent: IntArray) -> tuple[Block, ...]:
         blocks.append(Block(root, np.array(members), np.array(inner, dtype=np.int64), matrix))
         roots += [node for node in members if children[node]]
     return tuple(blocks)
+
+
+def _batches(blocks: Sequence[Block]) -> tuple[Batch, ...]:
+    depth = {0: 0}
+    found: dict[tuple[int, int], list[Block]] = {}
+    for block in blocks:
+        depth.update(dict.fromkeys(block.members.tolist(), depth[block.root] + 1))
+        found.setdefault((depth[block.root], len(block.members)), []).append(block)
+    return tuple(
+        Batch(
+            np.array([block.root for block in own]),
+            np.array([block.members for block in own]),
+            tuple((number, block.inner, block.sums) for number, block in enumerate(own) if len(block.inner)),
+        )
+        for _, own in sorted(found.items())
+    )
 
 
 def _children(parent: IntArray) -> list[list[int]]:

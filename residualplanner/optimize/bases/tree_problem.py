@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.bases import Contrasts
 from residualplanner.bases.optimal import zero_sum_basis
-from residualplanner.optimize.bases.tree_blocks import Block, TreeBlocks
+from residualplanner.optimize.bases.tree_blocks import TreeBlocks
 
 #: Eigenvalues of a block's form below this fraction of their mean are raised.
 _LEAST = 1e-12
-#: Of the multiplicative update: at first and at most; after a step that did not raise the bound, and after one that did.
+#: The search ends after a step that gains less than this fraction, both in the objective and in the bound.
+_PROGRESS = 3e-6
+#: Of the multiplicative update: at first; after a step that did not raise the bound, and after one that did.
 _EXPONENT, _DAMPING, _RECOVERY = 1.8, 0.7, 1.1
 _TINY = 1e-300
 
@@ -33,8 +35,8 @@ class TreeBasis:
     """A nested basis in real numbers.
 
     Attributes:
-        shares: for each block how the sum of its root is divided among its members, (k,).
-        added: for each block ``Z X Z^T``, the covariance of what it adds to these, (k, k).
+        shares: for each batch how the sums of the roots are divided among the members, (b, k).
+        added: for each batch ``Z X Z^T``, the covariance of what each block adds to these, (b, k, k).
         scales (g,): of the contrasts, see `ResidualBasis`.
         multipliers (g,): of the lengths of the groups' columns.
         gap: the objective is within this fraction of the least possible.
@@ -68,7 +70,7 @@ class _Step(NamedTuple):
     """What one step finds.
 
     Attributes:
-        shares, added: of each block.
+        shares, added: of each batch.
         lengths (g,): the squared lengths of columns.
         scales (g,): of the contrasts.
     """
@@ -100,9 +102,10 @@ class TreeProblem:
             found = self._step(shares, multipliers)
             objective = self.objective(found.shares, found.added, found.scales, found.lengths)
             before, bound = bound, max(bound, self.bound(multipliers, found.shares))
+            gained = bound - before + (best[0] - min(objective, best[0]) if best else math.inf)
             if best is None or objective < best[0]:
                 best = objective, found, multipliers
-            if best[0] - bound <= gap * best[0]:
+            if best[0] - bound <= gap * best[0] or gained <= _PROGRESS * best[0]:
                 break
             exponent = min(exponent * _RECOVERY, _EXPONENT) if bound > before else exponent * _DAMPING
             multipliers = multipliers * np.clip(found.lengths, 1e-3, 1e3) ** exponent
@@ -119,42 +122,47 @@ class TreeProblem:
     ) -> float:
         """``p t + s`` of a nested basis whose columns have these squared ``lengths`` (g,)."""
         present, absent = (self.forms(weights, shares) for weights in (self.weights.present, self.weights.absent))
-        trace = sum(float((form * covariance).sum()) for form, covariance in zip(present.blocks, added, strict=True))
+        trace = sum(float((form * covariance).sum()) for form, covariance in zip(present.batches, added, strict=True))
         contrasts = self.weights.contrasts
         trace += float(np.divide(contrasts.freedom * contrasts.weight, scales, where=scales > 0, out=scales * 0).sum())
         return float(lengths.max()) * trace + float(absent.nodes[0]) + self.weights.constant
 
     def forms(self, weights: FloatArray, shares: list[FloatArray]) -> "_Forms":
-        """For each block the form of its members' sums, with what lies below them divided by shares.  Eq. (115)."""
-        nodes, blocks = weights.copy(), []
-        for block, share in zip(reversed(self.tree.blocks), reversed(shares), strict=True):
-            form = _form(block, nodes)
-            nodes[block.root] += share @ form @ share
-            blocks.append(form)
-        return _Forms(nodes, blocks[::-1])
+        """The forms of all blocks, with what lies below each member divided by shares.  Source: spec eq. (115)."""
+        nodes, forms = weights.copy(), []
+        for batch, share in zip(reversed(self.tree.batches), reversed(shares), strict=True):
+            form = batch.forms(nodes)
+            nodes[batch.roots] += np.einsum("bi,bij,bj->b", share, form, share)
+            forms.append(form)
+        return _Forms(nodes, forms[::-1])
 
     def bound(self, multipliers: FloatArray, shares: list[FloatArray]) -> float:
         """What no basis is below.  Source: spec eqs. (116) and (117)."""
-        tree, weights = self.tree, self.weights
-        below = tree.below @ multipliers
-        squares = _subtree_sums(tree, weights.present * below * below)
-        trace = weights.contrasts.trace(multipliers)
-        for block in tree.blocks:
-            own = below[block.members]
-            form = (block.sums.T * weights.present[block.inner]) @ block.sums
-            form[np.diag_indices_from(form)] += squares[block.members] / np.maximum(own * own, _TINY)
-            roots = np.sqrt(own)
-            form *= np.outer(roots, roots)
-            image = form @ roots
-            if block.root == 0:
-                unit = roots / math.sqrt(float(own.sum()))
-                half = image / math.sqrt(float(own.sum()))
-                form += float(unit @ half) * np.outer(unit, unit) - np.outer(unit, half) - np.outer(half, unit)
-            else:
-                form -= np.outer(image, image) / max(float(roots @ image), _TINY)
-            trace += float(np.sqrt(np.maximum(np.linalg.eigvalsh(form), 0.0)).sum())
+        weights, trace = self.weights, self.trace(multipliers)
         absent = float(self.forms(weights.absent, shares).nodes[0]) if self.fixed else self._least_absent()
         return trace * trace / float(multipliers.sum()) + absent + weights.constant
+
+    def trace(self, multipliers: FloatArray) -> float:
+        """What the trace of the root of M is at least, whatever u is.  Source: spec eq. (116)."""
+        tree, weights = self.tree, self.weights
+        below = np.maximum(tree.below @ multipliers, _TINY)
+        inside = _subtree_sums(tree, weights.present * below * below) / (below * below)
+        trace = weights.contrasts.trace(multipliers)
+        for batch in tree.batches:
+            roots = np.sqrt(below[batch.members])
+            nodes = weights.present.copy()
+            nodes[batch.members] = inside[batch.members]
+            form = batch.forms(nodes) * roots[:, :, None] * roots[:, None, :]
+            image = np.einsum("bij,bj->bi", form, roots)
+            if batch.roots[0] == 0:
+                total = float(below[0])
+                form += float(roots[0] @ image[0]) / total**2 * np.outer(roots[0], roots[0])
+                form -= (np.outer(roots[0], image[0]) + np.outer(image[0], roots[0])) / total
+            else:
+                along = np.maximum(np.einsum("bi,bi->b", roots, image), _TINY)
+                form -= image[:, :, None] * image[:, None, :] / along[:, None, None]
+            trace += float(np.sqrt(np.maximum(np.linalg.eigvalsh(form), 0.0)).sum())
+        return trace
 
     def _least_absent(self) -> float:
         """The least ``u^T V_s u`` of all u of sum 1, as of resistors in series and side by side."""
@@ -168,22 +176,21 @@ class TreeProblem:
     def _step(self, shares: list[FloatArray], multipliers: FloatArray) -> _Step:
         """The best covariance of each block for the multipliers and the present shares, then the best shares."""
         tree, weights = self.tree, self.weights
-        present, absent = (self.forms(part, shares).blocks for part in (weights.present, weights.absent))
+        present, absent = (self.forms(part, shares).batches for part in (weights.present, weights.absent))
         below = tree.below @ multipliers
         noise, mass, lengths = np.zeros(len(below)), np.ones(len(below)), np.zeros(len(below))
         moved, added = [], []
-        for number, block in enumerate(tree.blocks):
-            root, members = block.root, block.members
+        for number, batch in enumerate(tree.batches):
+            roots, members, share = batch.roots, batch.members, shares[number]
             own = below[members]
-            covariance, inverse = _best_covariance(present[number], own, shares[number])
-            share = shares[number]
+            covariance, inverse = _best_covariance(present[number], own, share)
             if not self.fixed:
-                form = noise[root] * present[number] + mass[root] ** 2 * absent[number]
-                share = _best_shares(inverse, form, own)
-            apart = np.eye(len(members)) - share[:, None]
-            lengths[members] = lengths[root] + np.einsum("ij,ij->j", apart, inverse @ apart)
-            noise[members] = share * share * noise[root] + np.diagonal(covariance)
-            mass[members] = share * mass[root]
+                above = noise[roots, None, None], mass[roots, None, None] ** 2
+                share = _best_shares(inverse, above[0] * present[number] + above[1] * absent[number], own)
+            apart = np.eye(members.shape[1]) - share[:, :, None]
+            lengths[members] = lengths[roots, None] + np.einsum("bij,bij->bj", apart, inverse @ apart)
+            noise[members] = share * share * noise[roots, None] + np.diagonal(covariance, axis1=1, axis2=2)
+            mass[members] = share * mass[roots, None]
             moved.append(share)
             added.append(covariance)
         scales = weights.contrasts.scales(multipliers)
@@ -191,16 +198,10 @@ class TreeProblem:
 
 
 class _Forms(NamedTuple):
-    """Attributes: nodes (nodes,): the value at each node, those of its descendants included; blocks: the forms."""
+    """Attributes: nodes (nodes,): the value at each node, with its descendants; batches: the forms (b, k, k)."""
 
     nodes: FloatArray
-    blocks: list[NDArray[np.float64]]
-
-
-def _form(block: Block, nodes: FloatArray) -> NDArray[np.float64]:
-    form = (block.sums.T * nodes[block.inner]) @ block.sums
-    form[np.diag_indices_from(form)] += nodes[block.members]
-    return form
+    batches: list[NDArray[np.float64]]
 
 
 def _subtree_sums(tree: TreeBlocks, values: FloatArray) -> FloatArray:
@@ -222,25 +223,28 @@ def _levels(tree: TreeBlocks) -> Iterator[tuple[int, int]]:
 def _best_covariance(
     form: NDArray[np.float64], multipliers: FloatArray, share: FloatArray
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """``Z X Z^T`` (k, k) for the best X, and ``Z X^{-1} Z^T``.  Source: spec section 5, the dual."""
-    Z = zero_sum_basis(len(form))
+    """``Z X Z^T`` (b, k, k) for the best X of each block, and ``Z X^{-1} Z^T``.  Source: spec section 5, the dual."""
+    Z = zero_sum_basis(form.shape[1])
     values, vectors = np.linalg.eigh(Z.T @ form @ Z)
-    roots = np.sqrt(np.maximum(values, _LEAST * max(float(values.sum()), _TINY) / len(values)))
-    half = (vectors * roots) @ vectors.T
-    atoms = half @ (Z.T - (Z.T @ share)[:, None])
-    moment = (atoms * multipliers) @ atoms.T
+    least = _LEAST * np.maximum(values.mean(axis=1, keepdims=True), _TINY)
+    roots = np.sqrt(np.maximum(values, least))[:, None, :]
+    turned = vectors.swapaxes(1, 2)
+    half = (vectors * roots) @ turned
+    atoms = half @ (Z.T - (share @ Z)[:, :, None])
+    moment = (atoms * multipliers[:, None, :]) @ atoms.swapaxes(1, 2)
     squares, frame = np.linalg.eigh(moment)
-    size = np.sqrt(np.sqrt(np.maximum(squares, squares[-1] * 1e-15)))
-    outer = Z @ (vectors / roots) @ (vectors.T @ (frame * size))
+    size = np.maximum(squares, squares[:, -1:] * 1e-15)[:, None, :] ** 0.25
+    outer = Z @ (vectors / roots) @ (turned @ (frame * size))
     inner = Z @ half @ (frame / size)
-    return outer @ outer.T, inner @ inner.T
+    return outer @ outer.swapaxes(1, 2), inner @ inner.swapaxes(1, 2)
 
 
 def _best_shares(inverse: NDArray[np.float64], form: NDArray[np.float64], multipliers: FloatArray) -> FloatArray:
-    """The shares u that minimize ``sum l_j (e_j - u)^T inverse (e_j - u) + u^T form u``, of sum 1."""
-    Z, k = zero_sum_basis(len(form)), len(form)
-    total = float(multipliers.sum())
-    whole = total * inverse + form
-    even = np.full(k, 1 / k)
-    step: FloatArray = np.linalg.solve(Z.T @ whole @ Z, Z.T @ (inverse @ multipliers - whole @ even))
-    return even + Z @ step
+    """The shares u of each block, of sum 1, with the least ``sum l_j (e_j - u)^T inverse (e_j - u) + u^T form u``."""
+    k = form.shape[1]
+    Z, even = zero_sum_basis(k), np.full(k, 1 / k)
+    whole = multipliers.sum(axis=1)[:, None, None] * inverse + form
+    right = (inverse @ multipliers[:, :, None])[:, :, 0] - whole @ even
+    step = np.linalg.solve(Z.T @ whole @ Z, (right @ Z)[:, :, None])[:, :, 0]
+    shares: FloatArray = even + step @ Z.T
+    return shares
