@@ -1,7 +1,8 @@
 """The residual basis of one attribute: what is measured of it, and its factors of privacy cost and variances.
 
 Reads: integer matrices, or Gram matrices of queries.  Gives: bases; the best one for given weights; numbers of many.
-`subtraction_basis`, `integer_basis` and `nested_basis` make the sorts of `Basis`; nothing outside of this folder tells them apart.
+`subtraction_basis`, `integer_basis` and `nested_basis` make the sorts of `Basis`; nothing outside of this folder tells
+them apart.
 With T the row of ones above a residual matrix and ``[u | G]`` its pseudo-inverse, a query W is ``W (u 1^T + G S)``.
 Source: spec sections 2, 4 and 5; eqs. (5), (8), (11), (12), (23) to (31), (35) and (36).
 """
@@ -18,6 +19,7 @@ from residualplanner.bases.nested import (
     nested_basis,
     nested_basis_of_array,
     row_factors,
+    squared_lengths,
 )
 from residualplanner.bases.numbers import ResidualNumbers, residual_numbers, subtraction_numbers
 from residualplanner.bases.optimal import optimal_residuals, weighted_directions
@@ -45,6 +47,7 @@ __all__ = [
     "residual_numbers",
     "rounded_matrix",
     "row_factors",
+    "squared_lengths",
     "subtraction_basis",
     "subtraction_numbers",
     "weighted_directions",

@@ -173,8 +173,19 @@ def row_factors(maps: NestedMaps, rows: sparse.csr_array) -> tuple[FloatArray, F
     Source: spec eq. (112).
     """
     *parts, total = _parts(maps, rows)
-    present: FloatArray = np.sum([np.asarray(part.multiply(part).sum(axis=1)) for part in parts], axis=0)
+    present: FloatArray = np.sum([squared_lengths(part) for part in parts], axis=0)
     return present, np.asarray(total.sum(axis=1))
+
+
+def squared_lengths(rows: sparse.csr_array) -> FloatArray:
+    """The squared length of each row of a sparse matrix (q, n), (q,).
+
+    Example:
+        >>> squared_lengths(sparse.csr_array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+        [25.0, 0.0]
+    """
+    squares = sparse.csr_array((rows.data * rows.data, rows.indices, rows.indptr), shape=rows.shape)
+    return np.asarray(squares @ np.ones(rows.shape[1]))
 
 
 def _parts(maps: NestedMaps, rows: sparse.csr_array) -> Iterator[sparse.csr_array]:

@@ -36,7 +36,7 @@ ROUNDING_LOSS = 3e-6
 #: Attributes of more values are searched for with neighboring values merged, then solved once in full.
 COARSE_VALUES = 400
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
-_STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (10_000, 8))
+_STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (math.inf, 8))
 #: So many binary digits, and one more for each doubling of the number of values, are tried first.
 _FEWEST_DIGITS = 1
 #: Up to so many rows of a kind are scaled to one length to see which directions matter; rows with less than this part
@@ -275,9 +275,9 @@ def plain_forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> Attrib
     """
     if size > SIZE_LIMIT:
         raise WorkloadError(
-            f"an attribute of {size:,} values, more than {SIZE_LIMIT:,}, can have hierarchies only whose groups all lie "
-            "inside one another or apart, with bases that are the same in all sets; leave out the queries that overlap, "
-            "or ask for other bases"
+            f"an attribute of {size:,} values, more than {SIZE_LIMIT:,}, can only have hierarchies whose groups lie "
+            "inside one another or apart, and one basis for all sets; leave out queries that overlap, or "
+            "'optimal_by_set'"
         )
     own = [workload.kinds[code] for code in kinds]
     same = np.unique(np.column_stack([kind.equal_columns(size) for kind in own]), axis=0, return_inverse=True)[1]

@@ -63,7 +63,8 @@ class MergedRows:
         """The variance factors s and t of every row, (2, q).
 
         Args:
-            u (g,), form (g, g): of the basis of the groups, ``G G^T``.
+            u (g,): of the basis of the groups.
+            form (g, g): its ``G G^T``.
             scales (g,): of the contrasts, see `ResidualBasis`.
         """
         absent = (self.constant + self.means @ u) ** 2

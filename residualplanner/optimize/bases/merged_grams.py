@@ -22,6 +22,7 @@ from residualplanner.bases import (
     float_maps,
     nested_basis,
     row_factors,
+    squared_lengths,
 )
 from residualplanner.kron import NestedMaps
 from residualplanner.optimize.bases.attribute_grams import (
@@ -30,7 +31,7 @@ from residualplanner.optimize.bases.attribute_grams import (
     Tangent,
     inverse_forms,
 )
-from residualplanner.optimize.bases.exchangeable import MergedRows, exchangeable_groups, merged_rows
+from residualplanner.optimize.bases.exchangeable import MergedRows, merged_rows
 from residualplanner.optimize.bases.nested_layers import RealLayer, integer_layers, layers_of_groups
 from residualplanner.queries import Kind
 from residualplanner.workload import Workload
@@ -44,11 +45,13 @@ class Rounded:
         maps: it.
         basis: the basis of integers; none of real numbers.
         pcost: the squared length of its longest column.
+        factors: the variance factors s and t of every row of each kind, (2, rows).
     """
 
     maps: NestedMaps
     basis: Basis | None
     pcost: float
+    factors: tuple[FloatArray, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +71,7 @@ class MergedGrams(AttributeGrams):
         del groups
         return self
 
-    @property
+    @cached_property
     def freedom(self) -> FloatArray:
         """How many contrasts of each group are measured: all, or none if no query tells its values apart, (g,)."""
         seen = np.sum([rows.contrasts(np.ones(rows.count)) for rows in self.merged], axis=0)
@@ -99,31 +102,31 @@ class MergedGrams(AttributeGrams):
     def exact(self, found: ResidualBasis) -> Rounded:
         """The basis in layers of real numbers."""
         maps = float_maps(self._layers(found), self._order)
-        return Rounded(maps, None, 1.0)
+        return Rounded(maps, None, 1.0, self._factors(maps))
 
     def rounded(self, found: ResidualBasis, exponent: int, slack: float) -> Rounded:
         """The basis in layers of integers, ``2**exponent`` times as long."""
         basis = nested_basis(integer_layers(self._layers(found), exponent, slack), self._order, "optimal")
-        return Rounded(basis.maps, basis, float(basis.pcost))
+        return Rounded(basis.maps, basis, float(basis.pcost), self._factors(basis.maps))
 
     def loss(self, weights: FloatArray, near: Rounded) -> float:
         """The objective of `tangent` at a basis from `exact` or `rounded`."""
-        means = np.array([factors.mean(axis=1) for factors in self._all_factors(near)])
+        means = np.array([factors.mean(axis=1) for factors in near.factors])
         present, absent = np.split(weights, 2)
         return float(near.pcost * (present @ means[:, 1]) + absent @ means[:, 0])
 
     def rows_present(self, workload: Workload, near: Rounded) -> FloatArray:
         """The present factor of every row of every kind for noise of cost 1, divided by the row's squared length."""
-        lengths = [
-            np.maximum(np.asarray(rows.multiply(rows).sum(axis=1)), 1e-300)
-            for rows in (workload.kinds[code].centered(self.size).rows.sparse_rows(self.size) for code in self.kinds)
-        ]
-        factors = [factors[1] for factors in self._all_factors(near)]
+        del workload
+        centered = (kind.centered(self.size).rows.sparse_rows(self.size) for kind in self.own)
+        lengths = [np.maximum(squared_lengths(rows), 1e-300) for rows in centered]
+        factors = [factors[1] for factors in near.factors]
         return np.concatenate([each / length for each, length in zip(factors, lengths, strict=True)]) * near.pcost
 
     def row_factors(self, workload: Workload, kind: int, near: Rounded) -> FloatArray:
         """The variance factors s and t of every row of a kind of the workload, (2, rows)."""
-        return _factors(workload.kinds[kind], near.maps)
+        del workload
+        return near.factors[self.kinds.index(kind)]
 
     def scaled_factors(self, workload: Workload, kind: int, near: Rounded) -> FloatArray:
         """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
@@ -166,8 +169,8 @@ class MergedGrams(AttributeGrams):
     def _order(self) -> IntArray:
         return np.argsort(self.group, kind="stable")
 
-    def _all_factors(self, near: Rounded) -> list[FloatArray]:
-        return [_factors(kind, near.maps) for kind in self.own]
+    def _factors(self, maps: NestedMaps) -> tuple[FloatArray, ...]:
+        return tuple(_factors(kind, maps) for kind in self.own)
 
 
 def merged_grams(own: Sequence[Kind], codes: tuple[int, ...], group: IntArray) -> MergedGrams:
@@ -184,7 +187,7 @@ def merged_grams(own: Sequence[Kind], codes: tuple[int, ...], group: IntArray) -
 def _reach(kind: Kind, rows: MergedRows, size: int) -> NDArray[np.float64]:
     """As of `AttributeGrams`, for one kind."""
     entries = kind.centered(size).rows.sparse_rows(size)
-    squares = np.asarray(entries.multiply(entries).sum(axis=1))
+    squares = squared_lengths(entries)
     lengths = squares - np.asarray(entries.sum(axis=1)) ** 2 / size
     weights = np.divide(1.0, lengths, where=lengths > CONSTANT * squares, out=np.zeros(len(lengths)))
     return rows.gram(weights / rows.count)[1:, 1:]
