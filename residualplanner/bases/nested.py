@@ -228,11 +228,11 @@ def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str, *,
         if not is_whole or layer.entries.size not in wanted or (layer is not layers[-1] and layer.entries.size == 0):
             raise WorkloadError("the layers of a nested basis must have a group for each member above, and its matrix")
         members = int(layer.children.sum())
-    if members < 2 or not np.array_equal(np.sort(order), np.arange(members)):
+    if members < 2 or members != len(order) or not np.array_equal(np.sort(order), np.arange(members)):
         raise WorkloadError("a nested basis must have every value once, and at least 2 of them")
-    if any(layer.entries.size and not (np.abs(layer.entries) <= _LARGEST).all() for layer in layers):
+    if not all(((layer.entries <= _LARGEST) & (layer.entries >= -_LARGEST)).all() for layer in layers):
         raise WorkloadError("a basis must have entries of at most 2**50")
-    maps = NestedMaps(tuple(map(_inverted, layers)), frozen(np.array(order, dtype=np.int64)))
+    maps = NestedMaps(tuple(_inverted(layer.children, layer.entries) for layer in layers), frozen(np.array(order, dtype=np.int64)))
     pcost = Fraction(max(_column_squares(maps)))
     return NestedBasis(members, family, maps.answers, pcost, gap, (), maps, _stored(layers, order))
 
@@ -271,7 +271,7 @@ def nested_basis_of_array(stored: IntArray, family: str) -> NestedBasis:
 
 def float_maps(layers: Sequence[tuple[IntArray, FloatArray]], order: IntArray) -> NestedMaps:
     """The maps of layers of real numbers: members of each group, and the entries of its matrix, as of `NestedLayer`."""
-    return NestedMaps(tuple(_inverted(NestedLayer(*layer)) for layer in layers), order)
+    return NestedMaps(tuple(_inverted(children, entries) for children, entries in layers), order)
 
 
 def _stored(layers: Sequence[NestedLayer], order: IntArray) -> IntArray:
@@ -282,9 +282,8 @@ def _stored(layers: Sequence[NestedLayer], order: IntArray) -> IntArray:
     return frozen(np.concatenate([*parts, order]).astype(np.int64))
 
 
-def _inverted(layer: NestedLayer) -> Layer:
+def _inverted(children: IntArray, entries: NDArray[Any]) -> Layer:
     """The layer with what divides a group's sum and what adds its answers, group by group."""
-    children, entries = layer.children, layer.entries
     measured = children if entries.size else np.ones_like(children)
     shares, back = 1.0 / np.repeat(children, children), np.zeros(entries.size)
     count = measured * (measured - 1)
@@ -327,7 +326,8 @@ def _exact_squares(layer: Layer) -> NDArray[Any]:
 
 
 def _squares(layer: Layer) -> FloatArray:
-    return np.bincount(layer.rows.indices, layer.rows.data.astype(np.float64) ** 2, minlength=layer.rows.shape[1])
+    squares = layer.rows.data.astype(np.float64) ** 2
+    return np.bincount(layer.rows.indices, squares, minlength=layer.rows.shape[1]).astype(np.float64)
 
 
 def _blocks(layer: Layer) -> Iterator[tuple[IntArray, FloatArray]]:

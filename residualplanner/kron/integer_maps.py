@@ -65,7 +65,8 @@ class DenseIntegers:
 
     def modulo(self, tables: IntArray, axis: int, total: int) -> IntArray:
         """As `exact_product`."""
-        return along_axis(partial(exact_product, total=total), self.matrix, tables, axis)
+        products: IntArray = along_axis(partial(exact_product, total=total), self.matrix, tables, axis)
+        return products
 
     def exact(self, tables: Array, axis: int) -> Array:
         """In Python integers."""
@@ -73,7 +74,8 @@ class DenseIntegers:
 
     def near(self, tables: FloatArray, axis: int) -> FloatArray:
         """In double precision."""
-        return along_axis(float_product, self.matrix.astype(np.float64), tables, axis)
+        products: FloatArray = along_axis(float_product, self.matrix.astype(np.float64), tables, axis)
+        return products
 
 
 def integer_maps(matrices: Mapping[int, IntArray | IntegerMap]) -> dict[int, IntegerMap]:

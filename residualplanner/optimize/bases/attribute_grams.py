@@ -160,7 +160,8 @@ class AttributeGrams:
 
     def tangent(self, weights: FloatArray) -> Tangent:
         """The objective for ``weights`` (2 kinds,): of each kind's t, then of each kind's s."""
-        return Tangent.of(*(self.weighted(part) for part in np.split(weights, 2)))
+        present, absent = (self.weighted(part) for part in np.split(weights, 2))
+        return Tangent.of(present, absent)
 
     @property
     def scales(self) -> FloatArray:

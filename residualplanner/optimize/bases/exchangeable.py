@@ -46,7 +46,7 @@ class MergedRows:
     @property
     def augmented(self) -> sparse.csr_array:
         """The constant parts beside the others, (q, 1 + g)."""
-        return sparse.hstack([sparse.csr_array(self.constant[:, None]), self.means], format="csr")
+        return sparse.csr_array(sparse.hstack([sparse.csr_array(self.constant[:, None]), self.means]))
 
     def gram(self, weights: FloatArray) -> NDArray[np.float64]:
         """The augmented Gram matrix of the rows times the roots of weights (q,), (1 + g, 1 + g)."""
