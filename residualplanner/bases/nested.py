@@ -232,7 +232,9 @@ def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str, *,
         raise WorkloadError("a nested basis must have every value once, and at least 2 of them")
     if not all(((layer.entries <= _LARGEST) & (layer.entries >= -_LARGEST)).all() for layer in layers):
         raise WorkloadError("a basis must have entries of at most 2**50")
-    maps = NestedMaps(tuple(_inverted(layer.children, layer.entries) for layer in layers), frozen(np.array(order, dtype=np.int64)))
+    maps = NestedMaps(
+        tuple(_inverted(layer.children, layer.entries) for layer in layers), frozen(np.array(order, dtype=np.int64))
+    )
     pcost = Fraction(max(_column_squares(maps)))
     return NestedBasis(members, family, maps.answers, pcost, gap, (), maps, _stored(layers, order))
 

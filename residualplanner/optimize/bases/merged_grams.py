@@ -88,10 +88,10 @@ class MergedGrams(AttributeGrams):
         contrasts = Contrasts(self.width, self.freedom, present @ self.inside)
         return Tangent.of(self.weighted(present), self.weighted(absent), contrasts)
 
-    @property
+    @cached_property
     def scales(self) -> FloatArray:
-        """The size of each kind, apart from constant parts, (kinds,)."""
-        return super().scales + self.inside @ self.freedom
+        """The mean squared length of the rows of each kind, apart from constant parts, (kinds,)."""
+        return np.array([float(lengths.mean()) for lengths in self._lengths])
 
     def factors(self, found: ResidualBasis) -> tuple[FloatArray, FloatArray]:
         """The variance factors t and s of each kind, (kinds,) both, with p = 1."""
@@ -118,8 +118,7 @@ class MergedGrams(AttributeGrams):
     def rows_present(self, workload: Workload, near: Rounded) -> FloatArray:
         """The present factor of every row of every kind for noise of cost 1, divided by the row's squared length."""
         del workload
-        centered = (kind.centered(self.size).rows.sparse_rows(self.size) for kind in self.own)
-        lengths = [np.maximum(squared_lengths(rows), 1e-300) for rows in centered]
+        lengths = [np.maximum(lengths, 1e-300) for lengths in self._lengths]
         factors = [factors[1] for factors in near.factors]
         return np.concatenate([each / length for each, length in zip(factors, lengths, strict=True)]) * near.pcost
 
@@ -168,6 +167,10 @@ class MergedGrams(AttributeGrams):
     @property
     def _order(self) -> IntArray:
         return np.argsort(self.group, kind="stable")
+
+    @cached_property
+    def _lengths(self) -> list[FloatArray]:
+        return [squared_lengths(kind.centered(self.size).rows.sparse_rows(self.size)) for kind in self.own]
 
     def _factors(self, maps: NestedMaps) -> tuple[FloatArray, ...]:
         return tuple(_factors(kind, maps) for kind in self.own)

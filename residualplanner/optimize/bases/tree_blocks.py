@@ -163,6 +163,8 @@ def _narrowed(parent: IntArray) -> IntArray:
         while len(children) > MOST_MEMBERS:
             parts = np.array_split(children, -(-len(children) // MOST_MEMBERS))
             for number, part in enumerate(parts):
+                if len(part) == 1:
+                    continue
                 found += [node]
                 for child in part.tolist():
                     found[child] = len(found) - 1

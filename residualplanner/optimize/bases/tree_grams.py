@@ -102,12 +102,6 @@ class TreeGrams(MergedGrams):
             self.tree, self.width, Weights(present @ self.tree.weights, absent @ self.tree.weights, constant, contrasts)
         )
 
-    @property
-    def scales(self) -> FloatArray:
-        """The size of each kind, apart from constant parts, (kinds,)."""
-        groups = np.asarray(self.tree.below.sum(axis=1))
-        return np.asarray(self.tree.weights @ groups + self.inside @ self.freedom)
-
     def factors(self, found: Any) -> tuple[FloatArray, FloatArray]:
         """The variance factors t and s of each kind, (kinds,) both, with p = 1."""
         present, absent = [], []

@@ -28,6 +28,8 @@ _PROGRESS = 3e-6
 #: Of the multiplicative update: at first; after a step that did not raise the bound, and after one that did.
 _EXPONENT, _DAMPING, _RECOVERY = 1.8, 0.7, 1.1
 _TINY = 1e-300
+#: Eigenvalues below this fraction of the largest may be rounding, and do not raise the bound.
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -161,7 +163,8 @@ class TreeProblem:
             else:
                 along = np.maximum(np.einsum("bi,bi->b", roots, image), _TINY)
                 form -= image[:, :, None] * image[:, None, :] / along[:, None, None]
-            trace += float(np.sqrt(np.maximum(np.linalg.eigvalsh(form), 0.0)).sum())
+            values = np.linalg.eigvalsh(form)[:, 1:]  # the first is 0, but for rounding
+            trace += float(np.sqrt(np.where(values > _ROUNDING * values[:, -1:], values, 0.0)).sum())
         return trace
 
     def _least_absent(self) -> float:
