@@ -17,6 +17,7 @@ prints ours, from `benchmarks.synthesis`, beside those in the file.
 import argparse
 import json
 import math
+import resource
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -48,16 +49,23 @@ def run(python: str, content: dict[str, Any], codes: Codes, limit: float) -> dic
         records, job, made = (Path(folder) / name for name in ("records.npy", "job.json", "synthetic.npy"))
         np.save(records, codes)
         job.write_text(json.dumps(content | {"records": str(records)}))
+        before = _seconds_of_children()
         try:
             done = subprocess.run(
                 [python, str(WORKER), str(job), str(made)], check=True, capture_output=True, text=True, timeout=limit
             )
         except subprocess.TimeoutExpired:
-            return {"stopped_after": limit}
+            return {"stopped_after": limit, "cpu": _seconds_of_children() - before}
         except subprocess.CalledProcessError as error:
             return {"failed": error.stderr.strip().splitlines()[-1][:200]}
         measured = json.loads(done.stdout.strip().splitlines()[-1])
         return measured | {"errors": errors_by_order(codes, np.load(made), content["sizes"])}
+
+
+def _seconds_of_children() -> float:
+    """Seconds of the processor that all programs started here, and ended, have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def compared(ours: dict[str, Any], peers: dict[str, Any]) -> Iterator[str]:
@@ -68,7 +76,7 @@ def compared(ours: dict[str, Any], peers: dict[str, Any]) -> Iterator[str]:
         for epsilon, plans in by_epsilon.items():
             own = plans.get("synthesis_plan", plans["pairs"])
             spent = [own["fit cpu s"] + own["records cpu s"]]
-            cells = [f"{own['sobol, 3-way']:.3f} ({own['sobol, 2-way']:.3f})"]
+            cells = [f"{own['controlled, 3-way']:.3f} ({own['controlled, 2-way']:.3f})"]
             for mechanism in ("aim", "mst"):
                 runs = [
                     run

@@ -20,8 +20,8 @@ from residualplanner._checks import FloatArray, IntArray
 from residualplanner.kron import AxisMap, DenseIntegers, IntegerMap
 from residualplanner.queries import Identity, Kind, Prefix, Range, Rows
 
-#: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost: so
-#: every noise variance that a query depends on has an optimum, and no variance changes.
+#: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost, and the
+#: other way round: so every noise variance that a query depends on has an optimum, and no variance changes.
 _LEAST = 2.0**-100
 #: Up to this many entries a basic matrix is formed to see whether a basis spans it.
 _FORMED = 2**24
@@ -199,7 +199,7 @@ class Basis(ABC):
         form, u = kind.augmented_gram(self.size), np.concatenate([[1.0], self.u])
         absent = float(u @ form @ u)
         present = float((self.present_parts(form[1:, 1:], 1) * self._spread).sum())
-        return max(present, self._least * absent) / rows, absent / rows
+        return max(present, self._least * absent) / rows, max(absent, self._least_absent * present) / rows
 
     def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The variance factors of each answer: where the attribute is present, and where it is absent, (q,) each.
@@ -214,7 +214,7 @@ class Basis(ABC):
             present = rows.row_forms(self._form)
         else:
             present = (rows.apply(self._spread, 0) ** 2).sum(axis=1)
-        return np.maximum(present, self._least * absent), absent
+        return np.maximum(present, self._least * absent), np.maximum(absent, self._least_absent * present)
 
     def cell_covariances(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The covariance factors of the answers, (q, q) each: where the attribute is absent, where it is present.
@@ -234,6 +234,10 @@ class Basis(ABC):
     @property
     def _least(self) -> float:
         return _LEAST / float(self.pcost or 1)
+
+    @property
+    def _least_absent(self) -> float:
+        return _LEAST * float(self.pcost or 1)
 
     @property
     def _spread(self) -> FloatArray:

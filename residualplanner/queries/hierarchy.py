@@ -12,6 +12,7 @@ from scipy import sparse
 
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
+from residualplanner.queries.kind import OfAllRecords
 from residualplanner.queries.levels import GivenLevel, Level, Row, checked_levels, named_levels, rows_of_levels
 from residualplanner.queries.sparse_kind import SparseKind, is_text, require_more_than_total
 
@@ -20,7 +21,7 @@ TOTAL = "(total)"
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Hierarchy(SparseKind):
+class Hierarchy(SparseKind, OfAllRecords):
     """One answer for all values, one for each group of each level, and one for each value.
 
     Args:

@@ -17,6 +17,8 @@ from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.kind import SIZE_LIMIT, Kind
 from residualplanner.queries.runs import Prefix, Range
+from residualplanner.queries.selection import Selection
+from residualplanner.queries.sparse_kind import is_text
 
 _PLAIN: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
 _FIELDS: dict[str, set[str]] = {
@@ -24,6 +26,7 @@ _FIELDS: dict[str, set[str]] = {
     "hierarchy": {"levels", "total", "leaves", "values"},
     "custom": {"size", "rows", "labels"},
     "matching": {"at_least"},
+    "selection": {"size", "codes", "labels", "words", "of"},
 }
 
 
@@ -48,6 +51,10 @@ def kind_to_json(kind: Kind) -> dict[str, Any]:
         columns, bounds = W.indices.tolist(), W.indptr.tolist()
         rows = [[columns[i:j], numbers[i:j]] for i, j in pairwise(bounds)]
         return {"kind": kind.name, "size": W.shape[1], "rows": rows, "labels": list(kind.row_labels)}
+    if isinstance(kind, Selection):
+        of = None if kind.of is None else kind_to_json(kind.of)
+        fields = {"codes": list(kind.codes), "labels": list(kind.where), "words": kind.where_words}
+        return {"kind": "selection", "size": kind.size, **fields, "of": of}
     if kind.at_least:
         return {"kind": "matching", "at_least": kind.at_least}
     return {"kind": kind.name}
@@ -62,7 +69,8 @@ def kind_from_json(value: object) -> Kind:
     word = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(word, str) or word not in _FIELDS:
         message = (
-            "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy', 'custom' or 'matching', got "
+            "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy', 'custom', 'matching' or "
+            "'selection', got "
         )
         raise FileFormatError(message + reprlib.repr(value))
     if set(value) != {"kind"} | _FIELDS[word]:
@@ -75,6 +83,8 @@ def kind_from_json(value: object) -> Kind:
             return _custom(value)
         if word == "matching":
             return Matching(value["at_least"])
+        if word == "selection":
+            return _selection(value)
     except (DomainError, WorkloadError) as error:
         raise FileFormatError(f"an invalid kind {word!r}: {error}") from None
     return _PLAIN[word]
@@ -120,6 +130,23 @@ def _custom(value: dict[str, Any]) -> Custom:
     columns = np.array([column for columns, _ in rows for column in columns], dtype=np.int32)
     entries = np.array([entry for _, entries in rows for entry in entries], dtype=np.float64)
     return Custom(sparse.csr_array((entries, columns, bounds), shape=(len(rows), size)), value["labels"])
+
+
+def _selection(value: dict[str, Any]) -> Selection:
+    size, codes, labels, words = (value[word] for word in ("size", "codes", "labels", "words"))
+    if type(size) is not int or not 1 <= size <= SIZE_LIMIT:
+        raise FileFormatError(f"a kind 'selection' must have a size from 1 to {SIZE_LIMIT:,}")
+    if not isinstance(codes, list) or not codes or not all(type(code) is int for code in codes):
+        raise FileFormatError("a kind 'selection' must have the codes of one value or more")
+    if codes[0] < 0 or codes[-1] >= size or any(a >= b for a, b in pairwise(codes)):
+        raise FileFormatError("the codes of a kind 'selection' must be ascending, and below its size")
+    is_listed = isinstance(labels, list) and all(type(label) in (str, int, bool) for label in labels)
+    if not is_listed or len(labels) != len(codes) or not is_text(words):
+        raise FileFormatError("a kind 'selection' must have a label for each of its codes, and the same in words")
+    if value["of"] is None and len(codes) == size:
+        raise FileFormatError("a kind 'selection' of all values selects nothing")
+    given = None if value["of"] is None else Selection(labels[:1], kind_from_json(value["of"])).of
+    return Selection.of_codes(tuple(codes), tuple(labels), words, given, size)
 
 
 def _is_row(row: object, size: int) -> bool:

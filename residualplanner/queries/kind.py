@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import FloatArray
-from residualplanner.domain import Attribute, label_text
+from residualplanner.domain import Attribute, Label, label_text
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray
 
@@ -72,12 +72,43 @@ class Kind(Rows, Protocol):
 
     Kinds are immutable and hashable; equal kinds have the same rows.
 
-    A kind that is written in the labels of an attribute has one more method, ``on``: see `LabeledKind`.
+    A kind that is written in the labels of an attribute has one more method, ``on``: see `LabeledKind`.  A `Selection`
+    is about some of the records only, so that its rows need not give the total.
     """
 
     @property
     def name(self) -> str:
         """The word for this kind in error tables and files."""
+        ...
+
+    @property
+    def file_word(self) -> str:
+        """The word for this kind in the names of files."""
+        ...
+
+    @property
+    def where(self) -> tuple[Label, ...]:
+        """The labels of which a record must have one for a query to be about it; none where it is about all."""
+        ...
+
+    @property
+    def where_words(self) -> str:
+        """These labels in words, such as "yes or part-time"; empty where there are none."""
+        ...
+
+    @property
+    def is_axis(self) -> bool:
+        """Whether tables have an axis for its answers, and not just one answer about some of the records."""
+        ...
+
+    @property
+    def unselected(self) -> "Kind":
+        """The same answers about all records, if there is an axis of them."""
+        ...
+
+    @property
+    def universe(self) -> "Kind":
+        """The number of the records that it is about, without an axis; the kind itself where these are all."""
         ...
 
     @property
@@ -147,7 +178,43 @@ def bordered(gram: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.pad(gram, ((1, 0), (1, 0)))
 
 
-class PlainRows(Kind, Protocol):
+class OfAllRecords(Kind, Protocol):
+    """Kinds that are about all records."""
+
+    __slots__ = ()
+
+    @property
+    def file_word(self) -> str:
+        """The name itself."""
+        return self.name
+
+    @property
+    def where(self) -> tuple[Label, ...]:
+        """None: they are about all records."""
+        return ()
+
+    @property
+    def where_words(self) -> str:
+        """Nothing."""
+        return ""
+
+    @property
+    def is_axis(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def unselected(self) -> Kind:
+        """The kind itself."""
+        return self
+
+    @property
+    def universe(self) -> Kind:
+        """The kind itself."""
+        return self
+
+
+class PlainRows(OfAllRecords, Protocol):
     """Kinds whose rows contain no large constant, and whose columns all differ."""
 
     __slots__ = ()

@@ -87,6 +87,8 @@ def require_attribute(names: Sequence[str], name: str) -> None:
 def adds_up(kind: Kind, size: int) -> bool:
     """Whether the rows of a kind of query on so many values add up to the number of records, in any table.
 
+    Of a selection, to the number of the records that it is about.
+
     Example:
         >>> from residualplanner.queries import Identity, Prefix
         >>> adds_up(Identity(), 5), adds_up(Prefix(), 5)
@@ -96,4 +98,7 @@ def adds_up(kind: Kind, size: int) -> bool:
         return False
     if kind.is_identity:
         return True
-    return kind.rows(size) <= size and bool((kind.apply(np.eye(size), 0).sum(axis=0) == 1).all())
+    if kind.rows(size) > size:
+        return False
+    counted = kind.universe.matrix(size)[0] if kind.where else np.ones(size)
+    return np.array_equal(kind.apply(np.eye(size), 0).sum(axis=0), counted)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from residualplanner.cli.spec.attributes import Attribute
-from residualplanner.cli.spec.kinds import Kind, Query
+from residualplanner.cli.spec.kinds import Kind, Query, Where
 from residualplanner.cli.spec.messages import messages_of
 from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import toml_text
@@ -49,6 +49,9 @@ class QueriesTable(SpecTable):
     at_least: int | None = Field(
         None, ge=1, description="Count the records that match a cell in at least so many attributes, not in all."
     )
+    where: Where = Field(
+        {}, description="Which records the tables are about: of some attributes a label, or several; all if left out."
+    )
     weight: Real = Field(1.0, description="How much each of them matters, at least 0.")
 
     @model_validator(mode="after")
@@ -68,6 +71,7 @@ class TargetTable(SpecTable):
 
     queries: list[Query] = Field(min_length=1, description="Which of the tables of [[workload]], written as there.")
     at_least: int | None = Field(None, ge=1, description="As in [[workload]]: they are thresholds.")
+    where: Where = Field({}, description="As in [[workload]]: which records they are about.")
     moe: Real = Field(description="The margin of error, in counts.")
 
 

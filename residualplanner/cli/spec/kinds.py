@@ -90,3 +90,15 @@ Query = Annotated[
     Annotated[list[str], Tag(NAMES)] | Annotated[dict[str, Kind], Tag(KINDS)],
     Discriminator(lambda value: KINDS if isinstance(value, dict) else NAMES),
 ]
+
+
+def _selected(value: Any) -> Any:
+    """The label of a value, or labels of several."""
+    if is_label(value) or (isinstance(value, list) and value and all(map(is_label, value))):
+        return value
+    raise unlike('expected a label, or a list of labels such as ["yes", "part-time"]', value)
+
+
+_SELECTED_SCHEMA = {"anyOf": [LABEL_SCHEMA, {"type": "array", "minItems": 1, "items": LABEL_SCHEMA}]}
+#: Of some attributes the labels of which a record must have one.
+Where = dict[str, Annotated[Any, PlainValidator(_selected), WithJsonSchema(_SELECTED_SCHEMA)]]

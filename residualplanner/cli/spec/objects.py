@@ -9,14 +9,14 @@ from typing import Any
 from residualplanner._words import listed
 from residualplanner.cli.spec.attributes import AttributeTable
 from residualplanner.cli.spec.file import QueriesTable, SpecFile
-from residualplanner.cli.spec.kinds import KindTable
+from residualplanner.cli.spec.kinds import KindTable, Query, Where
 from residualplanner.domain import About, Attribute, Bins, Domain
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.losses import Targets
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Budget, approx_dp, pcost, zcdp
 from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Matching, Prefix, Range
-from residualplanner.workload import QueryLike, Threshold, Workload, marginals
+from residualplanner.workload import Among, QueryLike, Threshold, Workload, marginals
 
 
 def domain_of_spec(spec: SpecFile) -> Domain:
@@ -74,9 +74,9 @@ def targets_of_spec(spec: SpecFile) -> Targets | None:
         WorkloadError: a kind of query has invalid levels, an invalid matrix or invalid labels.
     """
     margins = [
-        (query_of_spec(query, {}, f"[[targets]] number {number}, queries, entry {entry}", table.at_least), table.moe)
+        (_about(table.where, query_of_spec(query, {}, where, table.at_least), where), table.moe)
         for number, table in enumerate(spec.targets, 1)
-        for entry, query in enumerate(table.queries, 1)
+        for where, query in _located(table.queries, f"[[targets]] number {number}")
     ]
     return Targets(margins, spec.output.chosen_level, spec.reserve) if margins else None
 
@@ -132,14 +132,14 @@ def _labels(name: str, declared: list[Any]) -> Any:
 def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
     kinds = {name: kind_of_table(kind, f"{where}, kinds, {name}") for name, kind in table.kinds.items()}
     if table.queries is not None:
-        listed = enumerate(table.queries, 1)
-        queries = [query_of_spec(query, kinds, f"{where}, queries, entry {i}", table.at_least) for i, query in listed]
+        listed = _located(table.queries, where)
+        queries = [_about(table.where, query_of_spec(query, kinds, at, table.at_least), at) for at, query in listed]
         unused = sorted(set(kinds).difference(*table.queries))
         if unused:
             raise WorkloadError(f"{where}, kinds: no query of this table names {unused}; name them, or leave them out")
         return Workload(domain, queries, weights=[table.weight] * len(queries))
-    orders = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
-    family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least)
+    orders: dict[str, Any] = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
+    family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least, where=table.where)
     unused = [name for name in kinds if not family.uses[domain.positions((name,))].any()]
     if unused:
         raise WorkloadError(
@@ -154,6 +154,21 @@ def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
     Workload(domain, [()], weights=[table.weight])
     blocks = [replace(block, weights=block.weights * table.weight) for block in family.blocks]
     return Workload.from_blocks(domain, blocks, family.kinds)
+
+
+def _located(queries: list[Query], where: str) -> list[tuple[str, Query]]:
+    """Each of the queries of a table at ``where`` with the place where it stands."""
+    return [(f"{where}, queries, entry {entry}", query) for entry, query in enumerate(queries, 1)]
+
+
+def _about(universe: Where, query: QueryLike, where: str) -> QueryLike:
+    """The query at ``where``, about the records of a universe."""
+    if not universe:
+        return query
+    try:
+        return Among(query, universe)
+    except WorkloadError as error:
+        raise WorkloadError(f"{where}: {error}") from None
 
 
 def query_of_spec(

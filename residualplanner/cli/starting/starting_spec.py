@@ -61,6 +61,7 @@ noise = "discrete"
 #   max_cells = 100000                           no table of more cells than this; can be added to the other two
 #   queries = [["age", "sex"], ["region"]]       tables one by one
 #   at_least = 1                                 with order or queries: who matches in one attribute or more, not in all
+#   where = { employed = ["yes"] }               tables about some of the records only, by their labels
 #   weight = 2.0
 # In place of one count per value there are other kinds of query: "prefix" (up to a value), every "range", or groups:
 #   kinds = { age = "prefix", income = "range", county = { kind = "hierarchy", levels = [{ South = ["Kern"] }] } }

@@ -66,7 +66,7 @@ def choose_bases(
         option: "optimal", or "orthogonal": the best among the bases orthogonal to the total.
         merged: whether attributes of many values may have nested bases, where values can be exchanged.
 
-    Source: spec eq. (31); with "orthogonal" spec section 4, paper section 7.
+    Source: spec eqs. (31) and (109); with "orthogonal" spec section 4, paper section 7.
     """
     grams = attribute_grams(workload, forms_for_sum if merged else None)
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())

@@ -11,7 +11,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner._html import ROWS, html_table, rest_note
-from residualplanner._words import JOIN, TOTAL, count_text, number_text
+from residualplanner._words import count_text, number_text
 from residualplanner.errors import MissingExtraError
 from residualplanner.reconstruction.product import Product
 
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 class Viewed(Protocol):
     """What is shown of a table: estimates and standard errors with their labels."""
+
+    @property
+    def title(self) -> str: ...  # noqa: D102
+
+    @property
+    def universe(self) -> str: ...  # noqa: D102
 
     @property
     def names(self) -> tuple[str, ...]: ...  # noqa: D102
@@ -87,7 +93,8 @@ def xarray_of(table: Viewed) -> "xr.Dataset":
     }
     estimate, std_err = table.product.columns
     arrays = {estimate: (table.names, table.estimate), std_err: (table.names, table.std_err)}
-    return xr.Dataset(arrays, coordinates, {"units": "counts"})
+    about = {"universe": table.universe} if table.universe else {}
+    return xr.Dataset(arrays, coordinates, {"units": "counts"} | about)
 
 
 @contextmanager
@@ -121,7 +128,7 @@ def _rows(table: Viewed) -> list[list[object]]:
 
 
 def _title(table: Viewed) -> str:
-    return f"{JOIN.join(table.names) or TOTAL}: {count_text(table.estimate.size, 'cell')}"
+    return f"{table.title}: {count_text(table.estimate.size, 'cell')}"
 
 
 def _note(table: Viewed) -> str:
