@@ -152,7 +152,7 @@ class NestedBasis(Basis):
         rows, constant = kind.centered(self.size)
         present, absent = row_factors(self.maps, rows.sparse_rows(self.size))
         absent = (constant + absent) ** 2
-        return np.maximum(present, self._least * absent), absent
+        return np.maximum(present, self._least * absent), np.maximum(absent, self._least_absent * present)
 
     @property
     def _unmeasured(self) -> list[Layer]:
@@ -213,6 +213,8 @@ def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str, *,
     Raises:
         WorkloadError: the layers do not fit one another, or what is measured of a group's members is not independent of
             one another and of their sum.
+
+    Source: spec eq. (110).
 
     Example:
         >>> pair = NestedLayer(np.array([2]), np.array([1, -1]))

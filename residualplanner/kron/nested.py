@@ -91,7 +91,7 @@ class NestedMaps:
         return np.concatenate(parts[::-1])
 
     def rebuilt(self, answers: FloatArray) -> FloatArray:
-        """The values (n, c) of the total and the answers (1 + m, c)."""
+        """The values (n, c) of the total and the answers (1 + m, c).  Source: spec eq. (111)."""
         values, first = answers[:1], 1
         for layer in self.layers:
             last = first + layer.rows.shape[0]

@@ -9,7 +9,7 @@ from residualplanner.bases import NestedBasis, integer_basis, optimal_residuals
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import measure
-from residualplanner.optimize.bases import grams_of_attributes, tree_blocks
+from residualplanner.optimize.bases import grams_of_attributes, tree
 from residualplanner.optimize.bases.exchangeable import exchangeable_groups, merged_rows
 from residualplanner.optimize.bases.merged_grams import merged_grams
 from residualplanner.optimize.bases.tree_grams import TreeGrams
@@ -87,8 +87,8 @@ def test_the_bound_of_a_tree_is_below_the_optimum_of_all_values_and_its_basis_ab
     group = exchangeable_groups(own, size)
     rows = [merged_rows(kind, group) for kind in own]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree_blocks, "MOST_MEMBERS", most)
-        forms = TreeGrams.of(own, tuple(range(len(own))), group, rows, tree_blocks.tree_blocks(rows))
+        patch.setattr(tree, "MOST_MEMBERS", most)
+        forms = TreeGrams.of(own, tuple(range(len(own))), group, rows, tree.tree_of_rows(rows))
     found, expected = forms.tangent(weights).best(None), dense_optimum(size, own, weights)
     loss = forms.loss(weights, forms.exact(found))
     assert found.bound * (1 - 1e-9) <= expected.bound / (1 - expected.gap)
@@ -104,9 +104,9 @@ def test_the_basis_of_a_regular_tree_is_the_best_there_is():
     group = exchangeable_groups(own, 18)
     rows = [merged_rows(own[0], group)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree_blocks, "MOST_MEMBERS", 3)
-        forms = TreeGrams.of(own, (0,), group, rows, tree_blocks.tree_blocks(rows))
-    assert len(forms.tree.batches) == 2
+        patch.setattr(tree, "MOST_MEMBERS", 3)
+        forms = TreeGrams.of(own, (0,), group, rows, tree.tree_of_rows(rows))
+    assert len(forms.tree.branches) == 2
     found = forms.tangent(np.array([1.0, 0.1])).best(None, gap=1e-9)
     assert found.gap < 1e-7
     assert found.bound == pytest.approx(dense_optimum(18, own, np.array([1.0, 0.1])).bound, rel=1e-7)
@@ -144,7 +144,7 @@ def test_plans_with_merged_values_are_as_good_as_with_matrices(loss, bases, monk
 
 def test_plans_with_blocks_are_near_those_with_matrices(monkeypatch):
     monkeypatch.setattr(grams_of_attributes, "_MOST_FOR_SUM", 2)
-    monkeypatch.setattr(tree_blocks, "MOST_MEMBERS", 4)
+    monkeypatch.setattr(tree, "MOST_MEMBERS", 4)
     dense, merged = both(several_tables(), monkeypatch)
     assert isinstance(merged.strategy.of_attributes[0], NestedBasis)
     assert dense.loss_value * (1 - 1e-5) <= merged.loss_value <= dense.loss_value * 1.002

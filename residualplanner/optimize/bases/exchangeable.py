@@ -54,7 +54,10 @@ class MergedRows:
         return np.asarray((rows.T @ (sparse.diags_array(weights) @ rows)).toarray())
 
     def contrasts(self, weights: FloatArray) -> FloatArray:
-        """The eigenvalue of that Gram matrix on the differences among the values of each group, (g,)."""
+        """The eigenvalue of that Gram matrix on the differences among the values of each group, (g,).
+
+        Source: spec eq. (113).
+        """
         single = self.alone >= 0
         summed = np.bincount(self.alone[single], (weights * self.square)[single], minlength=len(self.width))
         return summed / self.width
@@ -76,6 +79,8 @@ class MergedRows:
 
 def exchangeable_groups(kinds: Sequence[Kind], size: int) -> IntArray:
     """The group of each value, (n,), numbered in the order of their first values; two at least.
+
+    Source: spec eq. (113).
 
     Example:
         >>> from residualplanner.queries import Hierarchy

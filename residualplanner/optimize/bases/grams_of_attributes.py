@@ -6,7 +6,7 @@ Reads: a workload.  Gives: AttributeGrams, of which MergedGrams and TreeGrams ar
 from residualplanner.optimize.bases.attribute_grams import AttributeGrams, plain_forms
 from residualplanner.optimize.bases.exchangeable import exchangeable_groups, merged_rows
 from residualplanner.optimize.bases.merged_grams import merged_grams
-from residualplanner.optimize.bases.tree_blocks import tree_blocks
+from residualplanner.optimize.bases.tree import tree_of_rows
 from residualplanner.optimize.bases.tree_grams import TreeGrams
 from residualplanner.workload import Workload
 
@@ -40,7 +40,7 @@ def _forms(workload: Workload, size: int, codes: tuple[int, ...], most: int) -> 
         return merged_grams(own, codes, group)
     if count < size:
         rows = [merged_rows(kind, group) for kind in own]
-        tree = tree_blocks(rows)
+        tree = tree_of_rows(rows)
         if tree is not None:
             return TreeGrams.of(own, codes, group, rows, tree)
     return plain_forms(workload, size, codes)

@@ -1,4 +1,4 @@
-"""The kinds of query of an attribute whose groups form a tree with many nodes: problems of the size of its blocks.
+"""The kinds of query of an attribute whose groups form a tree with many nodes: problems of the size of its branches.
 
 Reads: a workload.  Gives: TreeGrams.
 Source: spec section 18, eqs. (115) to (117).
@@ -17,7 +17,7 @@ from residualplanner.bases.optimal import zero_sum_basis
 from residualplanner.optimize.bases.exchangeable import MergedRows
 from residualplanner.optimize.bases.merged_grams import MergedGrams
 from residualplanner.optimize.bases.nested_layers import RealLayer, layers_of_contrasts
-from residualplanner.optimize.bases.tree_blocks import TreeBlocks
+from residualplanner.optimize.bases.tree import Tree
 from residualplanner.optimize.bases.tree_problem import TreeBasis, TreeProblem, Weights
 from residualplanner.queries import Kind
 
@@ -35,7 +35,7 @@ class TreeTangent:
         weights: of the nodes.
     """
 
-    tree: TreeBlocks
+    tree: Tree
     width: FloatArray
     weights: Weights
 
@@ -60,7 +60,7 @@ class TreeTangent:
         if start is not None:
             return problem.solve(list(start.shares), start.multipliers, how.get("gap", 0.0), _STEPS)
         values = self.tree.below @ self.width
-        shares = [values[batch.members] / values[batch.roots, None] for batch in self.tree.batches]
+        shares = [values[equal.members] / values[equal.roots, None] for equal in self.tree.branches]
         scale = problem.trace(self.width) / float(self.width.sum())
         return problem.solve(shares, self.width * scale**2, how.get("gap", 0.0), _STEPS)
 
@@ -70,10 +70,10 @@ class TreeGrams(MergedGrams):
     """The kinds of an attribute as weights of the nodes of a tree; there are no Gram matrices.
 
     Attributes:
-        tree: the nodes and blocks; the other members are those of `MergedGrams`.
+        tree: the nodes and branches; the other members are those of `MergedGrams`.
     """
 
-    tree: TreeBlocks
+    tree: Tree
 
     @classmethod
     def of(
@@ -82,7 +82,7 @@ class TreeGrams(MergedGrams):
         codes: tuple[int, ...],
         group: IntArray,
         rows: Sequence[MergedRows],
-        tree: TreeBlocks,
+        tree: Tree,
     ) -> "TreeGrams":
         """From kinds with their numbers in a workload, groups (n,) of values that can be exchanged, rows over these."""
         none, width = np.empty((0, 0, 0)), np.bincount(group).astype(np.float64)
@@ -110,17 +110,17 @@ class TreeGrams(MergedGrams):
             contrasts = Contrasts(self.width, self.freedom, inside)
             problem = TreeProblem(self.tree, Weights(weights, weights, 0.0, contrasts), fixed=True)
             forms = problem.forms(weights, list(found.shares))
-            trace = sum(float((form * each).sum()) for form, each in zip(forms.batches, found.added, strict=True))
+            trace = sum(float((form * each).sum()) for form, each in zip(forms.branches, found.added, strict=True))
             present.append(trace + float((self.freedom * inside)[measured] @ (1 / found.scales[measured])))
             absent.append(float(forms.nodes[0]) + constant)
         return np.array(present), np.array(absent)
 
     def _layers(self, found: Any) -> list[RealLayer]:
-        """The layers of blocks from the first node down to groups, then those of the contrasts of each group."""
+        """The layers of branches from the first node down to groups, then those of the contrasts of each group."""
         of_node = {
             node: (number, rank)
-            for number, batch in enumerate(self.tree.batches)
-            for rank, node in enumerate(batch.roots.tolist())
+            for number, equal in enumerate(self.tree.branches)
+            for rank, node in enumerate(equal.roots.tolist())
         }
         matrices = [_matrices(shares, added) for shares, added in zip(found.shares, found.added, strict=True)]
         nodes, layers = [0], []
@@ -129,7 +129,7 @@ class TreeGrams(MergedGrams):
             children, entries = [], []
             for node in nodes:
                 number, rank = of_node.get(node, (-1, -1))
-                members = self.tree.batches[number].members[rank].tolist() if number >= 0 else [node]
+                members = self.tree.branches[number].members[rank].tolist() if number >= 0 else [node]
                 finer += members
                 children.append(len(members))
                 if number >= 0:
@@ -146,11 +146,11 @@ class TreeGrams(MergedGrams):
 
     @cached_property
     def _groups(self) -> IntArray:
-        """The groups in the order in which the last blocks have them, (g,)."""
+        """The groups in the order in which the last branches have them, (g,)."""
         of_node = {
             node: members
-            for batch in self.tree.batches
-            for node, members in zip(batch.roots.tolist(), batch.members.tolist(), strict=True)
+            for equal in self.tree.branches
+            for node, members in zip(equal.roots.tolist(), equal.members.tolist(), strict=True)
         }
         nodes = [0]
         while any(node in of_node for node in nodes):
@@ -166,7 +166,7 @@ class TreeGrams(MergedGrams):
 
 
 def _matrices(shares: FloatArray, added: FloatArray) -> FloatArray:
-    """The matrices S (b, k-1, k) of blocks with these shares (b, k) and ``Z X Z^T`` (b, k, k)."""
+    """The matrices S (b, k-1, k) of branches with these shares (b, k) and ``Z X Z^T`` (b, k, k)."""
     Z = zero_sum_basis(shares.shape[1])
     values, vectors = np.linalg.eigh(Z.T @ added @ Z)
     apart = Z.T - (shares @ Z)[:, :, None]

@@ -1,11 +1,11 @@
-"""The best nested basis of a hierarchy: a small problem for each block, tied together by the lengths of columns.
+"""The best nested basis of a hierarchy: a small problem for each branch, tied together by the lengths of columns.
 
-Reads: blocks, weights of nodes.  Gives: TreeBasis, and a bound for all bases, nested or not.
+Reads: branches, weights of nodes.  Gives: TreeBasis, and a bound for all bases, nested or not.
 Source: spec section 18, eqs. (115) to (117).
 
-The noise of a block's root, and the total where the attribute is absent, are divided among its members by shares u;
-the block adds noise of covariance ``Z X Z^T``.  Multipliers of the columns' lengths are common to all blocks, and are
-updated as in spec section 5.
+The noise of a branch's root, and the total where the attribute is absent, are divided among its members by shares u;
+the branch adds noise of covariance ``Z X Z^T``.  Multipliers of the columns' lengths are common to all branches, and
+are updated as in spec section 5.
 """
 
 import math
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.bases import Contrasts
 from residualplanner.bases.optimal import zero_sum_basis
-from residualplanner.optimize.bases.tree_blocks import TreeBlocks
+from residualplanner.optimize.bases.tree import Tree
 
-#: Eigenvalues of a block's form below this fraction of their mean are raised.
+#: Eigenvalues of a branch's form below this fraction of their mean are raised.
 _LEAST = 1e-12
 #: The search ends after a step that gains less than this fraction, both in the objective and in the bound.
 _PROGRESS = 3e-6
@@ -37,8 +37,8 @@ class TreeBasis:
     """A nested basis in real numbers.
 
     Attributes:
-        shares: for each batch how the sums of the roots are divided among the members, (b, k).
-        added: for each batch ``Z X Z^T``, the covariance of what each block adds to these, (b, k, k).
+        shares: for each size how the sums of the roots are divided among the members, (b, k).
+        added: for each size of branches ``Z X Z^T``, the covariance of what each branch adds to these, (b, k, k).
         scales (g,): of the contrasts, see `ResidualBasis`.
         multipliers (g,): of the lengths of the groups' columns.
         gap: the objective is within this fraction of the least possible.
@@ -72,7 +72,7 @@ class _Step(NamedTuple):
     """What one step finds.
 
     Attributes:
-        shares, added: of each batch.
+        shares, added: for each size of branches.
         lengths (g,): the squared lengths of columns.
         scales (g,): of the contrasts.
     """
@@ -88,12 +88,12 @@ class TreeProblem:
     """The problem for given weights.
 
     Attributes:
-        tree: the nodes and blocks.
+        tree: the nodes and branches.
         weights: of the nodes.
         fixed: whether shares are kept as they are.
     """
 
-    tree: TreeBlocks
+    tree: Tree
     weights: Weights
     fixed: bool
 
@@ -124,17 +124,17 @@ class TreeProblem:
     ) -> float:
         """``p t + s`` of a nested basis whose columns have these squared ``lengths`` (g,)."""
         present, absent = (self.forms(weights, shares) for weights in (self.weights.present, self.weights.absent))
-        trace = sum(float((form * covariance).sum()) for form, covariance in zip(present.batches, added, strict=True))
+        trace = sum(float((form * covariance).sum()) for form, covariance in zip(present.branches, added, strict=True))
         contrasts = self.weights.contrasts
         trace += float(np.divide(contrasts.freedom * contrasts.weight, scales, where=scales > 0, out=scales * 0).sum())
         return float(lengths.max()) * trace + float(absent.nodes[0]) + self.weights.constant
 
     def forms(self, weights: FloatArray, shares: list[FloatArray]) -> "_Forms":
-        """The forms of all blocks, with what lies below each member divided by shares.  Source: spec eq. (115)."""
+        """The forms of all branches, with what lies below each member divided by shares.  Source: spec eq. (115)."""
         nodes, forms = weights.copy(), []
-        for batch, share in zip(reversed(self.tree.batches), reversed(shares), strict=True):
-            form = batch.forms(nodes)
-            nodes[batch.roots] += np.einsum("bi,bij,bj->b", share, form, share)
+        for equal, share in zip(reversed(self.tree.branches), reversed(shares), strict=True):
+            form = equal.forms(nodes)
+            nodes[equal.roots] += np.einsum("bi,bij,bj->b", share, form, share)
             forms.append(form)
         return _Forms(nodes, forms[::-1])
 
@@ -150,13 +150,13 @@ class TreeProblem:
         below = np.maximum(tree.below @ multipliers, _TINY)
         inside = _subtree_sums(tree, weights.present * below * below) / (below * below)
         trace = weights.contrasts.trace(multipliers)
-        for batch in tree.batches:
-            roots = np.sqrt(below[batch.members])
+        for equal in tree.branches:
+            roots = np.sqrt(below[equal.members])
             nodes = weights.present.copy()
-            nodes[batch.members] = inside[batch.members]
-            form = batch.forms(nodes) * roots[:, :, None] * roots[:, None, :]
+            nodes[equal.members] = inside[equal.members]
+            form = equal.forms(nodes) * roots[:, :, None] * roots[:, None, :]
             image = np.einsum("bij,bj->bi", form, roots)
-            if batch.roots[0] == 0:
+            if equal.roots[0] == 0:
                 total = float(below[0])
                 form += float(roots[0] @ image[0]) / total**2 * np.outer(roots[0], roots[0])
                 form -= (np.outer(roots[0], image[0]) + np.outer(image[0], roots[0])) / total
@@ -177,14 +177,14 @@ class TreeProblem:
         return float(least[0]) + (1 / float(flow[0]) if 0 < flow[0] < math.inf else 0.0)
 
     def _step(self, shares: list[FloatArray], multipliers: FloatArray) -> _Step:
-        """The best covariance of each block for the multipliers and the present shares, then the best shares."""
+        """The best covariance of each branch for the multipliers and the present shares, then the best shares."""
         tree, weights = self.tree, self.weights
-        present, absent = (self.forms(part, shares).batches for part in (weights.present, weights.absent))
+        present, absent = (self.forms(part, shares).branches for part in (weights.present, weights.absent))
         below = tree.below @ multipliers
         noise, mass, lengths = np.zeros(len(below)), np.ones(len(below)), np.zeros(len(below))
         moved, added = [], []
-        for number, batch in enumerate(tree.batches):
-            roots, members, share = batch.roots, batch.members, shares[number]
+        for number, equal in enumerate(tree.branches):
+            roots, members, share = equal.roots, equal.members, shares[number]
             own = below[members]
             covariance, inverse = _best_covariance(present[number], own, share)
             if not self.fixed:
@@ -201,20 +201,20 @@ class TreeProblem:
 
 
 class _Forms(NamedTuple):
-    """Attributes: nodes (nodes,): the value at each node, with its descendants; batches: the forms (b, k, k)."""
+    """Attributes: nodes (nodes,): the value at each node, with its descendants; branches: the forms (b, k, k)."""
 
     nodes: FloatArray
-    batches: list[NDArray[np.float64]]
+    branches: list[NDArray[np.float64]]
 
 
-def _subtree_sums(tree: TreeBlocks, values: FloatArray) -> FloatArray:
+def _subtree_sums(tree: Tree, values: FloatArray) -> FloatArray:
     sums = values.copy()
     for first, last in _levels(tree):
         np.add.at(sums, tree.parent[first:last], sums[first:last])
     return sums
 
 
-def _levels(tree: TreeBlocks) -> Iterator[tuple[int, int]]:
+def _levels(tree: Tree) -> Iterator[tuple[int, int]]:
     """The levels of nodes, the deepest first, without the first node."""
     depth = np.zeros(len(tree.parent), dtype=np.int64)
     for node in range(1, len(depth)):
@@ -226,7 +226,7 @@ def _levels(tree: TreeBlocks) -> Iterator[tuple[int, int]]:
 def _best_covariance(
     form: NDArray[np.float64], multipliers: FloatArray, share: FloatArray
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """``Z X Z^T`` (b, k, k) for the best X of each block, and ``Z X^{-1} Z^T``.  Source: spec section 5, the dual."""
+    """``Z X Z^T`` (b, k, k) for the best X of each branch, and ``Z X^{-1} Z^T``.  Source: spec section 5, the dual."""
     Z = zero_sum_basis(form.shape[1])
     values, vectors = np.linalg.eigh(Z.T @ form @ Z)
     least = _LEAST * np.maximum(values.mean(axis=1, keepdims=True), _TINY)
@@ -243,7 +243,7 @@ def _best_covariance(
 
 
 def _best_shares(inverse: NDArray[np.float64], form: NDArray[np.float64], multipliers: FloatArray) -> FloatArray:
-    """The shares u of each block, of sum 1, with the least ``sum l_j (e_j - u)^T inverse (e_j - u) + u^T form u``."""
+    """The shares u of each branch, of sum 1, with the least ``sum l_j (e_j - u)^T inverse (e_j - u) + u^T form u``."""
     k = form.shape[1]
     Z, even = zero_sum_basis(k), np.full(k, 1 / k)
     whole = multipliers.sum(axis=1)[:, None, None] * inverse + form

@@ -1,10 +1,10 @@
-"""A hierarchy as a tree of groups of values, cut into blocks that are solved each for itself.
+"""A hierarchy as a tree of groups of values, cut into branches that are solved each for itself.
 
-Reads: rows over groups of values that can be exchanged.  Gives: TreeBlocks.
+Reads: rows over groups of values that can be exchanged.  Gives: Tree.
 Source: spec section 18, eq. (115).
 
-A node is a set of values that some row adds up.  A block is a node with descendants of it, its members, whose sums give
-those of all nodes between: as deep as its members are no more than `MOST_MEMBERS`, and at least its children.
+A node is a set of values that some row adds up.  A branch is a node with descendants of it, its members, whose sums
+give those of all nodes between: as deep as its members are no more than `MOST_MEMBERS`, and at least its children.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from scipy import sparse
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.optimize.bases.exchangeable import MergedRows
 
-#: The most members of a block; a node of more children gets nodes in between, which no row adds up.
+#: The most members of a branch; a node of more children gets nodes in between, which no row adds up.
 MOST_MEMBERS = 256
 #: Entries of a row that differ by less than this, relative, are equal but for rounding.
 _EVEN = 1e-13
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Block:
+class Branch:
     """A node, its members, and the nodes in between.
 
     Attributes:
@@ -41,13 +41,13 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Batch:
-    """Blocks of equally many members, none above another.
+class EqualBranches:
+    """Branches of equally many members, none above another.
 
     Attributes:
         roots (b,): their nodes.
         members (b, k): of each.
-        inner: for blocks with nodes in between their number in the batch, these nodes (i,), and their sums (i, k).
+        inner: for branches with nodes in between their number here, these nodes (i,), and their sums (i, k).
     """
 
     roots: IntArray
@@ -55,7 +55,7 @@ class Batch:
     inner: tuple[tuple[int, IntArray, FloatArray], ...]
 
     def forms(self, nodes: FloatArray) -> NDArray[np.float64]:
-        """The form of the members' sums of each block for weights (nodes,), (b, k, k)."""
+        """The form of the members' sums of each branch for weights (nodes,), (b, k, k)."""
         k = self.members.shape[1]
         forms = np.zeros((*self.members.shape, k))
         forms[:, np.arange(k), np.arange(k)] = nodes[self.members]
@@ -65,21 +65,21 @@ class Batch:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class TreeBlocks:
-    """The nodes of a hierarchy, parents before children, and its blocks.
+class Tree:
+    """The nodes of a hierarchy, parents before children, and its branches.
 
     Attributes:
         parent (nodes,): of each node; -1 of the first, which has all values.
         group (g,): the node of each group.
         weights (kinds, nodes): the sum of the squares of the rows of each kind that add up a node's values, divided by
             the number of its rows.
-        batches: the blocks, those above before those below; the first is that of the first node.
+        branches: those above before those below; the first is that of the first node.
     """
 
     parent: IntArray
     group: IntArray
     weights: FloatArray
-    batches: tuple[Batch, ...]
+    branches: tuple[EqualBranches, ...]
 
     @property
     def below(self) -> sparse.csr_array:
@@ -94,7 +94,7 @@ class TreeBlocks:
         return sparse.csr_array((np.ones(len(where[0])), where), shape=(len(self.parent), len(self.group)))
 
 
-def tree_blocks(rows: Sequence[MergedRows]) -> TreeBlocks | None:
+def tree_of_rows(rows: Sequence[MergedRows]) -> Tree | None:
     """The tree of the rows of several kinds over groups; None where rows overlap without one being inside another.
 
     Rows that add up the same values are one node.  Rows whose entries differ are none of a hierarchy.
@@ -109,7 +109,7 @@ def tree_blocks(rows: Sequence[MergedRows]) -> TreeBlocks | None:
     group = np.arange(len(parent) - len(rows[0].width), len(parent))
     parent, order = _from_the_root(_narrowed(parent))
     weights = np.pad(weights, ((0, 0), (0, len(order) - weights.shape[1])))[:, order]
-    return TreeBlocks(parent, np.argsort(order)[group], weights, _batches(_blocks(parent)))
+    return Tree(parent, np.argsort(order)[group], weights, _stacked(_branches(parent)))
 
 
 def _sets(rows: Sequence[MergedRows]) -> tuple[list[IntArray], FloatArray] | None:
@@ -184,8 +184,8 @@ def _from_the_root(parent: IntArray) -> tuple[IntArray, IntArray]:
     return rank[parent[order]], order
 
 
-def _blocks(parent: IntArray) -> tuple[Block, ...]:
-    children, blocks, roots = _children(parent), [], [0]
+def _branches(parent: IntArray) -> tuple[Branch, ...]:
+    children, branches, roots = _children(parent), [], [0]
     for root in roots:  # grows while it is read
         members, inner = children[root], list[int]()
         while (deeper := [child for node in members for child in children[node] or [node]]) != members:
@@ -200,22 +200,22 @@ def _blocks(parent: IntArray) -> tuple[Block, ...]:
             while above != root:
                 matrix[inner.index(above), number] = 1.0
                 above = int(parent[above])
-        blocks.append(Block(root, np.array(members), np.array(inner, dtype=np.int64), matrix))
+        branches.append(Branch(root, np.array(members), np.array(inner, dtype=np.int64), matrix))
         roots += [node for node in members if children[node]]
-    return tuple(blocks)
+    return tuple(branches)
 
 
-def _batches(blocks: Sequence[Block]) -> tuple[Batch, ...]:
+def _stacked(branches: Sequence[Branch]) -> tuple[EqualBranches, ...]:
     depth = {0: 0}
-    found: dict[tuple[int, int], list[Block]] = {}
-    for block in blocks:
-        depth.update(dict.fromkeys(block.members.tolist(), depth[block.root] + 1))
-        found.setdefault((depth[block.root], len(block.members)), []).append(block)
+    found: dict[tuple[int, int], list[Branch]] = {}
+    for branch in branches:
+        depth.update(dict.fromkeys(branch.members.tolist(), depth[branch.root] + 1))
+        found.setdefault((depth[branch.root], len(branch.members)), []).append(branch)
     return tuple(
-        Batch(
-            np.array([block.root for block in own]),
-            np.array([block.members for block in own]),
-            tuple((number, block.inner, block.sums) for number, block in enumerate(own) if len(block.inner)),
+        EqualBranches(
+            np.array([branch.root for branch in own]),
+            np.array([branch.members for branch in own]),
+            tuple((number, branch.inner, branch.sums) for number, branch in enumerate(own) if len(branch.inner)),
         )
         for _, own in sorted(found.items())
     )
