@@ -22,7 +22,7 @@ from residualplanner.bases.nested import (
     squared_lengths,
 )
 from residualplanner.bases.numbers import ResidualNumbers, residual_numbers, subtraction_numbers
-from residualplanner.bases.optimal import optimal_residuals, weighted_directions
+from residualplanner.bases.optimal import optimal_residuals, weighted_directions, zero_sum_basis
 from residualplanner.bases.orthogonal import orthogonal_residuals
 from residualplanner.bases.rounding import rounded_matrix
 from residualplanner.bases.subtraction import subtraction_basis
@@ -51,4 +51,5 @@ __all__ = [
     "subtraction_basis",
     "subtraction_numbers",
     "weighted_directions",
+    "zero_sum_basis",
 ]

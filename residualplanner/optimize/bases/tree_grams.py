@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.bases import Contrasts
-from residualplanner.bases.optimal import zero_sum_basis
+from residualplanner.bases import Contrasts, zero_sum_basis
 from residualplanner.optimize.bases.exchangeable import MergedRows
 from residualplanner.optimize.bases.merged_grams import MergedGrams
 from residualplanner.optimize.bases.nested_layers import RealLayer, layers_of_contrasts

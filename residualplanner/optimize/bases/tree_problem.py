@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.bases import Contrasts
-from residualplanner.bases.optimal import zero_sum_basis
+from residualplanner.bases import Contrasts, zero_sum_basis
 from residualplanner.optimize.bases.tree import Tree
 
 #: Eigenvalues of a branch's form below this fraction of their mean are raised.
