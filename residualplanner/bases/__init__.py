@@ -8,19 +8,13 @@ Source: spec sections 2, 4 and 5; eqs. (5), (8), (11), (12), (23) to (31), (35) 
 """
 
 from residualplanner.bases.basis import Basis, basis_codes
-from residualplanner.bases.basis_problem import Contrasts, Directions, ResidualBasis
+from residualplanner.bases.basis_problem import Directions, ResidualBasis
+from residualplanner.bases.contrasts import Contrasts
 from residualplanner.bases.integer_twin import integer_twin
 from residualplanner.bases.inverse import inverse_parts
 from residualplanner.bases.matrix import integer_basis
-from residualplanner.bases.nested import (
-    NestedBasis,
-    NestedLayer,
-    float_maps,
-    nested_basis,
-    nested_basis_of_array,
-    row_factors,
-    squared_lengths,
-)
+from residualplanner.bases.nested import NestedBasis, nested_basis, nested_basis_of_array
+from residualplanner.bases.nested_maps import NestedLayer, float_maps, row_factors, squared_lengths
 from residualplanner.bases.numbers import ResidualNumbers, residual_numbers, subtraction_numbers
 from residualplanner.bases.optimal import optimal_residuals, weighted_directions, zero_sum_basis
 from residualplanner.bases.orthogonal import orthogonal_residuals

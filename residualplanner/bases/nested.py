@@ -19,29 +19,15 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases.basis import Basis
-from residualplanner.bases.inverse import pseudo_inverse_parts
+from residualplanner.bases.nested_maps import NestedLayer, inverted_layer, parts_of_rows, row_factors
 from residualplanner.errors import WorkloadError
-from residualplanner.kron import AxisMap, IntegerMap, Layer, NestedIntegers, NestedMaps, keeping, layer_of, nested_rows
+from residualplanner.kron import AxisMap, IntegerMap, Layer, NestedIntegers, NestedMaps, keeping
 from residualplanner.queries import Kind, Rows
 
-#: The largest entry in size, and the largest condition of two members, by the sizes of their entries.
-_LARGEST, _CONDITION = 2**50, 1e8
+#: The largest entry in size.
+_LARGEST = 2**50
 #: So many numbers stand before the layers of a basis in one array; so many layers are read at most.
 _HEAD, _MOST_LAYERS = 2, 64
-
-
-@dataclass(frozen=True, eq=False)
-class NestedLayer:
-    """What is measured of the members of groups.
-
-    Attributes:
-        children (groups,): how many members each has, c.
-        entries (all,): int64, its matrix (c - 1, c), row by row, group after group; or none where nothing is measured
-            of the members of any group, as no query tells them apart.
-    """
-
-    children: IntArray
-    entries: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,45 +146,8 @@ class NestedBasis(Basis):
         return [layer for layer in self.maps.layers[-1:] if not layer.rows.shape[0]]
 
     def _products(self, rows: Rows) -> FloatArray:
-        parts = sparse.hstack(list(_parts(self.maps, rows.sparse_rows(self.size)))[:-1], format="csr")
+        parts = sparse.hstack(list(parts_of_rows(self.maps, rows.sparse_rows(self.size)))[:-1], format="csr")
         return np.asarray((parts @ parts.T).toarray())
-
-
-def row_factors(maps: NestedMaps, rows: sparse.csr_array) -> tuple[FloatArray, FloatArray]:
-    """``||w_r G||**2`` and ``w_r u`` of rows (q, n), (q,) each.
-
-    A row that holds whole groups has one entry for each of them in the layers above, so this takes a few operations for
-    each entry of the rows.
-
-    Source: spec eq. (112).
-    """
-    *parts, total = _parts(maps, rows)
-    present: FloatArray = np.sum([squared_lengths(part) for part in parts], axis=0)
-    return present, np.asarray(total.sum(axis=1))
-
-
-def squared_lengths(rows: sparse.csr_array) -> FloatArray:
-    """The squared length of each row of a sparse matrix (q, n), (q,).
-
-    Example:
-        >>> squared_lengths(sparse.csr_array([[3.0, 4.0], [0.0, 0.0]])).tolist()
-        [25.0, 0.0]
-    """
-    squares = sparse.csr_array((rows.data * rows.data, rows.indices, rows.indptr), shape=rows.shape)
-    return np.asarray(squares @ np.ones(rows.shape[1]))
-
-
-def _parts(maps: NestedMaps, rows: sparse.csr_array) -> Iterator[sparse.csr_array]:
-    """``W G`` of rows W (q, n), layer after layer from fine to coarse, and ``W u`` (q, 1) in the end."""
-    weights = sparse.csr_array(rows[:, maps.order])
-    for layer in reversed(maps.layers):
-        yield sparse.csr_array(weights @ layer.back)
-        members = len(layer.parent)
-        shares = sparse.csr_array(
-            (layer.shares, layer.parent, np.arange(members + 1)), shape=(members, len(layer.starts))
-        )
-        weights = sparse.csr_array(weights @ shares)
-    yield weights
 
 
 def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str, *, gap: float = math.inf) -> NestedBasis:
@@ -235,7 +184,8 @@ def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str, *,
     if not all(((layer.entries <= _LARGEST) & (layer.entries >= -_LARGEST)).all() for layer in layers):
         raise WorkloadError("a basis must have entries of at most 2**50")
     maps = NestedMaps(
-        tuple(_inverted(layer.children, layer.entries) for layer in layers), frozen(np.array(order, dtype=np.int64))
+        tuple(inverted_layer(layer.children, layer.entries) for layer in layers),
+        frozen(np.array(order, dtype=np.int64)),
     )
     pcost = Fraction(max(_column_squares(maps)))
     return NestedBasis(members, family, maps.answers, pcost, gap, (), maps, _stored(layers, order))
@@ -273,41 +223,12 @@ def nested_basis_of_array(stored: IntArray, family: str) -> NestedBasis:
     return nested_basis(layers, order, family)
 
 
-def float_maps(layers: Sequence[tuple[IntArray, FloatArray]], order: IntArray) -> NestedMaps:
-    """The maps of layers of real numbers: members of each group, and the entries of its matrix, as of `NestedLayer`."""
-    return NestedMaps(tuple(_inverted(children, entries) for children, entries in layers), order)
-
-
 def _stored(layers: Sequence[NestedLayer], order: IntArray) -> IntArray:
     parts = [np.array([len(order), len(layers)])]
     for layer in layers:
         for array in (layer.children, layer.entries):
             parts += [np.array([len(array)]), array]
     return frozen(np.concatenate([*parts, order]).astype(np.int64))
-
-
-def _inverted(children: IntArray, entries: NDArray[Any]) -> Layer:
-    """The layer with what divides a group's sum and what adds its answers, group by group."""
-    measured = children if entries.size else np.ones_like(children)
-    shares, back = 1.0 / np.repeat(children, children), np.zeros(entries.size)
-    count = measured * (measured - 1)
-    first_entry, first = np.cumsum(count) - count, np.cumsum(children) - children
-    pairs = np.flatnonzero(measured == 2)
-    left, right = (entries[first_entry[pairs] + side].astype(np.float64) for side in (0, 1))
-    apart = right - left
-    if not (np.abs(left) + np.abs(right) <= _CONDITION * np.abs(apart)).all() or (apart == 0).any():
-        raise WorkloadError("a basis must have rows that are independent of one another and of a row of ones")
-    for side, share, step in ((0, right / apart, -1 / apart), (1, -left / apart, 1 / apart)):
-        shares[first[pairs] + side], back[first_entry[pairs] + side] = share, step
-    for group in np.flatnonzero(measured > 2).tolist():
-        c, at = int(measured[group]), int(first_entry[group])
-        u, G = pseudo_inverse_parts(entries[at : at + c * (c - 1)].reshape(c - 1, c))
-        shares[first[group] : first[group] + c], back[at : at + c * (c - 1)] = u, G.T.ravel()
-    if entries.size:
-        rows, back_rows = nested_rows(children, entries), nested_rows(children, back)
-    else:
-        rows = back_rows = sparse.csr_array((0, int(children.sum())))
-    return layer_of(children, rows, shares, sparse.csr_array(back_rows.T))
 
 
 def _column_squares(maps: NestedMaps) -> list[int]:

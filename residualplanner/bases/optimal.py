@@ -7,7 +7,8 @@ Source: spec section 5, eqs. (24), (29) and (31).
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.bases.basis_problem import Contrasts, Directions, Problem, ResidualBasis, Start
+from residualplanner.bases.basis_problem import Directions, Problem, ResidualBasis, Start
+from residualplanner.bases.contrasts import Contrasts
 from residualplanner.bases.eigen import eigen
 
 #: Eigenvalues of the queries' Gram matrix below this fraction of the largest count as 0.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,14 @@ from scipy import sparse
 from residualplanner._checks import FloatArray
 from residualplanner.bases import (
     Basis,
-    Contrasts,
     Directions,
     ResidualBasis,
     integer_basis,
-    inverse_parts,
-    optimal_residuals,
     rounded_matrix,
     weighted_directions,
 )
 from residualplanner.errors import SolverError, WorkloadError
+from residualplanner.optimize.bases.tangent import Tangent, inverse_forms
 from residualplanner.queries import SIZE_LIMIT, Kind
 from residualplanner.workload import Workload
 
@@ -42,56 +40,6 @@ _FEWEST_DIGITS = 1
 #: Up to so many rows of a kind are scaled to one length to see which directions matter; rows with less than this part
 #: of their squared length off their mean depend on the total alone.
 _SCALED_ROWS, CONSTANT = 2**20, 1e-12
-
-
-class Tangent(NamedTuple):
-    """The objective of one attribute: ``p tr(V_t G G^T) + u^T V_s u + 2 linear^T u + constant``.
-
-    Attributes:
-        present (g, g): V_t.
-        absent (g, g): V_s.
-        linear (g,), constant: from the constant parts of rows.
-        contrasts: V_t on the differences among the values of each group, where values are merged that queries tell
-            apart.
-    """
-
-    present: NDArray[np.float64]
-    absent: NDArray[np.float64]
-    linear: FloatArray
-    constant: float
-    contrasts: Contrasts | None = None
-
-    @classmethod
-    def of(
-        cls, present: NDArray[np.float64], absent: NDArray[np.float64], contrasts: Contrasts | None = None
-    ) -> "Tangent":
-        """From augmented forms (1 + g, 1 + g), the first index of which stands for the constant parts of rows."""
-        return cls(present[1:, 1:], absent[1:, 1:], absent[0, 1:], float(absent[0, 0]), contrasts)
-
-    def best_orthogonal(self, even: FloatArray, directions: Directions, **how: Any) -> ResidualBasis:
-        """The best basis orthogonal to the total for the present part, with u ``even`` (g,)."""
-        return optimal_residuals(self.present, u=even, directions=directions, contrasts=self.contrasts, **how)
-
-    def restricted(self, averaging: NDArray[np.float64]) -> "Tangent":
-        """The same for merged values, each a mean over its group with the weights ``averaging`` (groups, g)."""
-        present, absent = (averaging @ form @ averaging.T for form in (self.present, self.absent))
-        return Tangent(present, absent, averaging @ self.linear, self.constant)
-
-    def best(self, directions: Directions, **how: Any) -> ResidualBasis:
-        """The best basis, see `optimal_residuals`."""
-        present, absent, linear, constant, contrasts = self
-        return optimal_residuals(
-            present, absent, linear=linear, constant=constant, directions=directions, contrasts=contrasts, **how
-        )
-
-    def loss(self, S: NDArray[np.float64]) -> float:
-        """Its value for a residual matrix (g-1, g).  Source: spec eq. (31)."""
-        u, form = inverse_forms(S)
-        return float((S * S).sum(axis=0).max() * (self.present * form).sum()) + self.at(u)
-
-    def at(self, u: FloatArray) -> float:
-        """The part that depends on u (g,) only."""
-        return float(u @ self.absent @ u + 2 * self.linear @ u) + self.constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,9 +328,3 @@ def whole_basis(
             if is_close(near):
                 return forms.made(near, exponent, family, gap_of(near))
     raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")
-
-
-def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
-    """The vector u (g,) and ``G G^T`` (g, g) of a residual matrix (g-1, g)."""
-    u, G = inverse_parts(S)
-    return u, G @ G.T

@@ -25,7 +25,6 @@ from residualplanner.optimize.bases.attribute_grams import (
     COARSE_VALUES,
     ROUNDING_LOSS,
     AttributeGrams,
-    Tangent,
     attribute_grams,
     best_orthogonal,
     in_full,
@@ -34,6 +33,7 @@ from residualplanner.optimize.bases.attribute_grams import (
     whole_basis,
 )
 from residualplanner.optimize.bases.grams_of_attributes import forms_for_sum
+from residualplanner.optimize.bases.tangent import Tangent
 from residualplanner.strategy import CHUNK, noise_weights, variance_pieces
 from residualplanner.workload import Workload
 

@@ -18,7 +18,6 @@ from residualplanner._threads import one_thread
 from residualplanner.bases import Basis, ResidualBasis, subtraction_basis, subtraction_numbers
 from residualplanner.optimize.bases.attribute_grams import (
     AttributeGrams,
-    Tangent,
     attribute_grams,
     kind_classes,
     orthogonal_start,
@@ -27,6 +26,7 @@ from residualplanner.optimize.bases.attribute_grams import (
 from residualplanner.optimize.bases.basis_choice import choose_bases
 from residualplanner.optimize.bases.cell_weights import CellGroup, cell_groups, similar_rows
 from residualplanner.optimize.bases.grams_of_attributes import forms_for_maximum
+from residualplanner.optimize.bases.tangent import Tangent
 from residualplanner.workload import Workload, workload_orbits
 
 #: How many weights there are at most: above it similar rows of a kind have one in common.
