@@ -2,7 +2,7 @@ from . import losses as losses
 from . import microdata as microdata
 from . import privacy as privacy
 from .bases import Basis, orthogonal_residuals
-from .domain import About, Attribute, Bins, Domain
+from .domain import About, Attribute, Bins, Domain, Numeric, Weight
 from .errors import (
     ArgumentError,
     BudgetError,
@@ -11,6 +11,7 @@ from .errors import (
     DomainError,
     FileFormatError,
     MissingExtraError,
+    NoLedgerWarning,
     ResidualPlannerError,
     ResourceError,
     SolverError,
@@ -20,10 +21,11 @@ from .errors import (
     WorkloadError,
 )
 from .forecast import FeatureDistribution, sample_sets
-from .ledger import Ledger
+from .ledger import Balance, Ledger
 from .losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from .measurement import (
     CsvFile,
+    LimitedRecords,
     Measurement,
     abort_measuring,
     load_measurement,
@@ -33,6 +35,7 @@ from .measurement import (
     resume_measuring,
 )
 from .mixtures import Descent, Ensemble
+from .pictures import Boundaries
 from .plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
 from .postprocessing import (
     FitQuality,
@@ -44,10 +47,11 @@ from .postprocessing import (
     rounded,
 )
 from .privacy import Budget, approx_dp, gdp, pcost, zcdp
-from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Selection
-from .reconstruction import Publication, Quality, Release, Table, load_tables, reconstruct
+from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Selection, Sum
+from .reconstruction import Publication, Quality, Release, Table, choropleth, load_tables, reconstruct
 from .relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from .reporting import write_report
+from .session import Session
 from .strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from .synthesis import SyntheticRecords, synthesis_plan, synthesize
 from .workers import DaskWorkers, SparkWorkers
@@ -58,8 +62,10 @@ __all__ = [
     "Among",
     "ArgumentError",
     "Attribute",
+    "Balance",
     "Basis",
     "Bins",
+    "Boundaries",
     "Budget",
     "BudgetError",
     "ConvexLoss",
@@ -78,11 +84,14 @@ __all__ = [
     "Hierarchy",
     "Identity",
     "Ledger",
+    "LimitedRecords",
     "Matching",
     "MaxVariance",
     "Measurement",
     "MissingExtraError",
+    "NoLedgerWarning",
     "NonNegativeRelease",
+    "Numeric",
     "Plan",
     "Prefix",
     "ProjectionSettings",
@@ -97,10 +106,12 @@ __all__ = [
     "ResourceError",
     "RoundedRelease",
     "Selection",
+    "Session",
     "SolverError",
     "SparkWorkers",
     "StoreError",
     "Strategy",
+    "Sum",
     "SumOfVariances",
     "SyntheticRecords",
     "Table",
@@ -108,10 +119,12 @@ __all__ = [
     "Threshold",
     "UnexpectedError",
     "UnforcedError",
+    "Weight",
     "Workload",
     "WorkloadError",
     "abort_measuring",
     "approx_dp",
+    "choropleth",
     "compare",
     "constant_strategy",
     "cost_of_more",

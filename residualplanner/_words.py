@@ -10,6 +10,8 @@ from fractions import Fraction
 JOIN = " × "
 #: The query of no attributes: the number of records.
 TOTAL = "(total)"
+#: The unit of answers that are not sums of amounts.
+COUNTS = "counts"
 #: What stands between the attributes of a query and the records that it is about, where these are not all.
 AMONG = " among "
 #: The names of signs that separate columns in files that are not CSV.

@@ -30,7 +30,7 @@ _LARGEST = 2**50
 _HEAD, _MOST_LAYERS = 2, 64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NestedBasis(Basis):
     """The basis of an attribute whose values are nested in groups, measured with independent noise of equal variance.
 

@@ -94,7 +94,12 @@ NewlinesInValues = Annotated[
     ),
 ]
 LedgerFile = Annotated[
-    Path | None, typer.Option("--ledger", help="The ledger to charge before the records are counted.", metavar="LEDGER")
+    Path | None,
+    typer.Option(
+        "--ledger",
+        help="The ledger to charge before the records are counted; of release in place of the spec's.",
+        metavar="LEDGER",
+    ),
 ]
 BudgetText = Annotated[
     str | None,
@@ -238,7 +243,9 @@ Reported = Annotated[
 PublicationSpec = Annotated[
     Path | None,
     typer.Option(
-        "--spec", help="A spec whose [output.publication] has title, author, date, contact and source.", metavar="SPEC"
+        "--spec",
+        help="A spec whose [output.publication] has title, author and the like, and [output.maps] boundaries.",
+        metavar="SPEC",
     ),
 ]
 PageCells = Annotated[

@@ -73,6 +73,9 @@ class ErrorTable:
                 "expected_max_abs_error": accuracy.max_abs_errors[rows],
             }
         )
+        if self.workload.has_sums:
+            table["unit"] = [self.workload.query_at(number).unit(self.workload.domain) for number in range(first, last)]
+            table["scale"] = self.workload.scales[rows]
         if self.targets is not None:
             table["target"] = self.targets.in_order(self.workload)[rows]
             is_met = self.targets.are_met(self.workload, accuracy.max_variances)[rows]

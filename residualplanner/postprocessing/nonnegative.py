@@ -152,7 +152,7 @@ def nonnegative(  # noqa: PLR0913
             its noise variance alone; "order": by 4 for each attribute, whatever the noise.
         gap: the tables may be this fraction (of the squared distance, plus 1) from the nearest possible ones.
         max_steps: of the solver; if they do not suffice, the result says its true gap.
-        progress: called with the number of steps taken, and the most steps.
+        progress: called with the number of steps taken, and the most steps: before anything is done, and now and then.
 
     Returns:
         The tables, by the same queries.  The counts behind every table are non-negative: of single values, or of the
@@ -191,6 +191,8 @@ def nonnegative(  # noqa: PLR0913
     if entry_named("method", method, _IS_OF_MIXTURE):
         return _of_mixture(release, facts, progress)
     require_memory_for_nonnegative(release.plan)
+    if progress is not None:
+        progress(0, int(max_steps))
     statement = Statement(facts, weights_named(weights), fixes_total=total == "estimate")
     problem = statement.problem(release.measurement)
     solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)

@@ -81,7 +81,7 @@ class Agreement:
             cells = self.before_cut(stack, starts, freedom, potentials).ravel()
             positive = np.flatnonzero(cells > 0)
             values.append(cells[positive])
-            columns.append(_columns(stack.shape, starts, positive).ravel())
+            columns.append(cell_columns(stack.shape, starts, positive).ravel())
             freedoms.append(freedom[positive // (cells.size // len(freedom))])
             orders.append(np.full(len(positive), len(starts)))
         counts, freedom = np.concatenate(values), np.concatenate(freedoms)
@@ -183,7 +183,7 @@ def _along(agreement: Agreement, point: _Point, direction: Array) -> tuple[_Poin
     return None, 0.0
 
 
-def _columns(shape: tuple[int, ...], starts: tuple[int, ...], cells: NDArray[np.intp]) -> NDArray[np.intp]:
+def cell_columns(shape: tuple[int, ...], starts: tuple[int, ...], cells: NDArray[np.intp]) -> NDArray[np.intp]:
     """Which potentials act on each of some cells of a stack, (cells, k)."""
     at = np.unravel_index(cells, shape)
     found = np.empty((len(cells), len(starts)), dtype=np.intp)

@@ -1,9 +1,9 @@
 """The protocol of kinds of query on one attribute.
 
-Reads: nothing.  Gives: Rows and Kind; a kind tied to an attribute.
+Reads: nothing.  Gives: Rows and Kind.
 """
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from residualplanner.kron import SameArray
 
 #: The most values of an attribute with any kind but the identity: n x n matrices are formed.
 SIZE_LIMIT = 10_000
+#: What the name of an attribute is followed by in the name of the column of its meanings.
+MEANING = "meaning"
 
 
 class Rows(Protocol):
@@ -68,7 +70,9 @@ class Rows(Protocol):
 
 
 class Kind(Rows, Protocol):
-    """A kind of query on one attribute of n values: a basic matrix W (q, n), the row of ones in its row space.
+    """A kind of query on one attribute of n values: a basic matrix W (q, n).
+
+    Of counts, the row of ones is in its row space.  Sums of amounts are no counts.
 
     Kinds are immutable and hashable; equal kinds have the same rows.
 
@@ -119,6 +123,15 @@ class Kind(Rows, Protocol):
         """
         ...
 
+    @property
+    def scale(self) -> float:
+        """What losses measure errors of its answers in: 1 for counts; for sums of amounts the largest amount."""
+        ...
+
+    def unit(self, attribute: Attribute) -> str:
+        """The unit of its answers, in words; "" where they are counts."""
+        ...
+
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError, naming the attribute, unless the kind fits it."""
         ...
@@ -131,10 +144,36 @@ class Kind(Rows, Protocol):
         """The labels of the answers in words: the same in terms of the meanings of the values, (q,)."""
         ...
 
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """What stands beside the labels in tables, (q,) each, by the word that the name of the column ends in."""
+        ...
+
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """Other words than its label that an answer may be looked up by, (q,); two answers may share one."""
+        ...
+
 
 def meanings_of(kind: Kind, attribute: Attribute) -> tuple[str, ...] | None:
     """The labels of the answers in words, (q,); None where no value of the attribute has a meaning."""
     return kind.meanings(attribute) if attribute.meanings else None
+
+
+def meaning_column(kind: Kind, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+    """The column of the labels in words, (q,), by the word for it; none where no value of the attribute has a meaning.
+
+    Example:
+        >>> from residualplanner.queries.identity import Identity
+        >>> meaning_column(Identity(), Attribute("sex", labels={1: "female", 2: "male"}))
+        {'meaning': ('female', 'male')}
+    """
+    meanings = meanings_of(kind, attribute)
+    return {} if meanings is None else {MEANING: meanings}
+
+
+def names_by_meaning(kind: Kind, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+    """The labels in words, one for each answer, (q,); () for each where no value of the attribute has a meaning."""
+    meanings = meanings_of(kind, attribute)
+    return tuple((meaning,) for meaning in meanings) if meanings else ((),) * len(kind.labels(attribute))
 
 
 def labels_in_words(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
@@ -229,6 +268,16 @@ class PlainRows(OfAllRecords, Protocol):
         """0: each attribute is answered for itself."""
         return 0
 
+    @property
+    def scale(self) -> float:
+        """1: answers are counts."""
+        return 1.0
+
+    def unit(self, attribute: Attribute) -> str:
+        """None in words: answers are counts."""
+        del attribute
+        return ""
+
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: as many as it has values."""
         return size
@@ -254,28 +303,13 @@ class PlainRows(OfAllRecords, Protocol):
         """Each value itself, (size,)."""
         return np.arange(size)
 
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """The meanings of the labels, (q,), where values have some."""
+        return meaning_column(self, attribute)
 
-@runtime_checkable
-class LabeledKind(Protocol):
-    """A kind that is written in labels, and has a matrix only once it is tied to an attribute."""
-
-    def on(self, attribute: Attribute) -> Kind:
-        """The same kind, tied to the values of one attribute; WorkloadError, naming it, where they do not fit."""
-        ...
-
-
-def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
-    """The kind, checked for an attribute, and tied to its values if it is written in labels.
-
-    A workload holds kinds in this form only.
-
-    Raises:
-        WorkloadError: it does not fit the attribute.
-    """
-    if isinstance(kind, LabeledKind):
-        kind = kind.on(attribute)
-    kind.require_fit(attribute)
-    return kind
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """The meanings of the labels, (q,), where values have some."""
+        return names_by_meaning(self, attribute)
 
 
 def require_size(attribute: Attribute) -> None:

@@ -15,9 +15,10 @@ from scipy import sparse
 from residualplanner._checks import IntArray, value_text
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
-from residualplanner.queries.kind import Kind, require_size, tied_kind
+from residualplanner.queries.kind import Kind, require_size
 from residualplanner.queries.selected_values import SPELLED, checked_values, selected_codes, selected_words
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, SparseKind
+from residualplanner.queries.tying import tied_kind
 
 #: How many letters of a selection stand in the name of a file.
 _LETTERS = 40

@@ -99,6 +99,11 @@ class Table:
         return query_of(self.plan.domain, self.positions, self.kinds)
 
     @property
+    def unit(self) -> str:
+        """The unit of estimates and errors in words: "counts", or that of the amounts that are summed up."""
+        return WrittenQuery(self.positions, self.kinds).unit(self.plan.domain)
+
+    @property
     def labels(self) -> tuple[tuple[object, ...], ...]:
         """The labels along each axis: what its entries are about."""
         return tuple(kind.labels(attribute) for attribute, kind in self._axes)
@@ -189,10 +194,12 @@ class Table:
     def at(self, **labels: object) -> Estimate:
         """The cell with these labels, one for each attribute of the table.
 
-        Labels are those of `labels`; one that is not a string may be written as one.
+        Labels are those of `labels`; one that is not a string may be written as one.  A meaning or a name stands for
+        its label where no other has the same: "Autauga County", or with what it lies in, "Autauga County, Alabama".
 
         Raises:
-            DomainError: an attribute is missing or unknown, or has no such label; the nearest one is named.
+            DomainError: an attribute is missing or unknown, has no such label, and the nearest one is named; or several
+                labels have that name.
             WorkloadError: the numbers are not unbiased.
 
         Example:
@@ -208,7 +215,8 @@ class Table:
             1.0
         """
         self.product.require_unbiased("the error of a cell")
-        cell = index_of_cell(self.names, self.labels, labels)
+        full_names = [kind.full_names(attribute) for attribute, kind in self._axes]
+        cell = index_of_cell(self.names, self.labels, labels, full_names)
         return Estimate(float(self.estimate[cell]), float(self.variance[cell]))
 
     def sum(self, *names: str) -> "Table":

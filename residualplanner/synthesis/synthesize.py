@@ -73,8 +73,10 @@ def synthesize(
     if isinstance(release, SavedTables | SavedParts):
         release = release_of_tables(release)
     require_type("synthesize", "release", release, Release, "write synthesize(reconstruct(measurement))")
+    release.plan.domain.require_no_amounts("synthetic records have values that are listed")
     require_count("records", 0 if records is None else records)
     require_count("seed", seed)
+    release.plan.domain.require_equal_weights("synthesize")
     rounding_named(method)
     facts = read_facts(release.plan, known, impossible)
     fitted = fit_mixture(release.measurement, facts, ensemble, seed=seed, progress=progress)

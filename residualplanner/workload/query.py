@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from residualplanner._checks import value_text
-from residualplanner._words import query_text, suggestion
+from residualplanner._words import COUNTS, JOIN, query_text, suggestion
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind, require_joint, tied_kind
+from residualplanner.queries import Identity, Kind, require_joint, tied_kind, written_kind
 from residualplanner.workload.among import Among
 from residualplanner.workload.threshold import Threshold
 
@@ -68,6 +68,20 @@ class WrittenQuery(NamedTuple):
         """The same query with its attributes ascending, which does not depend on the order in which it was written."""
         by_position = sorted(zip(self.positions, self.kinds, strict=True), key=itemgetter(0))
         return WrittenQuery(tuple(position for position, _ in by_position), tuple(kind for _, kind in by_position))
+
+    def unit(self, domain: Domain) -> str:
+        """The unit of its answers in words: "counts", or that of the amounts that are summed up.
+
+        Example:
+            >>> from residualplanner.domain import About, Attribute, Numeric
+            >>> salary = Attribute("salary", numeric=Numeric(0, 9), about=About(unit="US dollars"))
+            >>> domain = Domain({"sex": 2, "salary": salary})
+            >>> from residualplanner.queries import Sum
+            >>> written_query(domain, {"sex": Identity(), "salary": Sum()}).unit(domain)
+            'US dollars'
+        """
+        pairs = zip(self.kinds, self.positions, strict=True)
+        return JOIN.join(filter(None, (kind.unit(domain.attributes[i]) for kind, i in pairs))) or COUNTS
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
         """How many answers each attribute has: one where records are only selected."""
@@ -169,7 +183,7 @@ def _universe_last(domain: Domain, query: WrittenQuery) -> WrittenQuery:
     if axes == query:
         return query
     others = sorted(((position, kind) for position, kind in pairs if not kind.is_axis), key=itemgetter(0))
-    some = [(position, kind) for position, kind in others if len(kind.where) < domain.sizes[position]]
+    some = [(position, kind) for position, kind in others if len(kind.where) < domain.attributes[position].by_bin.size]
     return WrittenQuery(
         (*axes.positions, *(position for position, _ in some)), (*axes.kinds, *(kind for _, kind in some))
     )
@@ -179,7 +193,7 @@ def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -
     """Write a query as users do: names where every kind is the identity, a threshold, or a mapping."""
     if any(kind.where for kind in kinds):
         return _among(domain, WrittenQuery(tuple(attributes), tuple(kinds)))
-    names = tuple(domain.names[position] for position in attributes)
+    names, kinds = tuple(domain.names[position] for position in attributes), list(map(written_kind, kinds))
     if all(kind == Identity() for kind in kinds):
         return names
     if kinds[0].at_least and all(kind == kinds[0] for kind in kinds):

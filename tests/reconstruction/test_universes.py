@@ -170,3 +170,4 @@ def test_reports_name_the_universe(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "age among employed: yes" in page
     assert "employed among employed: yes or part time, sex: 1" in page
+    assert "Records (estimate)" not in page  # the number of the employed is not that of all records

@@ -5,9 +5,10 @@ Reads: arguments.  Gives: a file of records.
 
 from residualplanner.cli import options as opt
 from residualplanner.cli.expected_files import ANSWERS, SPEC, require_file
-from residualplanner.cli.messages.output import Output
+from residualplanner.cli.option_groups import Messages, with_groups
 
 
+@with_groups
 def synthesize(  # noqa: PLR0913
     paths: opt.Answers,
     file: opt.NewRecords,
@@ -18,8 +19,7 @@ def synthesize(  # noqa: PLR0913
     bins: opt.ShownBins = "labels",
     spec: opt.FactsSpec = None,
     dry_run: opt.DryRun = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    messages: Messages,
 ) -> None:
     """Make synthetic records whose tables are near those of a release, as often as you like, at no further cost.
 
@@ -39,4 +39,4 @@ def synthesize(  # noqa: PLR0913
     require_free_records_path(file)
     facts = WantedOutput(OutputTable() if spec is None else read_spec(spec).output, spec)
     run = rehearse_synthesize if dry_run else run_synthesize
-    run(paths, file, WantedRecords(facts, records, method, seed, bins), Output(quiet, as_json))
+    run(paths, file, WantedRecords(facts, records, method, seed, bins), messages.output)

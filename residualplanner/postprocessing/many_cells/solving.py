@@ -5,18 +5,22 @@ Source: spec eqs. (50), (53) and (55).
 """
 
 import math
+from collections.abc import Iterator
 
 from residualplanner.postprocessing.ascent import Report, Solution, mixed
 from residualplanner.postprocessing.facets import Facets, facets_of
 from residualplanner.postprocessing.many_cells.covering import covering, largest_shortage
+from residualplanner.postprocessing.many_cells.followed_ascent import FollowedAscent
 from residualplanner.postprocessing.many_cells.margin_ascent import MarginAscent
 from residualplanner.postprocessing.newton import candidate
 from residualplanner.postprocessing.problem import Problem
 
 #: From how many cells on this is faster than Newton's method for potentials.
 _MANY_CELLS = 2_000_000
-#: How often it is looked at how much tables are short of, in steps.
-_EVERY = 100
+#: How many steps are taken before the cells that are surely 0 are left alone.
+_FIRST = 150
+#: How often it is looked at how much tables are short of, in steps; and how often progress is told.
+_EVERY, _TOLD = 100, 25
 #: Tables are first made non-negative where the worst is short of so much of the total.
 _SHORT = 1e-2
 #: Where the worst table is short of more than so much of what it was 400 steps before, single precision is exhausted.
@@ -44,12 +48,17 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
     Returns:
         The solution; where a step limit was met, or single precision was exhausted, it may have a larger gap.
     """
-    ascent, steps_done, enough, best = MarginAscent(problem, facets), 0, _SHORT * problem.total, None
+    ascent: MarginAscent | FollowedAscent = MarginAscent(problem, facets)
+    steps_done, enough, best = 0, _SHORT * problem.total, None
     shortages: list[float] = []
     while True:
-        advance = min(_EVERY, steps - steps_done)
-        ascent.advance(advance)
-        steps_done += advance
+        for taken in _parts(_FIRST if steps_done == 0 else _EVERY, steps - steps_done):
+            ascent.advance(taken)
+            steps_done += taken
+            if report is not None:
+                report(steps_done, math.inf if best is None else best.gap)
+        if isinstance(ascent, MarginAscent):
+            ascent = ascent.followed()
         found = candidate(problem, ascent.multipliers())
         shortages.append(largest_shortage(problem, found.cells))
         is_last = steps_done >= steps or _has_stalled(shortages)
@@ -57,10 +66,15 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
             made = mixed(problem, found, covering(problem, found.cells), steps_done)
             best = made if best is None or made.gap < best.gap else best
             enough = shortages[-1] * gap / max(made.gap, gap)
-        if report is not None:
-            report(steps_done, math.inf if best is None else best.gap)
         if best is not None and (is_last or best.gap <= gap):
             return best
+
+
+def _parts(steps: int, most: int) -> Iterator[int]:
+    """So many steps, but no more than the most, in parts after which progress is told."""
+    count = min(steps, most)
+    for done in range(0, count, _TOLD):
+        yield min(_TOLD, count - done)
 
 
 def _has_stalled(shortages: list[float]) -> bool:

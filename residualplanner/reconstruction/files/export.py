@@ -52,7 +52,7 @@ from residualplanner.reconstruction.profiles import Profile, level_of, profile_n
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import Workload
+from residualplanner.workload import Workload, WrittenQuery
 
 
 def require_exportable(
@@ -91,9 +91,12 @@ def require_exportable(
 
 
 def _require_free_names(workload: Workload, profile: Profile) -> None:
-    is_axis = [kind.is_axis for kind in workload.kinds]
-    used = np.flatnonzero(workload.uses[:, is_axis].any(axis=1)).tolist()
-    require_free_names(label_column_names(workload.domain.attributes[position] for position in used), profile)
+    is_axis = np.array([kind.is_axis for kind in workload.kinds], dtype=bool)
+    uses = workload.uses & is_axis
+    used = np.flatnonzero(uses.any(axis=1)).tolist()
+    kinds = {position: [workload.kinds[code] for code in np.flatnonzero(uses[position])] for position in used}
+    axes = ((workload.domain.attributes[position], kinds[position]) for position in used)
+    require_free_names(label_column_names(axes), profile)
 
 
 def save_tables(  # noqa: PLR0913
@@ -138,7 +141,7 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
 
     plan = described.plan
     errors = pa.Table.from_pandas(plan.errors(described.level), preserve_index=False)
-    index = errors.select(["query", "kinds", "cells"])
+    index = errors.select(["query", "kinds", "cells", *(["unit"] if "unit" in errors.column_names else [])])
     write = _write_book if described.file_format == BOOK_FORMAT else _write_tables
     for name, values in write(tables, folder, described, index).items():
         index = index.append_column(name, [values])
@@ -181,9 +184,10 @@ def _write_book(tables: Iterable[Table], folder: Path, described: Description, i
     names = [table_name(described.parts_of(*query)) for query in queries]
     sheets = sheet_names(names)
     titles = [described.title_of(query) for query in queries]
-    heads = ("query", "kinds", "cells")
-    rows = zip(sheets, *(index[name].to_pylist() for name in heads), titles, strict=True)
-    book.add_index(("sheet", *heads, *(["title"] if any(titles) else [])), rows)
+    heads = tuple(index.column_names)
+    texts = {"title": titles} if any(titles) else {}
+    rows = zip(sheets, *(index[name].to_pylist() for name in heads), *texts.values(), strict=True)
+    book.add_index(("sheet", *heads, *texts), rows)
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
     positions = sorted({position for query in queries for position in query.table_axes.positions})
     book.add_texts(ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *described.about_columns(positions)])
@@ -205,9 +209,14 @@ def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
     def to_parquet(number: int, table: Any) -> Any:
         query = workload.query_at(number)
         about = described.about_query(queries[number].as_py(), kinds[number].as_py(), query)
-        return parquet_bytes(described_table(table, about, described.about_columns(query.table_axes.positions)))
+        return parquet_bytes(described_table(table, about, _about_columns(described, query)))
 
     return to_parquet
+
+
+def _about_columns(described: Description, written: WrittenQuery) -> list[tuple[str, ...]]:
+    """Name, unit and meaning of the columns of a table."""
+    return described.about_columns(written.positions, written.unit(described.plan.domain))
 
 
 def _book_bytes(described: Description, index: Any, number: int, table: Any) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Identity, Kind, written_kind
 from residualplanner.workload import Workload, WrittenQuery
 
 #: From an attribute's position and a kind of query on it to what the two contribute to file names.
@@ -69,7 +69,7 @@ def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
         seen[word] += 1
         # No other word of a selection ends in such a number: they have no "_".
         number = f"{'_' if kind.where else ''}{seen[word]}" if total[word] > 1 else ""
-        parts.append(name if kind == Identity() else f"{name}@{_encoded(word, _LOWER)}{number}")
+        parts.append(name if written_kind(kind) == Identity() else f"{name}@{_encoded(word, _LOWER)}{number}")
     return parts
 
 

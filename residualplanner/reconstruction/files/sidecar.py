@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from residualplanner._words import query_text
+from residualplanner._words import COUNTS, query_text
 from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Kind, labels_in_words
@@ -34,6 +34,7 @@ PUBLISHED_ERRORS = {
     "simulations": WHOLE,
 }
 
+UNITS = "those of tables of sums are in errors.csv and, where the tables' files have more columns, in index.csv"
 ROWS = "one row for each cell; the last attribute changes fastest"
 VARIANCE = (
     "exact: it follows from the plan's noise variances alone, is not an estimate from the data, and was known before "
@@ -94,12 +95,11 @@ class Description:
         product = {} if self.product.is_unbiased else made
         return product | ({} if self.profile.quality is None else {"quality": self.profile.quality.to_json()})
 
-    @property
-    def columns(self) -> list[dict[str, str]]:
-        """Name, type, unit and meaning of every column beside the attributes'."""
+    def columns(self, unit: str = COUNTS) -> list[dict[str, str]]:
+        """Name, type, unit and meaning of every column beside the attributes', in tables of this unit."""
         return [
             {"name": name, "datatype": self.datatype(name), "unit": unit, "meaning": meaning}
-            for name, unit, meaning in self.profile.meanings(self.level)
+            for name, unit, meaning in self.profile.meanings(self.level, unit)
         ]
 
     def datatype(self, name: str) -> str:
@@ -113,7 +113,8 @@ class Description:
         about = {
             "rows": ROWS,
             **({"left_out": self.noise.omission} if self.noise.omission else {}),
-            "columns": self.columns,
+            "columns": self.columns(),
+            **({"units": UNITS} if self.plan.workload.has_sums else {}),
             "conf_level": self.level,
             "variance": VARIANCE,
             **({"covariance": COVARIANCE} if self.profile.has_noise else {}),
@@ -140,7 +141,8 @@ class Description:
             kinds: the kinds of query on its attributes in words; empty where all are the identity.
             query: its attributes with their kinds.
         """
-        columns = [("column", "unit", "meaning"), *self.about_columns(query.table_axes.positions)]
+        unit = query.unit(self.plan.domain)
+        columns = [("column", "unit", "meaning"), *self.about_columns(query.table_axes.positions, unit)]
         return [*self.about_query(name, kinds, query), ("", ""), *columns]
 
     def about_query(self, name: str, kinds: str, query: WrittenQuery) -> list[tuple[str, str]]:
@@ -172,9 +174,9 @@ class Description:
             ("plan", f"SHA-256 {self.plan_sha256}"),
         ]
 
-    def about_columns(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
+    def about_columns(self, positions: Sequence[int], unit: str = COUNTS) -> list[tuple[str, ...]]:
         """Name, unit and meaning of the columns of a table of some attributes, where there is something to say."""
-        values = [(column["name"], column["unit"], column["meaning"]) for column in self.columns]
+        values = [(column["name"], column["unit"], column["meaning"]) for column in self.columns(unit)]
         return [*self._about_attributes(positions), *values]
 
     def _about_attributes(self, positions: Sequence[int]) -> list[tuple[str, ...]]:

@@ -48,7 +48,7 @@ class TidyForm:
         import pandas as pd
 
         chosen = profile_named(profile).of(self.product, with_intervals=self.origin is not None).graded(quality)
-        require_free_names(label_column_names(attribute for attribute, _ in self.axes), chosen)
+        require_free_names(label_column_names((attribute, [kind]) for attribute, kind in self.axes), chosen)
         indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
         columns: dict[str, Any] = {
             name: pd.Series(list(labels)).take(index).array
