@@ -6,7 +6,7 @@ Reads: numbers and names.  Gives: Picture, matplotlib figures, SVG.
 from residualplanner.pictures.drawing import drawing, inline_svg, require_package, svg_of
 from residualplanner.pictures.picture import Picture
 from residualplanner.pictures.plots import draw_budget, draw_intervals, draw_targets, fairness_figure
-from residualplanner.pictures.shown_table import ShownTable, shown_table
+from residualplanner.pictures.shown_table import ShownTable, rows_to_show, shown_table
 
 __all__ = [
     "Picture",
@@ -18,6 +18,7 @@ __all__ = [
     "fairness_figure",
     "inline_svg",
     "require_package",
+    "rows_to_show",
     "shown_table",
     "svg_of",
 ]
