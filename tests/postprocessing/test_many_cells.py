@@ -134,3 +134,16 @@ def test_no_more_steps_are_taken_than_allowed(monkeypatch):
     assert made.steps == 30
     assert made.gap > 1e-9
     assert min(float(table.estimate.min()) for table in made.tables()) >= 0
+
+
+@pytest.mark.parametrize("kept", [0, 2_000_000], ids=["single precision", "double precision"])
+def test_errors_of_very_many_cells_are_those_of_few(monkeypatch, kept):
+    made = rp.nonnegative(release_for("triples"))
+    exact = rp.published_errors(made, simulations=10)
+    monkeypatch.setattr("residualplanner.postprocessing.many_cells.solving._MANY_CELLS", 0)
+    monkeypatch.setattr("residualplanner.postprocessing.published_errors_simulation._MANY_CELLS", kept)
+    found = rp.published_errors(made, simulations=10)
+    assert found.rmse == pytest.approx(exact.rmse, rel=0.02)
+    assert found.bias == pytest.approx(exact.bias, rel=0.05, abs=0.01)
+    assert found.rmse_simulation_error == pytest.approx(exact.rmse_simulation_error, rel=0.2)
+    assert (found.rmse != exact.rmse).all()
