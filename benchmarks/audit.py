@@ -31,6 +31,7 @@ from benchmarks.auditing import (
     Experiment,
     Scores,
     audit,
+    claimed_power,
     expected_epsilon,
     gaussian_epsilon,
     likelihood_scores,
@@ -81,6 +82,29 @@ def plans() -> dict[str, rp.Plan]:
     }
 
 
+def amounts() -> dict[str, tuple[rp.Plan, list[int]]]:
+    """Plans with sums of amounts, each with a record: at the end of a bin, inside, and inside two."""
+    pay, hours = rp.Numeric(0, 30, bins=[10], outside="clip"), rp.Numeric(-8, 60, unit=4)
+    by_sex = {"sex": rp.Identity(), "pay": rp.Sum()}
+    one = rp.Workload(rp.Domain({"sex": 2, "pay": pay}), [("sex", "pay"), by_sex])
+    two = rp.Workload(rp.Domain({"pay": pay, "hours": hours}), [{"pay": rp.Sum(), "hours": rp.Sum()}, ("pay",)])
+    first, second = (rp.select(workload, budget=rp.zcdp("0.5")) for workload in (one, two))
+    return {
+        "amount at an end": (first, [1, 30]),
+        "amount beyond the end": (first, [1, 3000]),
+        "amount inside a bin": (first, [0, 17]),
+        "amounts at two ends": (second, [30, 60]),
+        "amounts inside two bins": (second, [4, 24]),
+    }
+
+
+def amount_scores_of(name: str, is_after: bool, runs: int) -> Scores:
+    """The best adversary's scores; called in another process."""
+    experiment = Experiment.adding_entries(*amounts()[name])
+    table = experiment.neighbor if is_after else experiment.table
+    return likelihood_scores(experiment, table, runs, OperatingSystemBits())
+
+
 def scores_of(name: str, is_after: bool, runs: int) -> Scores:
     """The best adversary's scores; called in another process."""
     plan = plans()[name]
@@ -111,6 +135,12 @@ def engine(pool: ProcessPoolExecutor, runs: int) -> Iterator[Found]:
         sides = [gathered(pool, scores_of, runs, name, is_after) for is_after in (False, True)]
         claim = math.sqrt(plan.pcost)
         yield Found(f"answers, {name}", claim, audit(*sides, mu=claim))
+    for name, (plan, entries) in amounts().items():
+        sides = [gathered(pool, amount_scores_of, runs, name, is_after) for is_after in (False, True)]
+        power = claimed_power(Experiment.adding_entries(plan, entries))
+        if not power <= plan.pcost * (1 + 1e-9):
+            raise SystemExit(f"{name}: the record costs {power}, more than the plan's {plan.pcost}")
+        yield Found(name, math.sqrt(power), audit(*sides, mu=math.sqrt(power)))
     plan = plans()["sum of variances"]
     before, after = (gathered(pool, cells_of, runs, "sum of variances", is_after) for is_after in (False, True))
     deviation = math.sqrt(plan.variance(("a", "b")).flat[-1])

@@ -41,6 +41,7 @@ from residualplanner.plan import Plan
 from residualplanner.privacy import zcdp
 from residualplanner.queries import Prefix
 from residualplanner.reconstruction import reconstruct
+from residualplanner.sources import open_source
 from residualplanner.strategy import BasisGroups, varying_strategy
 from residualplanner.workload import Workload
 
@@ -131,7 +132,7 @@ class Experiment:
 
     Attributes:
         plan: what is audited.
-        table: counts over all attributes.
+        table: counts over all attributes, in fractions of a record where its values are amounts: times D of (104).
         neighbor: the same, changed by what the claim says is protected.
         measured: the numbers of the sets that are measured; each once, or the mechanism is another.
         precision (m,): of every set of the plan's closure.
@@ -146,11 +147,22 @@ class Experiment:
     @classmethod
     def adding(cls, plan: Plan, record: Sequence[int], *, times: int = 1) -> "Experiment":
         """A table without a record, and with it ``times`` times."""
+        change = np.zeros(plan.domain.sizes, dtype=np.int64)
+        change[tuple(record)] = times * denominator_of(plan)
+        return cls._changed(plan, change)
+
+    @classmethod
+    def adding_entries(cls, plan: Plan, entries: Sequence[int]) -> "Experiment":
+        """A table without a record, and with one of these codes and amounts, counted as sources count it."""
+        every = np.arange(len(plan.domain))[None]
+        return cls._changed(plan, open_source(np.array([entries]), plan.domain).count([every])[0][0])
+
+    @classmethod
+    def _changed(cls, plan: Plan, change: NDArray[np.int64]) -> "Experiment":
         table = np.arange(math.prod(plan.domain.sizes), dtype=np.int64).reshape(plan.domain.sizes) % 4
-        neighbor = table.copy()
-        neighbor[tuple(record)] += times
+        table = table * denominator_of(plan)
         sets = tuple(range(len(plan.closure)))
-        return cls(plan, table, neighbor, sets, precision_of(plan.noise_variances))
+        return cls(plan, table, table + change, sets, precision_of(plan.noise_variances))
 
     @property
     def mu(self) -> float:
@@ -197,13 +209,14 @@ def likelihood_scores(experiment: Experiment, table: NDArray[np.int64], runs: in
     changed = experiment.neighbor - experiment.table
     for bases, numbers in zip(groups.bases, groups.members, strict=True):
         strategy, inverse = explicit(bases)
-        change = [strategy @ v.ravel() for v in _marginals(experiment, changed, numbers)]
+        whole = math.prod(basis.denominator for basis in bases)
+        change = [strategy @ v.ravel() / whole for v in _marginals(experiment, changed, numbers)]
         # The adversary knows the noise that the plan says, whatever the mechanism really draws.
         weight = [inverse @ part / experiment.plan.noise_variances[i] for part, i in zip(change, numbers, strict=True)]
         weights.append(weight)
         power += sum(float(w @ part) for w, part in zip(weight, change, strict=True))
         shift += sum(
-            float(w @ (strategy @ v.ravel()))
+            float(w @ (strategy @ v.ravel())) / whole
             for w, v in zip(weight, _marginals(experiment, experiment.table, numbers), strict=True)
         )
     scores = []
@@ -275,7 +288,7 @@ def claimed_power(experiment: Experiment) -> float:
     for bases, numbers in zip(groups.bases, groups.members, strict=True):
         strategy, inverse = explicit(bases)
         for number, v in zip(numbers, _marginals(experiment, changed, numbers), strict=True):
-            part = strategy @ v.ravel()
+            part = strategy @ v.ravel() / math.prod(basis.denominator for basis in bases)
             total += float(part @ inverse @ part) / experiment.plan.noise_variances[number]
     return total
 
@@ -333,10 +346,18 @@ def _groups(experiment: Experiment) -> BasisGroups:
 
 
 def _marginals(experiment: Experiment, table: NDArray[np.int64], numbers: Any) -> list[NDArray[np.int64]]:
-    """The marginal tables of some sets."""
-    sets = list(experiment.plan.closure)
-    everything = range(table.ndim)
-    return [np.asarray(table.sum(axis=tuple(i for i in everything if i not in sets[n]))) for n in np.asarray(numbers)]
+    """The marginal tables of some sets, in fractions with the denominator of each.  Source: spec eq. (104)."""
+    sets, attributes = list(experiment.plan.closure), experiment.plan.domain.attributes
+    found = []
+    for number in np.asarray(numbers):
+        others = tuple(i for i in range(table.ndim) if i not in sets[number])
+        found.append(np.asarray(table.sum(axis=others)) // math.prod(attributes[i].denominator for i in others))
+    return found
+
+
+def denominator_of(plan: Plan) -> int:
+    """D of the table of all attributes.  Source: spec eq. (104)."""
+    return math.prod(attribute.denominator for attribute in plan.domain.attributes)
 
 
 @contextlib.contextmanager

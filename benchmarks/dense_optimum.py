@@ -192,13 +192,11 @@ def sketch(rows: int, size: int) -> rp.Custom:
 
 def gram_matrix(queries: rp.Workload) -> Matrix:
     """V of the whole workload, (N, N)."""
-    names, sizes = queries.domain.names, queries.domain.sizes
+    sizes = queries.domain.sizes
     total = np.zeros((math.prod(sizes),) * 2)
-    for query, weight in zip(queries, queries.weights.tolist(), strict=True):
-        kinds = query if isinstance(query, dict) else dict.fromkeys(query, IDENTITY)
-        grams = (
-            kinds[name].gram(n) if name in kinds else np.ones((n, n)) for name, n in zip(names, sizes, strict=True)
-        )
+    for number, weight in enumerate((queries.weights / queries.scales**2).tolist()):
+        kinds = dict(zip(*queries.query_at(number), strict=True))
+        grams = (kinds[i].gram(n) if i in kinds else np.ones((n, n)) for i, n in enumerate(sizes))
         total += weight * reduce(np.kron, grams)
     return total
 

@@ -94,7 +94,12 @@ def spark_session(master: str, **others: str) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {"spark.driver.memory": "512m", "spark.executor.memory": "1g", "spark.ui.enabled": "false"}
+    settings = {
+        "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=20",
+        "spark.executor.memory": "1g",
+        "spark.ui.enabled": "false",
+    }
     session = SparkSession.builder.master(master).config(map=settings | others).getOrCreate()
     try:
         yield session

@@ -23,6 +23,8 @@ from residualplanner.measurement.answers import AnswerLayout
 from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.precision import precision_of
+from residualplanner.queries import Kind
+from residualplanner.reconstruction import TableBatch
 
 #: How far a table may be from NumPy's, in its largest standard errors.
 TOLERANCE = 1e-12
@@ -82,7 +84,7 @@ def estimates_of(release: rp.Release) -> Iterator[Estimates]:
         yield batch.estimates, max(largest[number] for number in batch.queries.tolist())
 
 
-def _brought_back(release: rp.Release) -> Iterator[rp.reconstruction.TableBatch]:
+def _brought_back(release: rp.Release) -> Iterator[TableBatch]:
     for batch in release.device_batches():
         yield batch.to_host(release.device)
 
@@ -128,7 +130,7 @@ def weights_of(size: int) -> rp.Basis:
 SIZES = {"a": 40, "b": 4, "c": 35, "one": 1, "d": 3, "e": 4, "f": 4}
 
 
-def kinds_of(size: int) -> list[rp.queries.Kind]:
+def kinds_of(size: int) -> list[Kind]:
     """Every kind of query for an attribute of so many values; the last has many rows."""
     rows = np.vstack([np.ones(size), np.arange(size), np.random.default_rng(0).integers(0, 3, (3 * size, size))])
     rows[:, 0] += 1
@@ -144,7 +146,7 @@ def _marginals() -> rp.Plan:
 
 
 def _in_kinds(first: rp.Basis, second: rp.Basis) -> rp.Plan:
-    queries: list[Mapping[str, rp.queries.Kind]] = [
+    queries: list[Mapping[str, Kind]] = [
         {"b": second, "a": first} for first, second in zip(kinds_of(40), reversed(kinds_of(4)), strict=True)
     ]
     queries += [{"a": kind} for kind in kinds_of(40)] + [{"b": kind, "d": rp.Identity()} for kind in kinds_of(4)]

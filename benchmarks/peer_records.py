@@ -16,7 +16,7 @@ prints ours, from `benchmarks.synthesis`, beside those in the file.
 
 import argparse
 import json
-import math
+import resource
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -48,41 +48,57 @@ def run(python: str, content: dict[str, Any], codes: Codes, limit: float) -> dic
         records, job, made = (Path(folder) / name for name in ("records.npy", "job.json", "synthetic.npy"))
         np.save(records, codes)
         job.write_text(json.dumps(content | {"records": str(records)}))
+        before = _seconds_of_children()
         try:
             done = subprocess.run(
                 [python, str(WORKER), str(job), str(made)], check=True, capture_output=True, text=True, timeout=limit
             )
         except subprocess.TimeoutExpired:
-            return {"stopped_after": limit}
+            return {"stopped_after": limit, "cpu": _seconds_of_children() - before}
         except subprocess.CalledProcessError as error:
             return {"failed": error.stderr.strip().splitlines()[-1][:200]}
         measured = json.loads(done.stdout.strip().splitlines()[-1])
         return measured | {"errors": errors_by_order(codes, np.load(made), content["sizes"])}
 
 
+def _seconds_of_children() -> float:
+    """Seconds of the processor that all programs started here, and ended, have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def compared(ours: dict[str, Any], peers: dict[str, Any]) -> Iterator[str]:
     """A row for each data set and epsilon: total variation of all triples (pairs), and CPU seconds, by mechanism."""
-    yield "| data | epsilon | ours | AIM | MST | CPU s |"
-    yield "|---|---|---|---|---|---|"
+    yield "| data | epsilon | ours | ours, quick fit | AIM | MST | CPU s: ours, quick, AIM, MST | runs of AIM, MST |"
+    yield "|---|---|---|---|---|---|---|---|"
     for name, by_epsilon in ours["data"].items():
         for epsilon, plans in by_epsilon.items():
-            own = plans.get("synthesis_plan", plans["pairs"])
-            spent = [own["fit cpu s"] + own["records cpu s"]]
-            cells = [f"{own['sobol, 3-way']:.3f} ({own['sobol, 2-way']:.3f})"]
+            own = [plans.get("synthesis_plan", plans["pairs"]), plans.get("quick", {})]
+            spent = [f"{each['fit cpu s'] + each['records cpu s']:.3g}" if each else "-" for each in own]
+            cells = [
+                f"{each['controlled, 3-way']:.3f} ({each['controlled, 2-way']:.3f})" if each else "" for each in own
+            ]
+            runs: list[str] = []
             for mechanism in ("aim", "mst"):
-                runs = [
-                    run
-                    for case, run in peers.items()
-                    if case.startswith(f"{name}:{mechanism}:{float(epsilon):g}:") and "errors" in run
-                ]
-                triples, pairs = (
-                    np.mean([run["errors"][order]["total_variation"] for run in runs]) if runs else math.nan
-                    for order in ("3", "2")
-                )
-                cells.append(f"{triples:.3f} ({pairs:.3f})" if runs else "not run")
-                spent.append(np.mean([run["cpu"] for run in runs]) if runs else math.nan)
-            times = " / ".join(f"{seconds:.3g}" for seconds in spent if not math.isnan(seconds))
-            yield f"| {name} | {float(epsilon):g} | {' | '.join(cells)} | {times} |"
+                done = [run for case, run in peers.items() if case.startswith(f"{name}:{mechanism}:{epsilon}:")]
+                whole = [run for run in done if "errors" in run]
+                cells.append(_errors(whole) if whole else _words(done))
+                spent.append(f"{np.mean([run['cpu'] for run in whole]):.3g}" if whole else "-")
+                runs.append(str(len(whole)))
+            if set(runs) == {"0"}:
+                continue
+            columns = [name.capitalize(), epsilon, *cells, ", ".join(spent), ", ".join(runs)]
+            yield f"| {' | '.join(columns)} |"
+
+
+def _errors(runs: list[dict[str, Any]]) -> str:
+    triples, pairs = (np.mean([run["errors"][order]["total_variation"] for run in runs]) for order in ("3", "2"))
+    return f"{triples:.3f} ({pairs:.3f})"
+
+
+def _words(runs: list[dict[str, Any]]) -> str:
+    """What is said where no run came to its end."""
+    return f"stopped after {runs[0]['stopped_after']:g} s" if runs and "stopped_after" in runs[0] else "not run"
 
 
 def main() -> None:

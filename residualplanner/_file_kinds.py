@@ -30,9 +30,9 @@ class FileKind:
 
 
 PLAN = FileKind("a plan", "measure, compare and report", "load_plan")
-MEASUREMENT = FileKind("a measurement", "reconstruct", "load_measurement")
+MEASUREMENT = FileKind("a measurement", "reconstruct and synthesize", "load_measurement")
 LEDGER = FileKind("a ledger", "ledger, report, and for --ledger of measure and release", "Ledger.open")
-RELEASE = FileKind("the folder of a release", "report", "load_tables")
+RELEASE = FileKind("the folder of a release", "report and synthesize", "load_tables")
 MANIFEST = FileKind("the manifest of a release; name its folder")
 SPEC = FileKind("a spec", "plan and release")
 CSV = FileKind("a CSV file", "init, and as records for measure and release")

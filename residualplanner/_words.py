@@ -10,6 +10,10 @@ from fractions import Fraction
 JOIN = " × "
 #: The query of no attributes: the number of records.
 TOTAL = "(total)"
+#: The unit of answers that are not sums of amounts.
+COUNTS = "counts"
+#: What stands between the attributes of a query and the records that it is about, where these are not all.
+AMONG = " among "
 #: The names of signs that separate columns in files that are not CSV.
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _DIGITS = 6
@@ -154,6 +158,16 @@ def optimality_text(gap: float, families: Iterable[str]) -> str:
     return proved if set(families) == {"subtraction"} else f"{proved} with these bases"
 
 
+def query_text(names: Sequence[str], universe: Sequence[str] = ()) -> str:
+    """A query in words: its attributes, and which records it is about.
+
+    Example:
+        >>> query_text(["age", "sex"]), query_text([]), query_text(["age", "sex"], ["employed: yes"])
+        ('age × sex', '(total)', 'age × sex among employed: yes')
+    """
+    return AMONG.join([JOIN.join(names) or TOTAL, *filter(None, [", ".join(universe)])])
+
+
 def is_plain(kinds: str) -> bool:
     """Whether a query's kinds, as error tables name them, are the identity on every attribute."""
     return all(word in ("", "identity") for word in kinds.split(JOIN))
@@ -165,14 +179,18 @@ def table_text(query: str, kinds: str) -> str:
     Example:
         >>> table_text("age × sex", "range × identity"), table_text("sex", "identity"), table_text("(total)", "")
         ('age (range) × sex', 'sex', '(total)')
+        >>> table_text("age × sex among employed: yes", "identity × range")
+        'age × sex (range) among employed: yes'
     """
-    names, words = query.split(JOIN), kinds.split(JOIN)
+    attributes, among, universe = query.partition(AMONG)
+    names, words = attributes.split(JOIN), kinds.split(JOIN)
     if is_plain(kinds):
         return query
     if len(names) != len(words):  # a name may contain the sign itself
         return f"{query} ({kinds})"
     both = zip(names, words, strict=True)
-    return JOIN.join(name if word == "identity" else f"{name} ({word})" for name, word in both)
+    texts = JOIN.join(name if word == "identity" else f"{name} ({word})" for name, word in both)
+    return f"{texts}{among}{universe}"
 
 
 def separators(names: Sequence[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""The errors of this library: one base class, each also the built-in error that a caller expects.
+"""The errors of this library: one base class, each also the built-in error that a caller expects; and its warning.
 
 Messages say what was wrong, where, and what to write instead.  They never contain a value or a count of records.
 """
@@ -80,6 +80,10 @@ class MissingExtraError(ResidualPlannerError, ImportError):
     def __init__(self, message: str, *, extra: str) -> None:
         super().__init__(message)
         self.extra = extra
+
+
+class NoLedgerWarning(UserWarning):
+    """Records were measured without a ledger, so nothing adds up what is spent; said once in a process."""
 
 
 @contextmanager

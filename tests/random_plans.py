@@ -151,6 +151,17 @@ class MatrixKind:
     entries: tuple[tuple[float, ...], ...]
     name: str = "matrix"
     is_identity, at_least = False, 0
+    where, where_words, is_axis = (), "", True
+
+    @property
+    def file_word(self):
+        return self.name
+
+    @property
+    def unselected(self):
+        return self
+
+    universe = unselected
 
     @property
     def W(self):

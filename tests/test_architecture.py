@@ -1,6 +1,7 @@
 """The layers and the limits of the code, read from the code."""
 
 import ast
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -35,6 +36,7 @@ LAYERS = [
     "sources",
     "measurement",
     "reconstruction",
+    "session",
     "mixtures",
     "postprocessing",
     "synthesis",
@@ -54,6 +56,7 @@ ABOVE_ALL = (
     "_json",
     "_atomic",
     "_archive",
+    "_archive_arrays",
     "_file_kinds",
     "_array_hashes",
     "_verified_file",
@@ -62,7 +65,7 @@ HOMES = {
     "cvxpy": {"optimize"},
     "clarabel": {"optimize", "microdata"},
     "duckdb": {"sources"},
-    "narwhals": {"sources"},
+    "narwhals": {"sources", "queries"},
     "polars": {"sources", "reconstruction"},
     "xarray": {"reconstruction"},
     "dask": {"sources", "workers"},
@@ -165,16 +168,32 @@ def test_modules_and_functions_stay_small(module):
             assert lines <= 40, f"{node.name} has {lines} lines"
 
 
-def test_importing_the_package_loads_neither_cvxpy_nor_pandas_nor_other_heavy_packages():
-    program = "import sys, residualplanner; print(*sys.modules)"
-    modules = set(
-        subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.split()
-    )
+def _modules_after(statement: str, **environment: str) -> set[str]:
+    """The names of the modules that a new interpreter has loaded after a statement."""
+    program = f"import sys, residualplanner as rp; {statement}; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True, env=os.environ | environment).stdout
+    return set(printed.split())
+
+
+def test_no_name_of_the_package_loads_cvxpy_pandas_or_other_heavy_packages():
+    modules = _modules_after("pass", EAGER_IMPORT="1")  # lazy_loader's own switch: every name is loaded at once
     loaded = {name.partition(".")[0] for name in modules}
     assert not loaded & {*HOMES, "pandas", "pyarrow", "ecos", "clarabel"}
     assert not modules & {"scipy.optimize", "scipy.special", "scipy.stats"}
     assert not modules & {"html", "residualplanner.kron.cuda"}  # for notebooks and for devices
-    assert "numpy" in loaded
+    assert {"numpy", "residualplanner.synthesis"} <= modules
+
+
+def test_planning_loads_no_room_that_only_releases_need():
+    assert "numpy" not in _modules_after("pass")
+    rooms = {name.split(".")[1] for name in _modules_after("rp.select") if name.startswith("residualplanner.")}
+    assert rooms <= {*ABOVE_ALL, *LAYERS[: LAYERS.index("plan") + 1]}
+
+
+def test_every_public_name_is_found_and_the_modules_are_not_among_them():
+    assert all(getattr(residualplanner, name) is not None for name in dir(residualplanner))
+    assert set(dir(residualplanner)) & {*LAYERS, *ABOVE_ALL} == {"losses", "microdata", "privacy"}
 
 
 def test_the_rooms_and_the_modules_beside_them_are_the_ones_listed_here():

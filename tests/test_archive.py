@@ -1,5 +1,6 @@
 """Files hold exactly what was written, appear whole or not at all, and nothing a stranger writes is believed."""
 
+import hashlib
 import io
 import json
 import os
@@ -13,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from residualplanner import _archive
+from residualplanner import _archive, _array_hashes
 from residualplanner._archive import read_archive, write_archive
-from residualplanner._array_hashes import content_hash
+from residualplanner._array_hashes import array_hash, content_hash
 from residualplanner._json import parse_json
 from residualplanner.errors import FileFormatError
 
@@ -340,3 +341,13 @@ def test_a_header_that_could_not_be_read_is_not_written(tmp_path):
     with pytest.raises(ValueError, match="too large: a header of more than 2,097,152 lists and objects"):
         write_archive(tmp_path / "file", **KIND, header={"lists": [[]] * 2**21}, arrays={})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("entries", [0, 1, 3, 4, 5, 8, 9])
+def test_an_array_of_several_blocks_has_the_hash_of_the_hashes_of_its_blocks(monkeypatch, entries):
+    monkeypatch.setattr(_array_hashes, "BLOCK", 32)
+    array = np.arange(entries, dtype=np.int64)
+    content = array.tobytes()
+    blocks = [content[start : start + 32] for start in range(0, len(content), 32)]
+    stated = content if len(blocks) <= 1 else b"".join(hashlib.sha256(block).digest() for block in blocks)
+    assert array_hash(array) == hashlib.sha256(stated).hexdigest()

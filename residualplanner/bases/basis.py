@@ -9,7 +9,7 @@ Source: spec section 5, eqs. (12) and (23) to (28).
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
+from residualplanner._words import count_text
 from residualplanner.kron import AxisMap
 from residualplanner.queries import Identity, Kind, Prefix, Range, Rows
 
-#: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost: so
-#: every noise variance that a query depends on has an optimum, and no variance changes.
-_LEAST = 2.0**-100
+#: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost, and the
+#: other way round: so every noise variance that a query depends on has an optimum, and no variance changes.  The second
+#: is that of the total where queries are about some of the records only; noise above it would cost digits.
+_LEAST, _LEAST_ABSENT = 2.0**-100, 2.0**-60
 #: Up to this many entries a basic matrix is formed to see whether a basis spans it.
 _FORMED = 2**24
 #: Up to this many entries ``W G`` is formed: sums of squares lose no digits.
@@ -33,7 +35,7 @@ _FEW = 1.5
 _FULL_RANK = (Identity(), Prefix(), Range())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Basis(ABC):
     """The residual basis of one attribute of n values; `integer_basis` and `subtraction_basis` make them.
 
@@ -47,6 +49,7 @@ class Basis(ABC):
         gap: with the noise and the other attributes' bases as they are, no basis of this attribute (of its family, if
             that is "orthogonal") with the same cost factor lowers the part of the loss that depends on it by more than
             this fraction; infinite where nothing is proved.
+        denominator: of the fractions of records that are counted; more than 1 for amounts only.
         multipliers: the integer matrices that counts are multiplied by before there is noise: B, or none.
         is_symmetric: whether a permutation of the values changes neither cost nor variances; then no basis by set is
             better.
@@ -61,9 +64,15 @@ class Basis(ABC):
     pcost: Fraction
     gap: float
     multipliers: tuple[IntArray, ...]
+    denominator: int = field(default=1, kw_only=True)
 
     is_symmetric: ClassVar[bool]
     takes_differences: ClassVar[bool]
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.family} basis of {self.size:,} values: {count_text(self.answers, 'answer')}, pcost {self.pcost}>"
+        )
 
     @property
     @abstractmethod
@@ -92,8 +101,8 @@ class Basis(ABC):
 
     @property
     def divisor(self) -> int:
-        """What exact answers are multiplied by to be integers.  Source: spec eq. (35)."""
-        return self.size if self.takes_differences else 1
+        """What exact answers are multiplied by to be integers.  Source: spec eqs. (35) and (104)."""
+        return self.denominator * (self.size if self.takes_differences else 1)
 
     @property
     def key(self) -> tuple[int, bytes]:
@@ -188,7 +197,7 @@ class Basis(ABC):
         form, u = kind.augmented_gram(self.size), np.concatenate([[1.0], self.u])
         absent = float(u @ form @ u)
         present = float((self.present_parts(form[1:, 1:], 1) * self._spread).sum())
-        return max(present, self._least * absent) / rows, absent / rows
+        return max(present, self._least * absent) / rows, max(absent, self._least_absent * present) / rows
 
     def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The variance factors of each answer: where the attribute is present, and where it is absent, (q,) each.
@@ -203,7 +212,7 @@ class Basis(ABC):
             present = rows.row_forms(self._form)
         else:
             present = (rows.apply(self._spread, 0) ** 2).sum(axis=1)
-        return np.maximum(present, self._least * absent), absent
+        return np.maximum(present, self._least * absent), np.maximum(absent, self._least_absent * present)
 
     def cell_covariances(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The covariance factors of the answers, (q, q) each: where the attribute is absent, where it is present.
@@ -225,6 +234,10 @@ class Basis(ABC):
         return _LEAST / float(self.pcost or 1)
 
     @property
+    def _least_absent(self) -> float:
+        return _LEAST_ABSENT * float(self.pcost or 1)
+
+    @property
     def _spread(self) -> FloatArray:
         """What independent noise adds to each value where the attribute is present, (n, r): ``G``, or ``G Sub``."""
         return self.G
@@ -241,12 +254,13 @@ class Basis(ABC):
 
 
 def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:
-    """A number for each basis (d,), equal exactly where bases measure the same.
+    """A number for each basis (d,), equal exactly where bases measure the same, of fractions with equal denominators.
 
     Example:
         >>> from residualplanner.bases import subtraction_basis
         >>> basis_codes([subtraction_basis(3), subtraction_basis(2), subtraction_basis(3)]).tolist()
         [0, 1, 0]
     """
-    numbers: dict[tuple[int, bytes], int] = {}
-    return np.array([numbers.setdefault(basis.key, len(numbers)) for basis in bases], dtype=np.int64)
+    numbers: dict[tuple[object, int], int] = {}
+    keys = [(basis.key, basis.denominator) for basis in bases]
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)

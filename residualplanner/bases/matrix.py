@@ -21,7 +21,7 @@ from residualplanner.kron import AxisMap, keeping, matrix_map
 _CHUNK = 2**22
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MatrixBasis(Basis):
     """The basis of an integer matrix B, whose answers ``B x`` get independent noise of equal variance.
 

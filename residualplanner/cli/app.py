@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from residualplanner.cli import options as opt
-from residualplanner.cli.commands import planning, releasing, reporting
+from residualplanner.cli.commands import planning, releasing, reporting, synthesizing
 from residualplanner.cli.messages.failures import reported_failures
 
 
@@ -48,6 +48,7 @@ for command in (
     releasing.measure,
     releasing.reconstruct,
     releasing.release,
+    synthesizing.synthesize,
 ):
     app.command()(command)
 app.command("compare")(planning.compare_plans)

@@ -1,10 +1,11 @@
-"""Ledgers on the command line: begin one, show one, settle a torn line, show the charge of a release.
+"""Ledgers on the command line: begin one, show one, settle a torn line, show what a release charges and leaves.
 
-Reads: what the user typed.  Gives: Ledger, and messages.
+Reads: what the user typed, or wrote into a spec.  Gives: Ledger, and messages.
 """
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,15 @@ from typing import Any
 from residualplanner._words import decimal_text_down, decimal_text_up
 from residualplanner.cli.expected_files import LEDGER, require_file
 from residualplanner.cli.messages.output import Output, command_text
-from residualplanner.cli.spec.typed_budget import budget_of_text
+from residualplanner.cli.spec.file import SpecFile
+from residualplanner.cli.spec.objects import budget_of_table
+from residualplanner.cli.spec.typed_budget import budget_of_text, typed_text
 from residualplanner.errors import BudgetError
-from residualplanner.ledger import Ledger
+from residualplanner.ledger import Balance, Ledger
+from residualplanner.measurement import require_measurable
+from residualplanner.plan import Plan
 from residualplanner.privacy import Neighbors, claim_of_budget
+from residualplanner.session import ExpectedTerms, opened_ledger
 
 _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
 
@@ -48,18 +54,13 @@ def begin_ledger(path: Path, budget: str | None, reason: str | None, terms: Mapp
     return Ledger.create(path, budget=limit, reason=reason or "", **terms)
 
 
-def open_ledger(path: Path | None) -> Ledger | None:
-    """The ledger in a file, if one was named.
+def existing_ledger(path: Path, command: str) -> Ledger:
+    """The ledger in a file that a command or option names.
 
     Raises:
         FileFormatError: it is damaged.
         OSError: it does not exist, or cannot be read or locked.
     """
-    return None if path is None else existing_ledger(path, "--ledger")
-
-
-def existing_ledger(path: Path, command: str) -> Ledger:
-    """The ledger in a file that a command or option names; errors as in `open_ledger`."""
     if not path.exists():
         making = command_text("ledger", path, "--create", "NAME", "--budget", "zcdp=1")
         raise FileNotFoundError(f"there is no ledger {path}; begin one for all releases from these records: {making}")
@@ -67,17 +68,95 @@ def existing_ledger(path: Path, command: str) -> Ledger:
     return Ledger.open(path)
 
 
+@dataclass(frozen=True, slots=True)
+class WantedLedger:
+    """The ledger that a run is to charge: the one that was typed, or that of a spec.
+
+    Attributes:
+        path: of its file.
+        expected: what the spec says of it; with a budget it is begun where there is no such file.
+    """
+
+    path: Path
+    expected: ExpectedTerms = ExpectedTerms()  # noqa: RUF009 - frozen
+
+    @property
+    def is_to_be_begun(self) -> bool:
+        """Whether there is no such file, and a budget to begin one with."""
+        return self.expected.budget is not None and not self.path.exists()
+
+    def rehearsed(self) -> Ledger:
+        """The ledger; in memory where it is to be begun, so that nothing is made.
+
+        Raises:
+            BudgetError: it was begun with other terms than the spec has.
+            FileFormatError, OSError: it is damaged, or is not there and there is no budget to begin one.
+        """
+        if self.is_to_be_begun:
+            return self.expected.begin(None)
+        existing = existing_ledger(self.path, "--ledger")
+        self.expected.require_stated(existing)
+        return existing
+
+    @property
+    def option(self) -> tuple[str, str]:
+        """What names it on the command line."""
+        return ("--ledger", str(self.path))
+
+    @property
+    def beginning(self) -> str | None:
+        """The command that begins it, where it is to be begun."""
+        if self.expected.budget is None or not self.is_to_be_begun:
+            return None
+        neighbors, records = self.expected.neighbors, self.expected.records_per_person
+        given = [] if neighbors in (None, "add-remove") else ["--neighbors", neighbors]
+        given += [] if records in (None, 1) else ["--records-per-person", str(records)]
+        budget = typed_text(self.expected.budget)
+        return command_text("ledger", self.path, "--create", self.path.stem, "--budget", budget, *given)
+
+    def opened(self, plan: Plan, output: Output) -> Ledger:
+        """The ledger, begun if it has to be and could be charged for the plan; what is left is said.
+
+        Raises:
+            BudgetError, FileFormatError, OSError: as `rehearsed`; or it cannot be begun or charged.
+        """
+        found, words = self.rehearsed(), ""
+        if self.is_to_be_begun:
+            require_measurable(plan, ledger=found)
+            found, words = opened_ledger(self.path, self.expected), ", begun now"
+        say_balance(self.path, found.balance, output, words)
+        return found
+
+
+def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path) -> WantedLedger | None:
+    """The ledger that is to be charged for the spec at ``path``: the one that was typed, else the spec's, if any."""
+    if typed is not None or spec.ledger is None:
+        return None if typed is None else WantedLedger(typed)
+    budget = None if spec.ledger.budget is None else budget_of_table(spec.ledger.budget)
+    expected = ExpectedTerms(budget, neighbors=spec.neighbors, records_per_person=spec.records_per_person)
+    return WantedLedger(path.parent / spec.ledger.file, expected)
+
+
+def say_balance(path: Path, balance: Balance, output: Output, words: str = "") -> None:
+    """Say what is left of a ledger's budget before it is charged."""
+    text = f"{path}{words}: {balance.text}"
+    output.fact("Ledger", text, path=path, spent=balance.spent, left=balance.remaining)
+
+
 def say_charge(ledger: Ledger | None, output: Output) -> None:
-    """Say what the last charge was, and what is left."""
-    if ledger is not None:
-        last = ledger.entries[-1]
-        output.fact(
-            "Charged",
-            f"pcost {decimal_text_up(last.cost)}, entry {last.sequence} of the ledger; {left_text(ledger.remaining)}",
-            pcost=last.cost,
-            entry=last.sequence,
-            left=ledger.remaining,
-        )
+    """Say what the last charge was, and what is left; or that there is no ledger."""
+    if ledger is None:
+        text = "none: nothing adds up what is spent; name one with --ledger, or in the spec"
+        output.fact("Ledger", text, path=None, spent=None, left=None)
+        return
+    last, balance = ledger.entries[-1], ledger.balance
+    output.fact(
+        "Charged",
+        f"pcost {decimal_text_up(last.cost)}, entry {last.sequence} of the ledger; {left_text(balance)}",
+        pcost=last.cost,
+        entry=last.sequence,
+        left=balance.remaining,
+    )
 
 
 def say_ledger(ledger: Ledger, output: Output) -> None:
@@ -109,8 +188,9 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
         ]
         output.table(["charged for", "plan", "entry", "pcost"], rows, texts=2, event="entry", facts=facts)
         output.fact("Last line", entries[-1].sha256, event="last-line", sha256=entries[-1].sha256)
-    left = ledger.remaining
-    output.fact("Spent", f"pcost {decimal_text_up(ledger.spent)}; {left_text(left)}", pcost=ledger.spent, left=left)
+    balance = ledger.balance
+    spent = _with_pcost(balance.spent_text, decimal_text_up(balance.spent))
+    output.fact("Spent", f"{spent}; {left_text(balance)}", pcost=balance.spent, left=balance.remaining)
     if ledger.is_torn:
         output.fact(
             "Torn",
@@ -119,6 +199,18 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
         )
 
 
-def left_text(left: Fraction | None) -> str:
-    """What is left of a ledger's budget, in words, rounded down."""
-    return "no limit" if left is None else f"pcost {decimal_text_down(left)} is left"
+def left_text(balance: Balance) -> str:
+    """What is left of a ledger's budget, in its words and as pcost, rounded down.
+
+    Example:
+        >>> from residualplanner.privacy import zcdp
+        >>> left_text(Balance(zcdp("0.5"), Fraction(1, 3))), left_text(Balance(None, Fraction(1, 3)))
+        ('0.333333-zCDP (pcost 0.666666) is left', 'no limit')
+    """
+    if balance.remaining is None:
+        return "no limit"
+    return f"{_with_pcost(balance.remaining_text, decimal_text_down(balance.remaining))} is left"
+
+
+def _with_pcost(words: str, number: str) -> str:
+    return words if words == f"pcost {number}" else f"{words} (pcost {number})"

@@ -12,6 +12,7 @@ from residualplanner._version import __version__
 from residualplanner.cli.spec.typed_budget import LossName, complete_budget
 from residualplanner.privacy import Notion
 from residualplanner.reconstruction import MOST_FILES, FormatName, ProfileName
+from residualplanner.synthesis import BinsName, RoundingName
 
 
 def _print_version(value: bool) -> None:
@@ -93,7 +94,12 @@ NewlinesInValues = Annotated[
     ),
 ]
 LedgerFile = Annotated[
-    Path | None, typer.Option("--ledger", help="The ledger to charge before the records are counted.", metavar="LEDGER")
+    Path | None,
+    typer.Option(
+        "--ledger",
+        help="The ledger to charge before the records are counted; of release in place of the spec's.",
+        metavar="LEDGER",
+    ),
 ]
 BudgetText = Annotated[
     str | None,
@@ -188,6 +194,41 @@ Kept = Annotated[
     Path | None, typer.Option("--keep", help="Keep the measurement, for other tables later.", metavar="FILE")
 ]
 
+# synthesize
+Answers = Annotated[
+    list[Path],
+    typer.Argument(
+        help="A measurement, or several of the same records, which are averaged; or the folder of a release whose "
+        "tables are unbiased.",
+        metavar="FILE...|DIR",
+    ),
+]
+NewRecords = Annotated[
+    Path, typer.Option("-o", "--output", help="The records to write, .csv or .parquet.", metavar="FILE")
+]
+RecordCount = Annotated[
+    int | None,
+    typer.Option("--records", min=0, help="How many; their known or estimated number if not given.", metavar="NUMBER"),
+]
+RecordsMethod = Annotated[
+    RoundingName,
+    typer.Option(
+        "--method",
+        help="How they are made of the model: near its tables of pairs; spread evenly; four times as many of weight "
+        "1/4; independent of one another.",
+    ),
+]
+RecordsSeed = Annotated[
+    int, typer.Option("--seed", min=0, help="Of the model and the records; the noise does not depend on it.")
+]
+ShownBins = Annotated[BinsName, typer.Option("--bins", help="Bins as their labels, or as their middles.")]
+FactsSpec = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec", help="A spec whose [output] says what is known anyway: known and impossible.", metavar="SPEC"
+    ),
+]
+
 # compare, report
 Plans = Annotated[list[Path], typer.Argument(help="Two or more plans over one domain.", metavar="PLAN PLAN")]
 NewCsv = Annotated[
@@ -202,7 +243,9 @@ Reported = Annotated[
 PublicationSpec = Annotated[
     Path | None,
     typer.Option(
-        "--spec", help="A spec whose [output.publication] has title, author, date, contact and source.", metavar="SPEC"
+        "--spec",
+        help="A spec whose [output.publication] has title, author and the like, and [output.maps] boundaries.",
+        metavar="SPEC",
     ),
 ]
 PageCells = Annotated[

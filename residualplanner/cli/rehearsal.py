@@ -10,7 +10,7 @@ from pathlib import Path
 
 from residualplanner._words import count_text, decimal_text_up, listed
 from residualplanner.cli.columns import require_columns
-from residualplanner.cli.ledgers import left_text, open_ledger
+from residualplanner.cli.ledgers import WantedLedger, left_text, say_balance, wanted_ledger
 from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import say_measured, say_workload
@@ -20,7 +20,6 @@ from residualplanner.cli.spec.adjustments import WantedOutput
 from residualplanner.cli.spec.file import SpecFile
 from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
-from residualplanner.ledger import Ledger
 from residualplanner.measurement import load_measurements, require_measurable
 from residualplanner.plan import Plan, bytes_text, resource_estimate, seconds_text
 from residualplanner.postprocessing import Adjustments
@@ -38,7 +37,7 @@ _IN_PARTS = 8.25
 def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output) -> None:
     """Say what `runs.run_measure` would do."""
     say_workload(plan.workload, output)
-    _measuring(plan, data, open_ledger(ledger), output)
+    _measuring(plan, data, None if ledger is None else WantedLedger(ledger), output)
     size = measurement_bytes(plan)
     _say_writing(f"{path}: the noisy answers, some {bytes_text(size)}", output, path=path, size=size)
     _say_memory(plan, output, Adjustments(), is_measured=True, is_written=False)
@@ -68,7 +67,9 @@ def rehearse_release(
     changed: SpecFile, spec: Path, data: Path, folder: Path, *, kept: Path | None, ledger: Path | None, output: Output
 ) -> None:
     """Say what `runs.run_release` would do; it plans, since that needs no records."""
-    charged = open_ledger(ledger)
+    charged = wanted_ledger(ledger, changed, spec)
+    if charged is not None:
+        charged.rehearsed()
     with naming(spec):
         plan, adjustments = make_plan_and_adjustments(changed, spec, output)
     _measuring(plan, data, charged, output)
@@ -80,10 +81,11 @@ def rehearse_release(
     _end(folder, size, output)
 
 
-def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) -> None:
+def _measuring(plan: Plan, data: Path, wanted: WantedLedger | None, output: Output) -> None:
     """Check and say what measuring would read and spend."""
     require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
+    ledger = None if wanted is None else wanted.rehearsed()
     cost, names = require_measurable(plan, ledger=ledger), plan.domain.names
     output.fact(
         "Would read",
@@ -92,11 +94,13 @@ def _measuring(plan: Plan, data: Path, ledger: Ledger | None, output: Output) ->
         path=data,
         columns=list(names),
     )
-    if ledger is None:
+    if wanted is None or ledger is None:
         words, left = "no ledger is named, so nothing adds up what is spent", None
     else:
-        left = None if ledger.remaining is None else ledger.remaining - cost
-        words = f"entry {len(ledger.entries) + 1} of the ledger; then {left_text(left)}"
+        balance = ledger.balance
+        say_balance(wanted.path, balance, output, ", to be begun" if wanted.is_to_be_begun else "")
+        left = balance.after(cost).remaining
+        words = f"entry {len(ledger.entries) + 1} of the ledger; then {left_text(balance.after(cost))}"
     output.fact("Would spend", f"pcost {decimal_text_up(cost)}; {words}", event="would-spend", pcost=cost, left=left)
 
 

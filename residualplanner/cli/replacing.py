@@ -1,4 +1,4 @@
-"""What --force may replace: a plan and its error table, or a report and its figures, and nothing else.
+"""What may be replaced: with --force a plan and its error table, or a report and its figures, and nothing else.
 
 Reads: paths, and the beginnings of files.  Gives: refusals before any work.
 """
@@ -51,6 +51,20 @@ def require_free_report_path(page: Path, *, force: bool) -> None:
             raise error from None
         text = f"{page} or its folder {figures_folder(page)} exists already and is not overwritten"
         raise FileExistsError(f"{text}; replace both with --force, or name another page") from None
+
+
+def require_free_records_path(path: Path) -> None:
+    """Raise ArgumentError, FileExistsError or FileNotFoundError unless records and the file beside them can be written.
+
+    A run that was killed between the two leaves the latter alone, which is replaced.
+    """
+    from residualplanner.synthesis import is_sidecar, require_records_file, sidecar_path
+
+    require_records_file(path)
+    require_free_file(path)
+    beside = sidecar_path(path)
+    if (beside.exists() or beside.is_symlink()) and (beside.is_symlink() or not is_sidecar(beside)):
+        require_free_file(beside)
 
 
 def _require_free_path(path: Path, kind: str, is_ours: Callable[[Path], bool], *, force: bool) -> None:

@@ -6,14 +6,15 @@ Whatever can be refused is refused before the records are opened and before anyt
 is on the disk, whole, before any table is computed from it.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from residualplanner._atomic import write_atomically
-from residualplanner._file_kinds import LEDGER, kind_of_path
+from residualplanner._file_kinds import LEDGER, PLAN, RELEASE, kind_of_path
 from residualplanner.cli.columns import require_columns
-from residualplanner.cli.ledgers import open_ledger, say_charge
+from residualplanner.cli.ledgers import WantedLedger, say_charge, wanted_ledger
 from residualplanner.cli.messages.failures import naming, telling_outputs
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import require_writable, say_search
@@ -39,6 +40,7 @@ from residualplanner.cli.spec.file import SpecFile
 from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
+from residualplanner.errors import NoLedgerWarning
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
 from residualplanner.plan import Plan, error_format, write_error_table
@@ -52,6 +54,13 @@ from residualplanner.reconstruction import (
     require_exportable,
 )
 from residualplanner.workload import Workload
+
+#: What a page is about, by what it is made from.
+_ON_PAGES = {
+    PLAN: "the workload, its privacy cost, how accurate every table is",
+    RELEASE: "the tables, how accurate each is, how they were made and at what privacy cost",
+    LEDGER: "what was charged and what is left, for the curator",
+}
 
 
 def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Output) -> None:
@@ -67,9 +76,12 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
             write_error_table(table, file, error_format(errors))
             plan.save(path)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
-        measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"))
+        wanted = wanted_ledger(None, changed, spec)
+        beginning, option = (None, ()) if wanted is None else (wanted.beginning, wanted.option)
+        measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"), *option)
         output.next(
             (command_text("report", path), "a page to decide from"),
+            *([] if beginning is None else [(beginning, "the budget of all releases from these records")]),
             (measuring, "reads the records and spends the budget"),
         )
 
@@ -81,7 +93,8 @@ def run_measure(
     folder = path.with_suffix(".tables")
     with telling_measurement(path, folder, is_release=False):
         say_workload(plan.workload, output)
-        _measure_to(path, plan, data, ledger=open_ledger(ledger), output=output, newlines_in_values=newlines_in_values)
+        wanted = None if ledger is None else WantedLedger(ledger)
+        _measure_to(path, plan, data, ledger=wanted, output=output, newlines_in_values=newlines_in_values)
         output.wrote(path, ": the noisy answers, and nothing else of the records.")
         output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
@@ -117,7 +130,9 @@ def run_release(
     """Plan, measure and reconstruct; the measurement is kept beside the folder until that is complete, or for good."""
     measured, options = kept or measurement_beside(folder), WantedOutput(changed.output, spec).options
     with telling_measurement(measured, folder, is_release=True, options=options):
-        charged = open_ledger(ledger)
+        charged = wanted_ledger(ledger, changed, spec)
+        if charged is not None:
+            charged.rehearsed()
         with naming(spec):
             plan, adjustments = make_plan_and_adjustments(changed, spec, output)
         size, file_format = measurement_bytes(plan), say_format(plan.workload, changed.output, output)
@@ -140,10 +155,10 @@ def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Out
     with telling_outputs(page, figures):
         with output.progress("writing the report"):
             write_report(source, page, **options)
-        if kind_of_path(source) is LEDGER:
-            output.wrote(page, ": what was charged and what is left, for the curator; it needs no network.")
+        kind = kind_of_path(source)
+        output.wrote(page, f": {_ON_PAGES.get(kind, _ON_PAGES[PLAN])}; it needs no network.")
+        if kind is LEDGER:
             return
-        output.wrote(page, ": the workload, its privacy cost, how accurate every table is; it needs no network.")
         output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
         output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
 
@@ -202,7 +217,8 @@ def measure_records(
 ) -> Measurement:
     """Charge the ledger, if there is one, count the records and add the plan's noise, which is exact."""
     records = CsvFile(data, newlines_in_values=True) if newlines_in_values else data
-    with output.progress("measuring", is_private=True) as progress:
+    with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
         return measure(plan, records, ledger=ledger, progress=progress)
 
 
@@ -236,17 +252,18 @@ def _beside(tables: AdjustedRelease, wanted: OutputTable, output: Output) -> dic
 
 
 def _measure_to(
-    path: Path, plan: Plan, data: Path, *, ledger: Ledger | None, output: Output, newlines_in_values: bool
+    path: Path, plan: Plan, data: Path, *, ledger: WantedLedger | None, output: Output, newlines_in_values: bool
 ) -> Measurement:
     """Measure, and write the measurement at once, where there is known to be space for it."""
     require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
     require_space(path, measurement_bytes(plan))
-    measurement = measure_records(plan, data, ledger=ledger, output=output, newlines_in_values=newlines_in_values)
-    with telling_loss(path, ledger):
+    charged = None if ledger is None else ledger.opened(plan, output)
+    measurement = measure_records(plan, data, ledger=charged, output=output, newlines_in_values=newlines_in_values)
+    with telling_loss(path, charged):
         measurement.save(path)
     say_spending(measurement, output)
-    say_charge(ledger, output)
+    say_charge(charged, output)
     return measurement
 
 

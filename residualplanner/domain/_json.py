@@ -14,10 +14,11 @@ from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.entries import date_of_day, day_of
 from residualplanner.domain.labels import Into, Rule
+from residualplanner.domain.numeric import Numeric
 from residualplanner.errors import DomainError
 
-#: The fields that an attribute need not have; it has one of the first four.
-_OPTIONAL = {"size", "labels", "dates", "bins", "meanings", "about"}
+#: The fields that an attribute need not have; it has one of the first five.
+_OPTIONAL = {"size", "labels", "dates", "bins", "numeric", "meanings", "about"}
 _DATE_LETTERS = len("2020-12-31")
 
 
@@ -33,13 +34,16 @@ def attribute_of_json(value: object, where: str) -> Attribute:
     """The attribute that a JSON object describes; DomainError names the field that is wrong."""
     fields = _object(value, where, required={"name", "unknown", "missing"}, allowed=_OPTIONAL)
     if {"dates", "labels"} <= set(fields):
-        raise DomainError(f"{where}: needs exactly one of size, labels and bins, or dates in place of labels")
+        raise DomainError(f"{where}: needs exactly one of size, labels, bins and numeric, or dates in place of labels")
     rules = {word: _rule_of_json(fields[word], f"{where}.{word}") for word in ("unknown", "missing")}
     labels = _labels_of_json(fields, where)
     bins = _bins_of_json(fields["bins"], f"{where}.bins") if "bins" in fields else None
+    numeric = _numeric_of_json(fields["numeric"], f"{where}.numeric") if "numeric" in fields else None
     about = _about_of_json(fields["about"], f"{where}.about") if "about" in fields else None
     try:
-        return Attribute(fields["name"], fields.get("size"), labels=labels, bins=bins, **rules, about=about)
+        return Attribute(
+            fields["name"], fields.get("size"), labels=labels, bins=bins, numeric=numeric, **rules, about=about
+        )
     except DomainError as error:
         raise DomainError(f"{where}: {error}", attributes=error.attributes) from None
 
@@ -82,6 +86,20 @@ def _bins_of_json(value: object, where: str) -> Bins:
     edges: list[Any] = [infinite.get(edge, edge) if isinstance(edge, str) else edge for edge in fields["edges"]]
     try:
         return Bins(edges, fields["labels"])
+    except DomainError as error:
+        raise DomainError(f"{where}: {error}") from None
+
+
+def _numeric_of_json(value: object, where: str) -> Numeric:
+    fields = _object(value, where, required={"unit", "edges", "outside", "between_units"}, allowed=set())
+    edges, unit = fields["edges"], fields["unit"]
+    if not isinstance(edges, list) or len(edges) < 2 or not all(type(edge) is int for edge in edges):
+        raise DomainError(f"{where}.edges: expected a list of two integers or more")
+    if not isinstance(unit, str):
+        raise DomainError(f"{where}.unit: expected a string")
+    rules = {word: fields[word] for word in ("outside", "between_units")}
+    try:
+        return Numeric.of_units(edges, unit, **rules)
     except DomainError as error:
         raise DomainError(f"{where}: {error}") from None
 

@@ -11,18 +11,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from residualplanner._checks import is_unicode, value_text
+from residualplanner._html import ROWS, html_table, rest_note
 from residualplanner.domain.about import About
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.families import Codes, Matching, Values
 from residualplanner.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
 from residualplanner.domain.listed_values import Dates, Listed, values_of_labels
+from residualplanner.domain.numeric import Numeric
 from residualplanner.domain.rules import checked_rule, list_text
 from residualplanner.errors import DomainError
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Attribute:
-    """One column of the table, described by exactly one of a size, labels, or bins.
+    """One column of the table, described by exactly one of a size, labels, bins, or limits of amounts.
 
     Args:
         name: the column's name, unique in its domain.
@@ -30,6 +32,7 @@ class Attribute:
         labels: the values themselves, all strings, all integers, all truth values or all dates; or a mapping from each
             value to its meaning, in words, which tables show beside it.
         bins: intervals, for a column of numbers or dates.
+        numeric: limits and bins of amounts, for a column whose sums are published.
         unknown: what becomes of a record whose value is not one of these: ``"error"``, ``"drop"`` (it is left out of
             every table), or a label it is counted under: one of the values, or a label of its own, such as "Other".
             The words "error" and "drop" always mean the rule; where they are labels, write ``Into("drop")``.
@@ -48,8 +51,9 @@ class Attribute:
         about: as given.
 
     Raises:
-        DomainError: no name; none or several of size, labels and bins; labels that repeat or mix kinds; meanings that
-            are not strings; a rule whose label looks like a misspelled value, unless it is written as Into(label).
+        DomainError: no name; none or several of size, labels, bins and numeric; labels that repeat or mix kinds;
+            meanings that are not strings; a rule whose label looks like a misspelled value, unless it is written as
+            Into(label), or is that of a bin of amounts.
 
     Example:
         >>> Attribute("sex", labels=["F", "M", "?"], unknown="?", missing="drop")
@@ -74,21 +78,23 @@ class Attribute:
         *,
         labels: Iterable[Label | dt.date] | Mapping[Label, str] | None = None,
         bins: Bins | None = None,
+        numeric: Numeric | None = None,
         unknown: Rule | Label = "error",
         missing: Rule | Label = "error",
         about: About | None = None,
     ) -> None:
         _require_name(name)
-        if sum(given is not None for given in (size, labels, bins)) != 1:
-            raise attribute_error(name, "needs exactly one of size, labels and bins")
+        if sum(given is not None for given in (size, labels, bins, numeric)) != 1:
+            raise attribute_error(name, "needs exactly one of size, labels, bins and numeric")
         if about is not None and not isinstance(about, About):
             raise attribute_error(name, f'has about={value_text(about)}; write About(title="...")')
         self._set("name", str(name))
-        self._set("values", _values(name, size, labels, bins))
+        self._set("values", _values(name, size, labels, bins, numeric))
         self._set("meanings", _meanings(name, labels) if isinstance(labels, Mapping) else ())
         self._set("about", about or About())
         self._set("unknown", checked_rule(self.name, self.values, "unknown", unknown))
         self._set("missing", checked_rule(self.name, self.values, "missing", missing))
+        self._require_own_labels()
 
     @cached_property
     def size(self) -> int:
@@ -124,8 +130,31 @@ class Attribute:
         return self.values if isinstance(self.values, Bins) else None
 
     @property
+    def numeric(self) -> Numeric | None:
+        """The limits and bins of amounts, where these were declared, or None."""
+        return self.values if isinstance(self.values, Numeric) else None
+
+    @cached_property
+    def by_bin(self) -> "Attribute":
+        """What queries are about: of amounts the attribute of their bins, of any other values the attribute itself.
+
+        Example:
+            >>> Attribute("income", numeric=Numeric(0, 20, bins=2), missing="Not stated").by_bin.value_labels
+            ('[0, 10)', '[10, 20]', 'Not stated')
+        """
+        if self.numeric is None:
+            return self
+        bins, about = self.numeric.bins, self.about
+        return Attribute(self.name, bins=bins, unknown=self.unknown, missing=self.missing, about=about)
+
+    @property
+    def denominator(self) -> int:
+        """Of the fractions of records that are counted by its values: 1 unless these are amounts."""
+        return 1 if self.numeric is None else self.numeric.denominator
+
+    @property
     def matching(self) -> Matching:
-        """How raw values are matched: "code", "integer", "text", "truth", "date" or "bin"."""
+        """How raw values are matched: "code", "integer", "text", "truth", "date", "bin" or "amount"."""
         return self.values.matching
 
     @cached_property
@@ -178,13 +207,32 @@ class Attribute:
         texts = [f"{word}={value!r}" for word, value in shown.items()]
         return f"Attribute({', '.join([repr(self.name), self._values_text(), *texts])})"
 
+    def _repr_html_(self) -> str:
+        labels, meanings = self.value_labels[:ROWS], self.value_meanings[:ROWS]
+        rows = [
+            (code, label, meaning if meaning != label_text(label) else "")
+            for code, (label, meaning) in enumerate(zip(labels, meanings, strict=True))
+        ]
+        note = rest_note(self.size - len(rows), ".value_labels has all")
+        return html_table(f"Attribute {self.name}: {self.size:,} values", ["code", "label", "meaning"], rows, note=note)
+
     def _values_text(self) -> str:
         """The values as they are declared, at most some of them."""
         if self.bins is not None:
             return f"bins={self.bins!r}"
+        if self.numeric is not None:
+            return f"numeric={self.numeric!r}"
         if self.meanings:
             return f"labels={reprlib.repr(dict(zip(self.values.labels, self.meanings, strict=True)))}"
         return f"size={len(self.values)}" if self.labels is None else f"labels={list_text(self.values)}"
+
+    def _require_own_labels(self) -> None:
+        """Raise DomainError where a record without an amount would be counted as if it had one."""
+        rules = {rule.label for rule in (self.unknown, self.missing) if isinstance(rule, Into)}
+        if self.numeric is not None and not len(rules) == len(self.own_labels) == len(self.by_bin.own_labels):
+            raise attribute_error(
+                self.name, "counts entries that are no amounts under the label of a bin; write a label of their own"
+            )
 
     def _set(self, word: str, value: object) -> None:
         object.__setattr__(self, word, value)
@@ -203,9 +251,13 @@ def _require_name(name: object) -> None:
         raise DomainError(f"the attribute name {name!r} is not valid Unicode")
 
 
-def _values(name: str, size: object, labels: object, bins: object) -> Values:
+def _values(name: str, size: object, labels: object, bins: object, numeric: object) -> Values:
     if labels is not None:
         return values_of_labels(name, labels)
+    if numeric is not None:
+        if not isinstance(numeric, Numeric):
+            raise attribute_error(name, f"has numeric={value_text(numeric)}; write Numeric(low, high)")
+        return numeric
     if bins is None:
         return Codes(_checked_size(name, size))
     if not isinstance(bins, Bins):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from residualplanner._checks import is_frame, value_text
 from residualplanner._html import html_table, rest_note
@@ -15,11 +15,27 @@ from residualplanner._words import suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
+from residualplanner.domain.families import Column
 from residualplanner.domain.labels import Label
+from residualplanner.domain.numeric import Numeric
+from residualplanner.domain.weight import EqualWeights, Weight, Weighting
 from residualplanner.errors import DomainError
 
 #: How many attributes a notebook shows.
 _ROWS = 50
+
+
+@runtime_checkable
+class HasAttribute(Protocol):
+    """What has the values of an attribute, such as the leaves of a hierarchy from a file."""
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of this name with these values."""
+        ...
+
+
+#: The values of an attribute as users declare them.
+DeclaredValues = int | Sequence[Label] | Mapping[Label, str] | Bins | Numeric | Attribute | HasAttribute
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -29,14 +45,16 @@ class Domain:
     A domain without attributes is allowed: its only table is the number of records.
 
     Args:
-        mapping: attribute name to a size, a sequence of labels, a mapping from labels to their meanings, Bins, or an
-            Attribute of that name.
+        mapping: attribute name to a size, a sequence of labels, a mapping from labels to their meanings, Bins, Numeric,
+            an Attribute of that name, or a Hierarchy from a file or a frame, whose leaves are the values.
+        weight: the column that says how much each record counts; every record counts once if not given.
 
     Attributes:
         attributes: in the order given.
+        weight: as given, or `EqualWeights`.
 
     Raises:
-        DomainError: an invalid name, size, label or bin.
+        DomainError: an invalid name, size, label or bin; a column of weights that is an attribute.
 
     Example:
         >>> domain = Domain({"age": 85, "sex": ["F", "M"], "income": Bins([0, 10_000, 50_000, 200_000])})
@@ -47,8 +65,9 @@ class Domain:
     """
 
     attributes: tuple[Attribute, ...]
+    weight: Weighting
 
-    def __init__(self, mapping: Mapping[str, int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute]) -> None:
+    def __init__(self, mapping: Mapping[str, DeclaredValues], *, weight: Weight | None = None) -> None:
         if not isinstance(mapping, Mapping):
             raise DomainError(
                 f"a domain is a mapping from attribute name to size, labels or bins, got {value_text(mapping)}; "
@@ -56,11 +75,27 @@ class Domain:
             )
         attributes = tuple(_attribute(name, value) for name, value in mapping.items())
         object.__setattr__(self, "attributes", attributes)
+        object.__setattr__(self, "weight", EqualWeights() if weight is None else weight)
+        if weight is not None and not isinstance(weight, Weight):
+            raise DomainError(f'weight must be a Weight, such as Weight("hours", maximum=60), got {value_text(weight)}')
+        if weight is not None and weight.name in self:
+            message = f"the column of weights {weight.name!r} is an attribute, too; leave it out of the attributes"
+            raise DomainError(message, attributes=[weight.name])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The attributes' names, (d,)."""
         return tuple(attribute.name for attribute in self.attributes)
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of records that are read: those of the attributes, then that of weights, if there is one."""
+        return (*self.attributes, *self.weight.columns)
+
+    @property
+    def denominator(self) -> int:
+        """The integer by which records are multiplied before they are counted, so that counts are integers."""
+        return self.weight.denominator
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -91,6 +126,24 @@ class Domain:
         return html_table(
             f"Domain of {len(self):,} attributes", ["attribute", "values", "as declared"], rows, note=note
         )
+
+    def require_no_amounts(self, what: str) -> None:
+        """Raise DomainError where an attribute's values are amounts; ``what`` cannot be made of these, as it says.
+
+        Example:
+            >>> Domain({"salary": Numeric(0, 9)}).require_no_amounts("synthetic records have codes")
+            Traceback (most recent call last):
+            ...
+            residualplanner.errors.DomainError: synthetic records have codes, and the values of ['salary'] are amounts;
+            declare Bins in place of Numeric, or leave them out
+        """
+        amounts = [attribute.name for attribute in self.attributes if attribute.numeric is not None]
+        if amounts:
+            raise DomainError(
+                f"{what}, and the values of {_list_text(amounts)} are amounts; declare Bins in place of Numeric, or "
+                "leave them out",
+                attributes=amounts,
+            )
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
         """The positions of the named attributes, ascending.
@@ -145,6 +198,15 @@ class Domain:
         positions = range(len(self)) if names is None else self.positions(names)
         return math.prod(self.sizes[position] for position in positions)
 
+    def require_equal_weights(self, purpose: str) -> None:
+        """DomainError where records do not count once each, which ``purpose`` is for.
+
+        Example:
+            >>> Domain({"sex": 2}).require_equal_weights("synthesis")
+        """
+        if self.weight.columns:
+            raise DomainError(f"{purpose} is for records that count once each; leave weight= out of the domain")
+
     def to_json(self) -> dict[str, Any]:
         """The domain as plain lists, mappings, numbers and strings; ``from_json`` is the inverse.
 
@@ -152,7 +214,8 @@ class Domain:
             >>> Domain({"sex": ["F", "M"]}).to_json()
             {'attributes': [{'name': 'sex', 'labels': ['F', 'M'], 'unknown': 'error', 'missing': 'error'}]}
         """
-        return {"attributes": [json_of_attribute(attribute) for attribute in self.attributes]}
+        attributes = [json_of_attribute(attribute) for attribute in self.attributes]
+        return {"attributes": attributes, **self.weight.to_json()}
 
     @classmethod
     def from_json(cls, value: object) -> "Domain":
@@ -167,15 +230,16 @@ class Domain:
         Raises:
             DomainError: an unknown or absent field, a value of the wrong type, an attribute twice; it says where.
         """
-        if not isinstance(value, dict) or set(value) != {"attributes"} or not isinstance(value["attributes"], list):
-            raise DomainError("domain: expected an object with the one field 'attributes', a list")
+        fields = set(value) - {"weight"} if isinstance(value, dict) else set()
+        if not isinstance(value, dict) or fields != {"attributes"} or not isinstance(value["attributes"], list):
+            raise DomainError("domain: expected an object with the field 'attributes', a list, and perhaps 'weight'")
         attributes = [attribute_of_json(item, f"attributes[{i}]") for i, item in enumerate(value["attributes"])]
         mapping = {attribute.name: attribute for attribute in attributes}
         if len(mapping) < len(attributes):
             names = [attribute.name for attribute in attributes]
             twice = sorted({name for name in names if names.count(name) > 1})
             raise DomainError(f"domain: attributes {twice} occur twice", attributes=twice)
-        return cls(mapping)
+        return cls(mapping, weight=Weight.from_json(value["weight"]) if "weight" in value else None)
 
     @cached_property
     def _position(self) -> dict[str, int]:
@@ -192,7 +256,7 @@ class Domain:
         return [self._position[name] for name in names]
 
 
-def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute) -> Attribute:
+def _attribute(name: str, value: DeclaredValues) -> Attribute:
     if isinstance(value, Attribute):
         if value.name != name:
             message = f"attribute {value.name!r} has the key {name!r}; the two must be the same"
@@ -200,6 +264,10 @@ def _attribute(name: str, value: int | Sequence[Label] | Mapping[Label, str] | B
         return value
     if isinstance(value, Bins):
         return Attribute(name, bins=value)
+    if isinstance(value, Numeric):
+        return Attribute(name, numeric=value)
+    if isinstance(value, HasAttribute):
+        return value.attribute(name)
     if is_frame(value):
         raise DomainError(f"attribute {_short(str(name))!r} needs a size, labels or bins, got {value_text(value)}")
     if isinstance(value, Iterable):

@@ -24,35 +24,19 @@ MISSING = -2
 #: What the entries of a column of one type are, other than strings, which may stand for anything.
 Entries = Literal["numbers", "truth values", "dates"]
 #: How the raw values of a column are matched.
-Matching = Literal["code", "integer", "text", "truth", "date", "bin"]
+Matching = Literal["code", "integer", "text", "truth", "date", "bin", "amount"]
 
 
-class Values(Protocol):
-    """The values that the entries of a column can have, in the order of their codes."""
-
-    @property
-    def matching(self) -> Matching:
-        """The word for this family."""
-        ...
+class Coding(Protocol):
+    """How the entries of a column become codes."""
 
     @property
     def words(self) -> str:
         """What its values are, for messages."""
         ...
 
-    def __len__(self) -> int: ...
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """The values as tables show them."""
-        ...
-
     def code_of(self, entry: object) -> int:
         """The code of an entry that is not missing, or UNKNOWN."""
-        ...
-
-    def code_of_label(self, label: object) -> int | None:
-        """The code of a value as tables show it or as it was declared, or None."""
         ...
 
     def holds(self, entries: Entries) -> bool:
@@ -68,6 +52,40 @@ class Values(Protocol):
 
     def integer_range(self) -> tuple[int, int] | None:
         """The least and the largest integer among the values; None where single integers are not distinguished."""
+        ...
+
+
+class Column(Protocol):
+    """A column of the records: its name, and how its entries become codes."""
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        ...
+
+    @property
+    def values(self) -> Coding:
+        """How its entries become codes."""
+        ...
+
+
+class Values(Coding, Protocol):
+    """The values that the entries of an attribute's column can have, in the order of their codes."""
+
+    @property
+    def matching(self) -> Matching:
+        """The word for this family."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The values as tables show them."""
+        ...
+
+    def code_of_label(self, label: object) -> int | None:
+        """The code of a value as tables show it or as it was declared, or None."""
         ...
 
     def to_json(self) -> dict[str, Any]:

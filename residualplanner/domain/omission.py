@@ -1,4 +1,4 @@
-"""Which records a domain leaves out of every table, in words: every sentence on it is made here.
+"""Which records a domain leaves out of every table, and how much the others count, in words: all sentences on it.
 
 Reads: a domain.  Gives: a sentence.  How many records are left out is stated nowhere: it would be an exact count.
 """
@@ -31,3 +31,17 @@ def omission_of(domain: Domain) -> str:
         f"Records {', or '.join(parts)} are left out of every table, the total included: all numbers are about the "
         "other records only, and how many were left out is not stated."
     )
+
+
+def remarks_of(domain: Domain) -> str:
+    """What readers of tables must know of the records in them: which are left out, and how much each counts; or "".
+
+    Example:
+        >>> from residualplanner.domain import Weight
+        >>> print(remarks_of(Domain({"sex": 2}, weight=Weight("hours", maximum=60))))
+        Records are weighted by 'hours', at most 60: all numbers and their errors are totals of 'hours', not numbers of
+        records.
+        >>> remarks_of(Domain({"sex": 2}))
+        ''
+    """
+    return "  ".join(filter(None, (omission_of(domain), domain.weight.sentence)))

@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.entries import is_missing
-from residualplanner.domain.families import MISSING, UNKNOWN, Entries
+from residualplanner.domain.families import MISSING, UNKNOWN, Column, Entries
 
 
-def codes_of_values(attribute: Attribute, values: Sequence[object]) -> IntArray:
+def codes_of_values(attribute: Column, values: Sequence[object]) -> IntArray:
     """The code of each raw value, one at a time: for the few distinct values of a column.
 
     Args:
@@ -95,7 +95,7 @@ def codes_of_days(attribute: Attribute, days: IntArray) -> IntArray:
     return _codes_of_column(attribute, "dates", days)
 
 
-def integer_range(attribute: Attribute) -> tuple[int, int] | None:
+def integer_range(attribute: Column) -> tuple[int, int] | None:
     """The least and the largest integer among the attribute's values; None for bins, and where there is none.
 
     Example:

@@ -11,11 +11,12 @@ from typing import NoReturn, final
 from residualplanner._atomic import PathLike
 from residualplanner._checks import require_path
 from residualplanner._html import caption_of, html_table
-from residualplanner._words import decimal_text_down, decimal_text_up
+from residualplanner._words import decimal_text_up
 from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.ledger.account import LedgerAccount
+from residualplanner.ledger.balance import Balance
 from residualplanner.ledger.file import create_file
 from residualplanner.ledger.lines import (
-    LedgerAccount,
     LedgerEntry,
     LedgerTerms,
     require_cost,
@@ -167,6 +168,11 @@ class Ledger:
         return self._store.account().remaining
 
     @property
+    def balance(self) -> Balance:
+        """What is spent and what is left at one moment, in the words of the budget, too."""
+        return self._store.account().balance
+
+    @property
     def is_torn(self) -> bool:
         """Whether the last line is incomplete, because its writer was killed; see `settle`."""
         return bool(self._store.account().torn)
@@ -209,7 +215,7 @@ class Ledger:
             >>> Ledger(pcost(1)).require_room(2, "0" * 64, neighbors="add-remove")
             Traceback (most recent call last):
             ...
-            residualplanner.errors.BudgetError: the ledger has pcost 1 left of pcost 1; this costs 2...
+            residualplanner.errors.BudgetError: the ledger has pcost 1 left of pcost 1; this costs 2; a plan for ...
         """
         self._charging(cost, plan_sha256, label, Neighbors(neighbors, records_per_person))(self._store.account())
 
@@ -239,13 +245,13 @@ class Ledger:
         return f"<Ledger of {self.data_set!r}: {limit}, {self.neighbors}>"
 
     def _repr_html_(self) -> str:
+        account = self._store.account()
         head = ["entry", "pcost", "plan", "label"]
         rows = [
             (entry.sequence, decimal_text_up(entry.cost), entry.plan_sha256[:12], entry.label)
-            for entry in self._store.account().entries
+            for entry in account.entries
         ]
-        note = "" if self.remaining is None else f"remaining: pcost {decimal_text_down(self.remaining)}"
-        return html_table(caption_of(self), head, rows, note=note)
+        return html_table(caption_of(self), head, rows, note=account.balance.text)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")

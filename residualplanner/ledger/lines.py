@@ -1,6 +1,7 @@
 """The lines of a ledger, chained by hashes.
 
-Reads: the bytes of a ledger.  Gives: LedgerAccount, or FileFormatError that names the line; and lines to append.
+Reads: what a ledger states, or the bytes of a line.  Gives: LedgerTerms and LedgerEntry, or FileFormatError that names
+the line; and lines to append.
 
 Each line is canonical JSON and ends in a line feed: first the terms, then one line for each charge.  ``sha256`` of a
 line covers that of the line before.  Bytes after the last line feed are a torn line: its writer was killed.  A torn
@@ -8,7 +9,6 @@ line is never removed: settling it appends a tab and an entry, which completes i
 """
 
 import hashlib
-import io
 import re
 import sys
 from dataclasses import dataclass, replace
@@ -17,10 +17,9 @@ from typing import Any
 
 from residualplanner._checks import is_sha256, value_text
 from residualplanner._json import json_text, parse_json
-from residualplanner._words import fraction_text, short_text_down
+from residualplanner._words import fraction_text
 from residualplanner.errors import BudgetError, FileFormatError
-from residualplanner.ledger.file import SIZE_LIMIT
-from residualplanner.privacy import Budget, Neighbors, claim_of_budget
+from residualplanner.privacy import Budget, Neighbors
 
 #: The longest line, in bytes.
 LINE_LIMIT = 2**15
@@ -33,7 +32,8 @@ _FORMAT = {"format": "residualplanner/ledger", "version": 1}
 _FIRST = {"budget", "data_set", "format", "neighbors", "reason", "records_per_person", "sha256", "version"}
 _ENTRY = {"cost", "label", "plan_sha256", "sequence", "sha256"}
 _COST = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
-_TAB = b"\t"
+#: What completes a torn line.
+TAB = b"\t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,86 +123,6 @@ class LedgerEntry:
         return replace(self, sha256=digest.hexdigest())
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerAccount:
-    """A ledger at one moment.
-
-    Attributes:
-        terms: of the ledger.
-        head: the hash of its last complete line.
-        entries: its charges.
-        spent: their total cost: exact, or rounded up where that has thousands of digits.
-        torn: the bytes after the last complete line.
-    """
-
-    terms: LedgerTerms
-    head: str
-    entries: tuple[LedgerEntry, ...] = ()
-    spent: Fraction = Fraction(0)
-    torn: bytes = b""
-
-    @property
-    def remaining(self) -> Fraction | None:
-        """What is left, at least 0; None where there is no limit."""
-        return None if self.terms.budget is None else self.terms.budget.pcost_exact - self.spent
-
-    def require_chargeable(self) -> None:
-        """Raise BudgetError if the budget does not hold for discrete noise, as in files of older versions."""
-        budget = self.terms.budget
-        if budget is not None and "discrete" not in budget.proved_for:
-            raise BudgetError(
-                f"the ledger's budget, {budget.statement}, does not hold for discrete noise, so nothing more is "
-                "charged to it; begin another ledger with what it has left, in zCDP: pcost "
-                f"{short_text_down(budget.pcost_exact - self.spent)}"
-            )
-
-    def next_entry(self, cost: Fraction, plan_sha256: str, label: str) -> LedgerEntry:
-        """The entry that charges ``cost``; BudgetError if that is more than what is left."""
-        total = shortened(self.spent + cost)
-        budget = self.terms.budget
-        if budget is not None and not total <= budget.pcost_exact:
-            left = shown(budget.pcost_exact - self.spent)
-            limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete")
-            raise BudgetError(f"the ledger has pcost {left} left of {limit.statement}; this costs {shown(cost)}")
-        entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
-        return entry.chained(self.head, self.torn + _TAB if self.torn else b"")
-
-    def bytes_of(self, entry: LedgerEntry) -> bytes:
-        """The bytes to append for the next entry."""
-        return (_TAB if self.torn else b"") + entry.line
-
-    def with_entry(self, entry: LedgerEntry) -> "LedgerAccount":
-        """The ledger with its next entry."""
-        return LedgerAccount(self.terms, entry.sha256, (*self.entries, entry), shortened(self.spent + entry.cost))
-
-
-def read_account(content: bytes) -> LedgerAccount:
-    """Read a ledger, and check every line of it.
-
-    Raises:
-        FileFormatError: it is too large, a line is not the one that was written, or the budget is overspent.
-    """
-    if len(content) > SIZE_LIMIT:
-        raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this file is longer")
-    end = content.find(b"\n")
-    if end < 0:
-        raise FileFormatError(
-            "line 1 is incomplete: not a ledger, or one to which nothing was charged; create it again"
-        )
-    terms, whole = _terms_of(content[:end]), content.rfind(b"\n") + 1
-    entries, head, spent = [], terms.head, Fraction(0)
-    # One line at a time: a file may have 64 million empty lines, and is refused at the first.
-    for number, line in enumerate(io.BytesIO(content[end + 1 : whole]), start=2):
-        entry = _entry_of(line[:-1], number, head)
-        entries.append(entry)
-        head, spent = entry.sha256, shortened(spent + entry.cost)
-        if terms.budget is not None and not spent <= terms.budget.pcost_exact:
-            raise FileFormatError(
-                f"line {number} spends more than the budget: the ledger was not written by this library"
-            )
-    return LedgerAccount(terms, head, tuple(entries), spent, content[whole:])
-
-
 def shortened(exact: Fraction) -> Fraction:
     """The number itself, or a number not below it with fewer digits where it has thousands.
 
@@ -262,7 +182,8 @@ def _fields_of(line: bytes, number: int, names: set[str]) -> dict[str, Any]:
     return fields
 
 
-def _terms_of(line: bytes) -> LedgerTerms:
+def terms_of_line(line: bytes) -> LedgerTerms:
+    """The terms in the first line, without its line feed; FileFormatError unless it was written just so."""
     fields = _fields_of(line, 1, _FIRST)
     if {name: fields[name] for name in _FORMAT} != _FORMAT:
         raise FileFormatError(
@@ -279,9 +200,12 @@ def _terms_of(line: bytes) -> LedgerTerms:
     return terms
 
 
-def _entry_of(line: bytes, number: int, head: str) -> LedgerEntry:
-    """The entry in a line; the part before a tab was torn, and settled by the entry after it."""
-    prefix, tab, text = line.rpartition(_TAB)
+def entry_of_line(line: bytes, number: int, head: str) -> LedgerEntry:
+    """The entry in a line, without its line feed, after one with the hash ``head``.
+
+    The part before a tab was torn, and settled by the entry after it.  FileFormatError unless it was written just so.
+    """
+    prefix, tab, text = line.rpartition(TAB)
     fields = _fields_of(text, number, _ENTRY)
     if type(fields["sequence"]) is not int or fields["sequence"] != number - 1:
         raise FileFormatError(f"line {number} is not entry {number - 1}: lines were removed, repeated or edited")

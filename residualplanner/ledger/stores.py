@@ -11,8 +11,9 @@ from pathlib import Path
 
 from residualplanner._words import decimal_text_up
 from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.ledger.account import LedgerAccount, read_account
 from residualplanner.ledger.file import locked_file
-from residualplanner.ledger.lines import LedgerAccount, LedgerEntry, LedgerTerms, read_account
+from residualplanner.ledger.lines import LedgerEntry, LedgerTerms
 from residualplanner.privacy import require_discrete
 
 #: Makes the next entry of an account, or refuses to.

@@ -30,6 +30,8 @@ GIVEN = "given"
 def importance_of(workload: Workload, weights: Weights) -> FloatArray:
     """How much each query's average cell variance counts, (q,): by rule or given, times the workload's own weights.
 
+    Variances of sums are measured in units of the largest amount, squared: see `Workload.scales`.
+
     Raises:
         WorkloadError: weights are of the wrong number, negative, not finite or all zero, or name other queries.
     """
@@ -37,7 +39,7 @@ def importance_of(workload: Workload, weights: Weights) -> FloatArray:
     if not (np.isfinite(given) & (given >= 0)).all():
         raise WorkloadError("weights must be finite and at least 0")
     with np.errstate(over="ignore"):
-        importance: FloatArray = given * workload.weights
+        importance: FloatArray = given * workload.weights / workload.scales**2
     if not np.isfinite(importance).all():
         raise WorkloadError("weights are too large: times the workload's own weights, they must be finite")
     if not (importance > 0).any():

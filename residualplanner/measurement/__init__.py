@@ -7,7 +7,7 @@ Equations: spec (34) to (36) and (44) for discrete noise, (7) and (26) for conti
 """
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.measurement.charging import run_charged
+from residualplanner.measurement.charging import run_charged, warn_without_ledger
 from residualplanner.measurement.combined import (
     CombinedMeasurement,
     NoisyAnswers,
@@ -28,7 +28,7 @@ from residualplanner.measurement.stored import (
     measure_in_store,
     resume_measuring,
 )
-from residualplanner.sources import CsvFile, Progress
+from residualplanner.sources import CsvFile, LimitedRecords, Progress
 
 __all__ = [
     "BATCH_CELLS",
@@ -37,6 +37,7 @@ __all__ = [
     "CsvFile",
     "FloatResiduals",
     "IntegerResiduals",
+    "LimitedRecords",
     "Measurement",
     "NoiseRecord",
     "NoiseStatement",
@@ -57,5 +58,6 @@ __all__ = [
     "resume_measuring",
     "run_charged",
     "shielded",
+    "warn_without_ledger",
     "without_history",
 ]

@@ -18,7 +18,7 @@ from residualplanner.measurement.wide_integers import wide_to_words
 from residualplanner.strategy import BasisGroups
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AnswerLayout:
     """Where the residual answers of every set stand in one flat array (r,).
 
@@ -41,13 +41,17 @@ class AnswerLayout:
         """How many residual answers there are in all."""
         return int(self.starts[-1])
 
+    def __repr__(self) -> str:
+        sets = sum(map(len, self.groups.members))
+        return f"<{type(self).__name__} of {sets:,} attribute sets: {self.count:,} answers>"
+
     def part(self, answers: NDArray[Any], group: int) -> NDArray[Any]:
         """The answers of one group among all ``answers`` (r,), as a view (g, m_1, .., m_k)."""
         part = answers[self.starts[group] : self.starts[group + 1]]
         return part.reshape(len(self.groups.members[group]), *self.groups.answer_shapes[group])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FloatResiduals(AnswerLayout):
     """The noisy residual answers of every set of a closure, in one flat array.
 
@@ -87,7 +91,7 @@ class FloatResiduals(AnswerLayout):
         return 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IntegerResiduals(AnswerLayout):
     """The noisy residual answers of every set of a closure as integers.
 

@@ -1,19 +1,34 @@
-"""Charging a plan's measurement to a ledger.
+"""Charging a plan's measurement to a ledger, or saying that there is none.
 
 Reads: a ledger, a plan, the exact cost of measuring it.  Gives: LedgerEntry.
 """
 
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import TypeVar
 
-from residualplanner.errors import BudgetError
+from residualplanner.errors import BudgetError, NoLedgerWarning
 from residualplanner.ledger import TEXT_LIMIT, Ledger, LedgerEntry, charged_text
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.privacy import claim_of_budget
 
 T = TypeVar("T")
+
+
+@cache
+def warn_without_ledger() -> None:
+    """Say that nothing adds up what is spent: once in a process, at the line that called the gate.
+
+    It is for the function that the gate's public function calls first.
+    """
+    message = (
+        "nothing keeps count: these records are measured without a ledger; write Session(records, budget=...), or "
+        "ledger=Ledger.open(path); where there is nothing to count, ledger=Ledger.unlimited(reason)"
+    )
+    warnings.warn(message, NoLedgerWarning, stacklevel=4)
 
 
 def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction, *, purpose: str = "") -> LedgerEntry:

@@ -17,7 +17,13 @@ from residualplanner._checks import frozen
 from residualplanner._verified_file import VerifiedFile
 from residualplanner.errors import ArgumentError, BudgetError, memory_for
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
-from residualplanner.measurement.measurement import Measurement, groups_of_plan, load_measurement, map_measurement
+from residualplanner.measurement.measurement import (
+    Measurement,
+    groups_of_plan,
+    load_measurement,
+    map_measurement,
+    measurement_html,
+)
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement
 from residualplanner.plan import Plan, combined_plan, combined_precision, sets_of_plan
 
@@ -75,6 +81,9 @@ class CombinedMeasurement:
     def __repr__(self) -> str:
         count = len(self.measurements)
         return f"<Measurement of {len(self.plan.closure):,} attribute sets, combined from {count}>"
+
+    def _repr_html_(self) -> str:
+        return measurement_html(self)
 
     @property
     def noise(self) -> CombinedNoise:

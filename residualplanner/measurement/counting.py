@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, frozen
+from residualplanner.domain import LARGEST_DENOMINATOR
 from residualplanner.errors import WorkloadError
 from residualplanner.sources import Progress, Source
 from residualplanner.strategy import BasisGroups
@@ -120,6 +121,26 @@ def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> IntArray:
     return rows
 
 
+def denominator_of_group(groups: BasisGroups, group: int) -> int:
+    """D: how often a record counts in all in a table of a group.  Source: spec eq. (104)."""
+    return math.prod(basis.denominator for basis in groups.bases[group])
+
+
+def records_of_table(table: IntArray, groups: BasisGroups, group: int) -> int:
+    """How many records a table of a group counts."""
+    return int(table.sum()) // denominator_of_group(groups, group)
+
+
+def require_denominators(groups: BasisGroups) -> None:
+    """Raise WorkloadError if records are divided so finely in some table that int64 could not count all."""
+    for group, bases in enumerate(groups.bases):
+        if denominator_of_group(groups, group) > LARGEST_DENOMINATOR:
+            raise WorkloadError(
+                f"a table of {len(bases)} attributes counts in 1/{denominator_of_group(groups, group):,} of a record, "
+                f"the limit is 1/{LARGEST_DENOMINATOR:,}: choose coarser units for its amounts, or bins of equal widths"
+            )
+
+
 def require_cells(groups: BasisGroups) -> None:
     """Raise WorkloadError if the tables of all ``groups`` together have more cells than `CELL_LIMIT`."""
     cells = sum(math.prod(shape) * len(members) for shape, members in zip(groups.shapes, groups.members, strict=True))
@@ -139,17 +160,26 @@ def _sum_down(tables: list[IntArray], groups: BasisGroups, family: Parents) -> N
     starts = np.flatnonzero(np.diff(keys[by_key], prepend=-1))
     for same in reversed(np.split(children[by_key], starts[1:]) if len(children) else []):
         larger = family.parent[same]
-        target = tables[groups.group[same[0]]]
-        _sum_over_axis(
-            tables[groups.group[larger[0]]], groups.row[larger], int(family.axis[same[0]]), target, groups.row[same]
-        )
+        target, group, axis = tables[groups.group[same[0]]], int(groups.group[larger[0]]), int(family.axis[same[0]])
+        denominator = groups.bases[group][axis].denominator
+        _sum_over_axis(tables[group], groups.row[larger], axis, target, groups.row[same], denominator=denominator)
 
 
 def _sum_over_axis(
-    larger: IntArray, larger_rows: NDArray[np.int64], axis: int, target: IntArray, rows: NDArray[np.int64]
+    larger: IntArray,
+    larger_rows: NDArray[np.int64],
+    axis: int,
+    target: IntArray,
+    rows: NDArray[np.int64],
+    *,
+    denominator: int,
 ) -> None:
-    """Sum some tables of ``larger`` (g, n_1, .., n_k) over one axis, and store them in the ``rows`` of ``target``."""
+    """Sum some tables of ``larger`` (g, n_1, .., n_k) over one axis, and store them in the ``rows`` of ``target``.
+
+    Every record counts as often as the ``denominator`` of that axis says, and then once.  Source: spec eq. (104).
+    """
     step = max(1, _CHUNK // math.prod(larger.shape[1:]))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        target[rows[part]] = larger[larger_rows[part]].sum(axis=1 + axis)
+        summed = larger[larger_rows[part]].sum(axis=1 + axis)
+        target[rows[part]] = summed // denominator if denominator > 1 else summed

@@ -18,7 +18,7 @@ from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.discrete_gaussian import ByteSource, Scales, draw_arrays, draw_flat
 from residualplanner.kron import Scratch
 from residualplanner.measurement.answers import AnswerLayout, IntegerResiduals
-from residualplanner.measurement.counting import NOTHING
+from residualplanner.measurement.counting import NOTHING, records_of_table
 from residualplanner.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
 from residualplanner.measurement.precision import gamma2_ratio
 from residualplanner.sources import Progress
@@ -46,6 +46,8 @@ def integer_answers(
     divisors: tuple[int, ...],
     source: ByteSource,
     *,
+    denominator: int = 1,
+    usual: int = RECORDS,
     progress: Progress | None = None,
 ) -> IntegerResiduals:
     """The answers of the base mechanisms for all sets.
@@ -56,6 +58,8 @@ def integer_answers(
         precision (m,): of every set's noise.
         divisors: of each group, from `lattice_divisors`.
         source: of random bytes.
+        denominator: what the tables have been multiplied by already.
+        usual: below this total the width of all numbers depends on the plan alone.
         progress: called with the number of tables done so far and their total.
 
     Raises:
@@ -65,7 +69,7 @@ def integer_answers(
     Cost: 35 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is too narrow for the noise;
         for each attribute that has a matrix of m rows about ``m / 5`` nanoseconds more.
     """
-    most = max(int(tables[0][0].sum()), RECORDS)
+    most = max(-(-records_of_table(tables[0][0], groups, 0) // denominator), usual)
     width = widths(groups, precision, divisors, records=most)
     scratch, store, done = Scratch(), _Store(groups, divisors, width), 0
     for batch, drawn in _drawn_ahead(groups, precision, divisors, width, source):
@@ -75,8 +79,8 @@ def integer_answers(
                 tables[number][first:last],
                 noise,
                 bases=groups.bases[number],
-                divisor=divisors[number],
-                records=most,
+                divisor=divisors[number] // denominator,
+                records=most * denominator,
                 width=width[number],
                 scratch=scratch,
                 out=store.output(piece),

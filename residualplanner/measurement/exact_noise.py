@@ -3,6 +3,7 @@
 Reads: a plan.  Gives: ExactNoise, which turns counts into noisy answers.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.discrete_gaussian import ByteSource
 from residualplanner.measurement.answers import IntegerResiduals
-from residualplanner.measurement.counting import Parents, parents, require_cells
+from residualplanner.measurement.counting import Parents, parents, require_cells, require_denominators
 from residualplanner.measurement.discrete import integer_answers
 from residualplanner.measurement.dividing import Block
 from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
+from residualplanner.measurement.noisy_answers import RECORDS
 from residualplanner.measurement.precision import measured_cost, precision_of, require_affordable, require_drawable
 from residualplanner.plan import Plan
 from residualplanner.privacy import require_discrete
@@ -65,7 +67,17 @@ class ExactNoise:
             NoiseError: the random bytes or the machine's arithmetic failed a check.
         """
         divisors = tuple(self.divisors[number] for number in block.numbers)
-        return integer_answers(tables, block.groups, self.precision, divisors, source, progress=progress)
+        domain = self.plan.domain
+        return integer_answers(
+            tables,
+            block.groups,
+            self.precision,
+            divisors,
+            source,
+            denominator=domain.denominator,
+            usual=RECORDS * math.ceil(domain.weight.maximum),
+            progress=progress,
+        )
 
     def join(self, flat: IntArray, wide: Mapping[int, NDArray[Any]]) -> IntegerResiduals:
         """Answers from all integers, and those of groups with one that int64 cannot hold."""
@@ -94,9 +106,10 @@ def exact_noise(plan: Plan) -> ExactNoise:
     require_discrete(plan.budget)
     groups = groups_of_plan(plan)
     require_cells(groups)
+    require_denominators(groups)
     precision = precision_of(plan.noise_variances)
     require_drawable(precision)
     cost = measured_cost(plan, precision)
     require_affordable(plan, cost)
-    divisors = lattice_divisors(groups, precision, plan.neighbors)
+    divisors = lattice_divisors(groups, precision, plan.neighbors, plan.domain.denominator)
     return ExactNoise(plan, groups, parents(plan.closure), precision, divisors, cost)

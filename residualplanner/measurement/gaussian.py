@@ -27,8 +27,12 @@ BATCH_CELLS = 2**16
 Mechanism = Callable[[Sequence[Basis], IntArray, FloatArray, FloatArray], None]
 
 
-def gaussian_mechanism(generator: np.random.Generator) -> Mechanism:
+def gaussian_mechanism(generator: np.random.Generator, denominator: int = 1) -> Mechanism:
     """The base mechanisms with normal variates of ``generator``, drawn in the order of the cells.
+
+    Args:
+        generator: of the variates.
+        denominator: what the tables have been multiplied by, so that they are integers.
 
     Guarantees: the answers of a set with noise variance s have mean ``H v`` and covariance ``s F F^T``, up to rounding,
         where H and F are Kronecker products: of ``Sub`` in both for an attribute that has the subtraction basis, of B
@@ -51,11 +55,12 @@ def gaussian_mechanism(generator: np.random.Generator) -> Mechanism:
 
     def answer(bases: Sequence[Basis], tables: IntArray, noise_variance: FloatArray, residuals: FloatArray) -> None:
         before, after = maps_of(tuple(bases))
+        whole = denominator * math.prod(basis.denominator for basis in bases)
         mapped = tables if before.is_identity else before.apply(tables.astype(np.float64))
         noisy: FloatArray = scratch.empty(0, mapped.shape, residuals)
         generator.standard_normal(out=noisy)
         noisy *= np.sqrt(noise_variance).reshape(-1, *(1,) * (tables.ndim - 1))
-        noisy += mapped
+        noisy += mapped if whole == 1 else mapped / whole
         after.apply(noisy, scratch=scratch, out=residuals)
 
     return answer

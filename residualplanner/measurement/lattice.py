@@ -17,13 +17,16 @@ from residualplanner.strategy import BasisGroups
 _NO_NOISE = 2**10
 
 
-def lattice_divisors(groups: BasisGroups, precision: FloatArray, neighbors: Neighbors) -> tuple[int, ...]:
-    """What the integers of each group are to be divided by: f times the sizes of its subtraction axes, multiplied.
+def lattice_divisors(
+    groups: BasisGroups, precision: FloatArray, neighbors: Neighbors, denominator: int = 1
+) -> tuple[int, ...]:
+    """What the integers of each group are to be divided by: f times the denominator times the subtraction axes' sizes.
 
     Args:
         groups: the sets by the bases of their attributes.
         precision (m,): of every set's noise.
         neighbors: where records are replaced, the total is public, and so is published as it is.
+        denominator: of the counts, which are integers when they are multiplied by it.
 
     Guarantees: f is the least power of two for which no set of the group has noise of a scale below `NOISE_SCALE`; it
         is a function of the plan alone.
@@ -31,7 +34,7 @@ def lattice_divisors(groups: BasisGroups, precision: FloatArray, neighbors: Neig
     """
     return tuple(
         _divisor(
-            groups.divisor(group),
+            groups.divisor(group) * denominator,
             float(precision[members].max()),
             is_public=neighbors.has_public_total and not groups.bases[group],
         )

@@ -21,8 +21,15 @@ from residualplanner.errors import BudgetError, DataError, ResourceError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement.answers import FloatResiduals
 from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
-from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged
-from residualplanner.measurement.counting import Parents, count_tables, parents, require_cells
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged, warn_without_ledger
+from residualplanner.measurement.counting import (
+    Parents,
+    count_tables,
+    parents,
+    records_of_table,
+    require_cells,
+    require_denominators,
+)
 from residualplanner.measurement.dividing import Block
 from residualplanner.measurement.exact_noise import exact_noise
 from residualplanner.measurement.gaussian import (
@@ -37,6 +44,7 @@ from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
 from residualplanner.sources import Progress, Source, is_read_once, open_source, require_result_room
+from residualplanner.workers import require_guarded_main
 
 
 def measure(
@@ -55,11 +63,13 @@ def measure(
     Args:
         plan: the sets of attributes to measure, and their noise.
         data: the records: code array, data frame (of Dask, Ibis and PySpark too), path to a CSV or Parquet file or to a
-            folder of Parquet files, `CsvFile`, or ready counts.
+            folder of Parquet files, `CsvFile`, or ready counts; or `LimitedRecords`, of which as many records of each
+            person count as the plan protects.
         noise: "discrete": discrete Gaussian noise, exact in distribution, from the operating system's random bits;
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.
         ledger: it is charged the cost before the first record is counted; a failure after that keeps the charge.
+            Without one nothing adds up what is spent, which a `NoLedgerWarning` says once in a process.
         memory: how many bytes of counts and noise may be held at once.  The tables are then measured block by block,
             the records are read once for each block, and the answers are kept in a file, not in memory.
         scratch: with ``memory``, the folder of that file; by default the one for temporary files.  It has no name
@@ -71,7 +81,8 @@ def measure(
         The noisy answers.  They contain neither the number of records nor their origin.
 
     Raises:
-        ArgumentError: ``plan`` is not a plan.
+        ArgumentError: ``plan`` is not a plan; or the script that calls has no guard, and this is a process that it has
+            started itself.
         BudgetError: ``noise`` or ``seed`` is invalid; the plan's budget was stated for continuous noise and does not
             hold for discrete noise; the exact cost of the noise exceeds the budget, or what the ledger has left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
@@ -140,7 +151,7 @@ def measure_with_bits(
     watched = WatchedProgress(progress)
     job = _discrete_job(plan, source, room_for(memory, None), watched.report)
     try:
-        return job.run(open_source(data, plan.domain))
+        return job.run(open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person))
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         outcome = shielded(error, watched)
     finally:
@@ -161,12 +172,15 @@ def _measured(
     wrong = type_refusal("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
     if wrong is not None:
         return wrong
+    require_guarded_main("measure")
     _require_options(noise, seed)
     if noise == "discrete":
         job = _discrete_job(plan, OperatingSystemBits(), room, progress.report)
     else:
         job = _continuous_job(plan, None if seed is None else int(seed), room, progress.report)
     job.require_room(ledger)
+    if ledger is None and noise == "discrete":
+        warn_without_ledger()
     require_result_room(data, job.counted_cells)
     if is_read_once(data) and len(job.blocks) > 1:
         return ResourceError(
@@ -174,7 +188,7 @@ def _measured(
             "a table or a file, or allow more memory.  Nothing was charged or read"
         )
     try:
-        source = open_source(data, plan.domain)
+        source = open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
     outcome = run_charged(
@@ -219,7 +233,7 @@ class _Job(NamedTuple):
         for block in self.blocks:
             counted = sum(int(self.family.is_maximal[members].sum()) for members in block.groups.members)
             tables = count_tables(source, self.plan.closure, block.groups, self.family, progress=self._progress(done))
-            found = int(tables[0][0].sum())
+            found = records_of_table(tables[0][0], block.groups, 0)
             if records not in (None, found):
                 raise DataError("the records changed while they were read; measure again, with records that stay")
             records = found
@@ -247,12 +261,14 @@ def _discrete_job(plan: Plan, source: ByteSource, room: Room, progress: Progress
 def _continuous_job(plan: Plan, seed: int | None, room: Room, progress: Progress | None) -> _Job:
     groups = groups_of_plan(plan)
     require_cells(groups)
+    require_denominators(groups)
     family = parents(plan.closure)
     record = NoiseRecord("gaussian", seed, neighbors=plan.neighbors.words)
 
     @cache
     def mechanism() -> Mechanism:
-        return gaussian_mechanism(release_generator() if seed is None else generator_of_entropy(seed))
+        generator = release_generator() if seed is None else generator_of_entropy(seed)
+        return gaussian_mechanism(generator, plan.domain.denominator)
 
     def answer(block: Block, tables: list[IntArray], progress: Progress | None) -> Residuals:
         values = residual_values(mechanism(), tables, block.groups, plan.noise_variances, progress=progress)

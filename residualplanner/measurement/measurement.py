@@ -8,17 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from residualplanner._archive import open_archive, write_archive
 from residualplanner._array_hashes import content_hash
 from residualplanner._atomic import PathLike
+from residualplanner._html import caption_of, html_table
 from residualplanner._verified_file import VerifiedFile
-from residualplanner.domain import omission_of
+from residualplanner._words import decimal_text_up
+from residualplanner.domain import remarks_of
 from residualplanner.errors import FileFormatError, memory_for
-from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
+from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
+from residualplanner.measurement.noise_statement import NoiseStatement
 from residualplanner.measurement.precision import precision_of
 from residualplanner.measurement.wide_integers import wide_from_words
 from residualplanner.plan import Plan, plan_from_archive, plan_to_archive
@@ -51,10 +54,13 @@ class Measurement:
     mapped_from: VerifiedFile | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", replace(self.noise, omission=omission_of(self.plan.domain)))
+        object.__setattr__(self, "noise", replace(self.noise, omission=remarks_of(self.plan.domain)))
 
     def __repr__(self) -> str:
         return f"<Measurement of {len(self.plan.closure):,} attribute sets: {self.noise.kind}, {self.noise.randomness}>"
+
+    def _repr_html_(self) -> str:
+        return measurement_html(self)
 
     @property
     def answers_sha256(self) -> str:
@@ -109,6 +115,32 @@ class Measurement:
         }
         arrays = {_PLAN + name: array for name, array in plan_arrays.items()} | self.residuals.to_arrays()
         write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
+
+
+class _Shown(Protocol):
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def residuals(self) -> AnswerLayout: ...
+
+    @property
+    def noise(self) -> NoiseStatement: ...
+
+
+def measurement_html(measurement: _Shown) -> str:
+    """A measurement as a notebook shows it, a row for each fact; none depends on an answer."""
+    plan, noise = measurement.plan, measurement.noise
+    cost = "not stated" if noise.pcost is None else decimal_text_up(noise.pcost)
+    rows = [
+        ("tables", f"{len(plan.workload):,}"),
+        ("residual answers", f"{measurement.residuals.count:,}"),
+        ("neighbors", plan.neighbors.words),
+        ("noise", f"{noise.kind}, {noise.randomness}"),
+        ("pcost", cost),
+        ("guarantee", noise.guarantee),
+    ]
+    return html_table(caption_of(measurement), ["", "measured"], rows)
 
 
 def groups_of_plan(plan: Plan) -> BasisGroups:
@@ -174,5 +206,5 @@ def _answers(
     if noise.kind == "gaussian":
         return FloatResiduals(groups, arrays["residuals"], hashes)
     wide = wide_from_words(groups, arrays["wide_groups"], arrays["wide_integers"])
-    divisors = lattice_divisors(groups, precision_of(plan.noise_variances), plan.neighbors)
+    divisors = lattice_divisors(groups, precision_of(plan.noise_variances), plan.neighbors, plan.domain.denominator)
     return IntegerResiduals(groups, divisors, arrays["integers"], wide, hashes)

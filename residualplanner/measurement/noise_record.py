@@ -14,9 +14,9 @@ import numpy as np
 import scipy
 
 from residualplanner._version import __version__
-from residualplanner._words import fraction_text
+from residualplanner._words import decimal_text_up, fraction_text
 from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
-from residualplanner.domain import omission_of
+from residualplanner.domain import remarks_of
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger import TEXT_LIMIT, Ledger
 from residualplanner.measurement.precision import (
@@ -48,7 +48,7 @@ def package_versions() -> tuple[tuple[str, str], ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class NoiseRecord:
     """How the noise was drawn, and what may be claimed for it.
 
@@ -75,6 +75,10 @@ class NoiseRecord:
     def charged_to(self, ledger: Ledger) -> "NoiseRecord":
         """The same noise, after its cost was charged to a ledger."""
         return self if ledger.budget is not None else replace(self, unlimited_because=ledger.reason)
+
+    def __repr__(self) -> str:
+        cost = "" if self.pcost is None else f", pcost {decimal_text_up(self.pcost)}"
+        return f"<NoiseRecord: {self.kind}, {self.randomness}{cost}>"
 
     @property
     def is_private(self) -> bool:
@@ -187,7 +191,7 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
         raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
     record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, _versions(stated["package_versions"]), reason)
     # older files do not say what is left out
-    for candidate in (replace(record, omission=omission_of(plan.domain)), record):
+    for candidate in (replace(record, omission=remarks_of(plan.domain)), record):
         if dict(stated) == noise_to_json(candidate, plan):
             return candidate
     raise FileFormatError(_CONTRADICTION)

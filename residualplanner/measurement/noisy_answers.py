@@ -64,11 +64,11 @@ def noisy_answers(
     the cost is about.
 
     Args:
-        counts (b, n_1, .., n_k): the tables v.
+        counts (b, n_1, .., n_k): the tables v, times the denominators of the bases.
         noise (b, ..): z, a number per value for the subtraction basis, per answer for the others; of Python integers
             where int64 cannot hold it, which are then used throughout.
         bases (k,): of the attributes.
-        divisor: f times the n_i of the attributes that have the subtraction basis.
+        divisor: f times these denominators, times the n_i of the attributes that have the subtraction basis.
         records: no table has more.
         width: from `width_of`.
         scratch: memory to work in.
@@ -89,11 +89,12 @@ def noisy_answers(
     scratch = scratch or Scratch()
     matrices = {axis: matrix for axis, basis in enumerate(bases, start=1) for matrix in basis.multipliers}
     axes = [axis for axis, basis in enumerate(bases, start=1) if basis.takes_differences]
-    finish = partial(_finish, factor=divisor, axes=axes, scratch=scratch)
+    denominator = math.prod(basis.denominator for basis in bases)
+    finish = partial(_finish, factor=divisor // denominator, axes=axes, scratch=scratch)
     if width is Width.DOUBLE_WORD and noise.dtype == np.int64:
-        low, near = products_modulo(counts, matrices, total=records)
+        low, near = products_modulo(counts, matrices, total=records * denominator)
         return combine_words(finish(low, noise, out=out), finish(near, noise))
-    exact = integer_products(counts, matrices, total=records)
+    exact = integer_products(counts, matrices, total=records * denominator)
     return finish(exact.astype(noise.dtype, copy=False), noise, out=out)
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner._words import fraction_text
 from residualplanner.errors import BudgetError
 from residualplanner.plan import Plan
 from residualplanner.strategy import exact_cost
@@ -31,6 +32,11 @@ PRECISION_RULE_VARYING = _NOISE_RULE + (
     "squared length of the value's column of the basis matrix that the attribute has in that set; "
     "messages are the plan's own, float64 read as exact fractions, one for each value of each attribute with a matrix "
     "in each set of two attributes or more; any messages give a bound, as they cancel for every record"
+)
+#: What is added for records that do not all count once.
+_WEIGHT_RULE = (
+    "; records count up to {weight}, so that pcost is that times the square of this number; they are counted in "
+    "multiples of 1/{denominator}, so that gamma is that times {denominator}"
 )
 #: The largest precision by policy; integers are then divided by less than 2**53, exactly.
 LARGEST_PRECISION = 2.0**60
@@ -74,7 +80,11 @@ def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
 
 def precision_rule(plan: Plan) -> str:
     """The rule by which `precision_of` and `measured_cost` compute the exact noise of a plan and its cost, in words."""
-    return PRECISION_RULE_VARYING if plan.strategy.varying.any() else PRECISION_RULE
+    rule = PRECISION_RULE_VARYING if plan.strategy.varying.any() else PRECISION_RULE
+    weight, denominator = plan.domain.weight.maximum, plan.domain.denominator
+    if weight == denominator == 1:
+        return rule
+    return f"{rule}{_WEIGHT_RULE.format(weight=fraction_text(weight), denominator=denominator)}"
 
 
 def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:

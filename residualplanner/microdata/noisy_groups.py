@@ -50,7 +50,7 @@ class NoisyGroups:
         draws: the shape of the draws of the noise, () for a single one.
 
     Raises:
-        DomainError: an attribute of a group is not in the domain.
+        DomainError: an attribute of a group is not in the domain, or the values of one are amounts.
         DataError: answers are not finite, or not in the shape of their group.
         WorkloadError: there is no group in which every cell occurs, such as the total.
 
@@ -70,6 +70,7 @@ class NoisyGroups:
     values: tuple[Array, ...] = field(repr=False)
 
     def __init__(self, domain: Domain, answers: Sequence[GroupAnswers]) -> None:
+        domain.require_no_amounts("microdata hold records by value")
         sums = tuple(each.group.sums(domain) for each in answers)
         if not any(each.covers for each in sums):
             raise WorkloadError("no group has every cell in one of its sums; add one that has, such as Marginal(())")

@@ -7,6 +7,7 @@ Source: spec section 13; rap-and-microdata (A1), (A7) and (A20).
 
 from residualplanner.mixtures.blocks import Blocks
 from residualplanner.mixtures.cells import CellTerm
+from residualplanner.mixtures.controlling import controlled_records
 from residualplanner.mixtures.descent import Descent, Fit, Start, fit
 from residualplanner.mixtures.ensemble import Ensemble, EnsembleFit, fit_ensemble
 from residualplanner.mixtures.khatri_rao import khatri_rao, product_sums, slopes_of_product_sums
@@ -40,6 +41,7 @@ __all__ = [
     "Values",
     "View",
     "averaged",
+    "controlled_records",
     "denoised",
     "even_records",
     "features_of",

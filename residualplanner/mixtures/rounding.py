@@ -38,8 +38,22 @@ def independent_records(mixture: Mixture, records: int, generator: np.random.Gen
 def even_records(mixture: Mixture, records: int, generator: np.random.Generator) -> IntArray:
     """Records spread evenly over the mixture, (n, d): every one has its distribution, but they are not independent.
 
-    Every class gets its expected number, to one record, and in it every value of an attribute its expected number,
-    to less than two.  Combinations of values follow the points of a Sobol sequence.
+    Every class gets its expected number, and in it every value of an attribute its expected number, both to less than
+    one record.  Combinations of values follow the points of a Sobol sequence.
+
+    Args:
+        mixture: their distribution.
+        records: how many.
+        generator: of random numbers.
+
+    Source: spec eq. (76).
+    """
+    codes, _ = even_records_by_class(mixture, records, generator)
+    return generator.permutation(codes)
+
+
+def even_records_by_class(mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Records as `even_records` makes them, class by class: codes (n, d), and the class of each (n,), ascending.
 
     Args:
         mixture: their distribution.
@@ -52,13 +66,14 @@ def even_records(mixture: Mixture, records: int, generator: np.random.Generator)
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
     starts = np.searchsorted(classes, np.arange(mixture.classes + 1))
     points = _points(found.shape[1], min(_POINTS, 1 << max(records - 1, 0).bit_length()), generator)
+    turns = _taken(_points(found.shape[1], 1 << (mixture.classes - 1).bit_length(), generator), mixture.classes)
     for first, last in _batches(starts):
         own = classes[first:last]
         uniforms = _taken(points, last - first)
         for attribute in range(found.shape[1]):
-            strata = _restratified(own, uniforms[:, attribute], starts, generator)
+            strata = _restratified(own, uniforms[:, attribute], starts, turns[:, attribute])
             found[first:last, attribute] = _values(mixture, attribute, own, strata)
-    return generator.permutation(found)
+    return found, classes
 
 
 def _even_classes(weights: FloatArray, records: int, generator: np.random.Generator) -> IntArray:
@@ -97,19 +112,17 @@ def _taken(points: Iterator[FloatArray], count: int) -> FloatArray:
     return np.concatenate(parts)[:count]
 
 
-def _restratified(
-    classes: IntArray, uniforms: FloatArray, starts: IntArray, generator: np.random.Generator
-) -> FloatArray:
-    """Numbers in the same order within each class, one in each of as many equal parts of (0, 1), rotated.
+def _restratified(classes: IntArray, uniforms: FloatArray, starts: IntArray, turns: FloatArray) -> FloatArray:
+    """Numbers in the same order within each class, as far from one another as can be, rotated by that of their class.
 
-    The rotation is random, so that each number by itself is uniform and independent of those of other attributes.
+    The rotations are random, so that each number by itself is uniform and independent of those of other attributes;
+    and they are points of a sequence, too, so that classes of one or two records are spread evenly together.
     """
     order = np.lexsort((uniforms, classes))
     sizes = np.diff(starts)[classes]
     ranks = np.empty(len(classes), dtype=np.int64)
     ranks[order] = np.arange(len(classes)) - (starts[classes] - starts[classes[0]])
-    turns = generator.integers(0, 1 << 62, len(starts) - 1)[classes]
-    found: FloatArray = ((ranks + turns) % sizes + generator.random(len(ranks))) / sizes
+    found: FloatArray = (ranks / sizes + turns[classes]) % 1.0
     return found
 
 

@@ -39,17 +39,20 @@ def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
     return found
 
 
-def start_near(tables: Sequence[FloatArray], classes: int, spread: float, generator: np.random.Generator) -> Start:
+def start_near(
+    tables: Sequence[FloatArray], classes: int, spread: float | Sequence[float], generator: np.random.Generator
+) -> Start:
     """Logits of ``classes`` classes near the same probabilities.
 
     Args:
         tables: the probabilities of every attribute's values.
         classes: how many.
-        spread: the standard deviation of the logits around those of the tables.
+        spread: the standard deviation of the logits around those of the tables; or one for each attribute.
         generator: of normal variates.
     """
     center: NDArray[np.float64] = np.log(np.concatenate(tables))
-    logits = center[:, None] + spread * generator.standard_normal((len(center), classes))
+    spreads = np.repeat(np.broadcast_to(spread, len(tables)), [len(table) for table in tables])
+    logits = center[:, None] + spreads[:, None] * generator.standard_normal((len(center), classes))
     return Start(logits, np.zeros(classes))
 
 

@@ -4,14 +4,26 @@ Reads: numbers and names.  Gives: Picture, matplotlib figures, SVG.
 """
 
 from residualplanner.pictures.drawing import drawing, inline_svg, require_package, svg_of
+from residualplanner.pictures.maps import (
+    Boundaries,
+    ColorClasses,
+    classes_of_estimates,
+    classes_of_variation,
+    draw_choropleth,
+)
 from residualplanner.pictures.picture import Picture
 from residualplanner.pictures.plots import draw_budget, draw_intervals, draw_targets, fairness_figure
 from residualplanner.pictures.shown_table import ShownTable, rows_to_show, shown_table
 
 __all__ = [
+    "Boundaries",
+    "ColorClasses",
     "Picture",
     "ShownTable",
+    "classes_of_estimates",
+    "classes_of_variation",
     "draw_budget",
+    "draw_choropleth",
     "draw_intervals",
     "draw_targets",
     "drawing",

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: Ink, quiet lines, and the colors of Okabe and Ito, which people with any color vision can tell apart.
 INK, QUIET, FAINT = "#1b1f24", "#6a737d", "#d5dae0"
 BLUE, ORANGE, GREEN, PURPLE, RED, SKY = "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9"
+#: Sequences of one hue each, from pale to deep, of ColorBrewer by C. Brewer: lightness alone tells them apart.
+BLUES = ("#eff3ff", "#bdd7e7", "#6baed6", "#3182bd", "#08519c")
+ORANGES = ("#feedde", "#fdbe85", "#fd8d3c", "#e6550d", "#a63603")
 
 #: The names of these colors in a page, which can so have darker and lighter ones.
 _ROLES = {
@@ -32,6 +35,8 @@ _ROLES = {
     RED: "--red",
     SKY: "--sky",
     "#ffffff": "--paper",
+    **{color: f"--blue-{number}" for number, color in enumerate(BLUES, 1)},
+    **{color: f"--orange-{number}" for number, color in enumerate(ORANGES, 1)},
 }
 _STYLE: dict[str, Any] = {
     "font.size": 9,

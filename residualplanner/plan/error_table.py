@@ -4,20 +4,21 @@ Reads: the accuracy of a plan.  Gives: a DataFrame; TableAccuracy.  pandas and P
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._margins import margin_factor
-from residualplanner._words import JOIN, TOTAL
+from residualplanner._words import JOIN
 from residualplanner.errors import WorkloadError
 from residualplanner.losses import Targets
+from residualplanner.plan.query_names import query_names
 from residualplanner.strategy import Accuracy, TableAccuracy, mean_max_bound
-from residualplanner.workload import QueryBlock, QueryLike, Workload, row_numbers, written_query
+from residualplanner.workload import QueryLike, Workload, row_numbers, written_query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,9 +59,9 @@ class ErrorTable:
         cells, std_err = self.workload.cells[rows], np.sqrt(accuracy.average_variances[rows])
         table = pd.DataFrame(
             {
-                "query": _query_names(self.workload.domain.names, blocks),
+                "query": query_names(self.workload, blocks),
                 "kinds": pd.Categorical.from_codes(self._kinds[0][rows], categories=pd.Index(self._kinds[1])),
-                "order": np.repeat([block.kinds.shape[1] for block in blocks], [len(block) for block in blocks]),
+                "order": np.concatenate([self._is_axis[block.kinds].sum(axis=1) for block in blocks]),
                 "cells": cells.astype(np.int64) if self._largest < 2**53 else cells,
                 "weight": np.concatenate([block.weights for block in blocks]),
                 "privacy_share": accuracy.privacy_shares[rows],
@@ -72,6 +73,9 @@ class ErrorTable:
                 "expected_max_abs_error": accuracy.max_abs_errors[rows],
             }
         )
+        if self.workload.has_sums:
+            table["unit"] = [self.workload.query_at(number).unit(self.workload.domain) for number in range(first, last)]
+            table["scale"] = self.workload.scales[rows]
         if self.targets is not None:
             table["target"] = self.targets.in_order(self.workload)[rows]
             is_met = self.targets.are_met(self.workload, accuracy.max_variances)[rows]
@@ -84,19 +88,24 @@ class ErrorTable:
             yield self.frame(first, min(first + _ROWS, len(self)))
 
     @cached_property
+    def _is_axis(self) -> NDArray[np.bool_]:
+        """Whether tables have an axis for each kind, (kinds,)."""
+        return np.array([kind.is_axis for kind in self.workload.kinds])
+
+    @cached_property
     def _largest(self) -> float:
         return float(self.workload.cells.max())
 
     @cached_property
     def _kinds(self) -> tuple[NDArray[np.int32], list[str]]:
         """The kinds of every query, joined in the order of its attributes: a code for each, (q,), and the words."""
-        names = [kind.name for kind in self.workload.kinds]
+        names = [kind.unselected.name for kind in self.workload.kinds]
         codes: list[NDArray[np.int32]] = []
         labels: dict[str, int] = {}
         for kinds in (block.written_kinds for block in self.workload.blocks):
             numbers = row_numbers(kinds)
             distinct = kinds[np.unique(numbers, return_index=True)[1]].tolist()
-            words = [JOIN.join(names[code] for code in row) for row in distinct]
+            words = [JOIN.join(names[code] for code in row if self._is_axis[code]) for row in distinct]
             codes.append(np.array([labels.setdefault(word, len(labels)) for word in words], dtype=np.int32)[numbers])
         return np.concatenate(codes), list(labels)
 
@@ -123,23 +132,3 @@ def mean_largest_error(table: TableAccuracy) -> float:
     variances, counts = np.unique(table.differing_variances(), return_counts=True)
     cells_for_each = math.prod(map(float, table.shape)) / counts.sum()
     return mean_max_bound(np.sqrt(variances), counts * cells_for_each)
-
-
-def _query_names(names: Sequence[str], blocks: Sequence[QueryBlock]) -> Any:
-    """The attributes of queries, as they were written, joined; a pandas string array, without a loop over queries."""
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    words, parts = pa.array(names, type=pa.large_string()), []
-    for block in blocks:
-        attributes = block.written_attributes
-        order = attributes.shape[1]
-        if order == 0:
-            parts.append(pa.array([TOTAL] * len(attributes), type=pa.large_string()))
-            continue
-        for first in range(0, len(attributes), _ROWS):  # what the library works in is not larger than that
-            part = attributes[first : first + _ROWS]
-            columns = [words.take(pa.array(part[:, column])) for column in range(order)]
-            parts.append(pc.binary_join_element_wise(*columns, pa.scalar(JOIN, pa.large_string())))
-    return pd.Series(pa.chunked_array(parts, type=pa.large_string()).to_pandas())

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner._html import ROWS, caption_of, html_table, rest_note
+from residualplanner._words import JOIN, TOTAL, number_text
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DomainError, WorkloadError
 from residualplanner.workload import Closure, QueryLike, written_query
@@ -63,3 +66,12 @@ class NoiseVariances(Mapping[tuple[str, ...], float]):
 
     def __repr__(self) -> str:
         return f"<noise variances of {len(self):,} attribute sets>"
+
+    def _repr_html_(self) -> str:
+        rows = [(JOIN.join(names) or TOTAL, number_text(value)) for names, value in islice(self._pairs, ROWS)]
+        note = rest_note(len(self) - len(rows), "iterate over it for all")
+        return html_table(caption_of(self), ["attribute set", "noise variance"], rows, note=note)
+
+    @property
+    def _pairs(self) -> Iterator[tuple[tuple[str, ...], float]]:
+        return zip(self, map(float, self.array), strict=True)

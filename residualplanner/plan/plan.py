@@ -5,7 +5,7 @@ Reads: a workload, noise variances, a budget.  Gives: Plan.  Never sees a record
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -77,12 +77,16 @@ class Plan:
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
+        neighbors = replace(self.neighbors, largest_weight=self.domain.weight.maximum)
+        object.__setattr__(self, "neighbors", neighbors)
         require_public_total(self.domain, self.neighbors)
         require_fitting(self.workload, self.strategy)
         if self.strategy.varying.any() and self.neighbors.has_public_total:
             raise WorkloadError(
                 'bases that vary by set are for neighbors="add-remove"; where records are replaced, use bases="optimal"'
             )
+        denominators = [attribute.denominator for attribute in self.domain.attributes]
+        object.__setattr__(self, "strategy", self.strategy.with_denominators(denominators))
         object.__setattr__(self, "loss", self.loss.of(self.workload))
         object.__setattr__(self, "noise_variances", checked_noise(self.noise_variances, len(self.closure)))
         if not (math.isfinite(self.pcost) and Fraction(self.pcost) <= self.budget.pcost_exact):
@@ -138,8 +142,12 @@ class Plan:
 
     @cached_property
     def rmse(self) -> float:
-        """The root of the average variance over all cells of all queries, in counts."""
-        return math.sqrt(float((self.workload.cells / self.workload.cells.sum()) @ self.average_variances))
+        """The root of the average variance over all cells of all queries, in counts.
+
+        Errors of sums are measured as losses do: in units of the largest amount.  Source: spec eq. (107).
+        """
+        cells, variances = self.workload.cells, self.average_variances / self.workload.scales**2
+        return math.sqrt(float((cells / cells.sum()) @ variances))
 
     @property
     @_within_memory
@@ -149,8 +157,8 @@ class Plan:
 
     @property
     def max_variance(self) -> float:
-        """The largest cell variance over the workload, in counts squared."""
-        return float(self.max_variances.max())
+        """The largest cell variance over the workload, in counts squared; of sums as for `rmse`."""
+        return float((self.max_variances / self.workload.scales**2).max())
 
     @property
     def targets(self) -> Targets | None:
@@ -177,7 +185,7 @@ class Plan:
         if self.neighbors.has_public_total:
             raise BudgetError("the bound is for adding or removing records; plan with neighbors='add-remove' for it")
         goal = read_loss(loss)
-        least = goal.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor)
+        least = goal.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor_up)
         return goal.value(self.workload, self._accuracy) / least - 1
 
     @_within_memory

@@ -85,8 +85,10 @@ def select(
         >>> round(plan.rmse, 3)  # spec section 9
         2.035
     """
-    goal, notion = read_loss(loss), Neighbors(neighbors, records_per_person)
+    goal = read_loss(loss)
     limit = _read_limit(budget, at_most, goal)
+    require_workload("select", workload)
+    notion = Neighbors(neighbors, records_per_person, workload.domain.weight.maximum)
     _require_something_to_protect(workload, notion)
     importance = goal.importance(workload)
     by_set = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == BY_SET else None
@@ -139,7 +141,6 @@ def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> flo
 
 def _require_something_to_protect(workload: Workload, neighbors: Neighbors) -> None:
     """Refuse a workload whose records are dropped though their number is public, or that asks for no more than that."""
-    require_workload("select", workload)
     require_public_total(workload.domain, neighbors)
     if neighbors.has_public_total and len(workload.closure) == 1:
         raise BudgetError("when records are replaced their number is public: this workload has nothing to protect")

@@ -75,7 +75,8 @@ def workload_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, NDArray
 
 def _kind(value: object) -> Kind:
     """A kind of query, of which all is written out: what a few bytes stand for could take long to make."""
-    levels, values = (value.get("levels"), value.get("values")) if isinstance(value, Mapping) else (None, None)
+    fields = value if isinstance(value, Mapping) else {}
+    levels, values = fields.get("levels", [] if "classification" in fields else None), fields.get("values")
     if isinstance(levels, list) and (values is None or any(isinstance(level, int) for level in levels)):
         raise FileFormatError("a hierarchy in a plan must have its values, and groups in place of widths of bands")
     return kind_from_json(value)

@@ -188,7 +188,12 @@ def _known(plan: Plan, stated: StatedTable) -> Fact:
     with _told_where(stated.words):
         written = written_query(domain, stated.query)
     words = stated.words or f"known[{query_of(domain, *written)!r}]"
-    shape = tuple(kind.rows(domain.sizes[position]) for position, kind in zip(*written, strict=True))
+    if written.universe.positions:
+        raise WorkloadError(
+            f"{words}: it is about some of the records; give the table of all of them, with the attributes "
+            f"{[domain.names[position] for position in written.positions]}, or leave it out"
+        )
+    shape = written.shape(domain)
     counts = _numbers(words, stated.counts, shape).transpose(np.argsort(written.positions, kind="stable").tolist())
     positions, kinds = written.in_domain_order
     if any(kind.at_least for kind in kinds):

@@ -13,6 +13,7 @@ from residualplanner.plan import Plan
 from residualplanner.postprocessing.facts import Fact, Facts
 from residualplanner.queries import Kind, answered_jointly
 from residualplanner.reconstruction import Origin, Table
+from residualplanner.workload import WrittenQuery
 
 
 def origin_of(table: Table, facts: Facts) -> Origin:
@@ -27,7 +28,7 @@ def origin_of(table: Table, facts: Facts) -> Origin:
     """
     axes = [_entries(kind, table.plan.domain.sizes[at]) for at, kind in zip(table.positions, table.kinds, strict=True)]
     signs, largest = ([axis[part] for axis in axes] for part in (0, 1))
-    shape = table.estimate.shape
+    shape = _shape(table)
     is_sum = _product(signs, shape) > 0
     least, most = np.where(is_sum, 0.0, -np.inf), np.full(shape, np.inf)
     for fact in facts.impossible:
@@ -39,7 +40,8 @@ def origin_of(table: Table, facts: Facts) -> Origin:
             least = most = bound
             break
         most = np.where(is_sum, np.minimum(most, bound), most)
-    return Origin(table.estimate, frozen(np.array(least)), frozen(np.array(most)))
+    least, most = (frozen(np.array(ends).reshape(table.estimate.shape)) for ends in (least, most))
+    return Origin(table.estimate, least, most)
 
 
 def _over(table: Table, fact: Fact, largest: Sequence[FloatArray]) -> FloatArray:
@@ -57,11 +59,16 @@ def _over(table: Table, fact: Fact, largest: Sequence[FloatArray]) -> FloatArray
     for number, axis in enumerate(axes):
         if not table.kinds[axis].is_identity:
             counts = table.kinds[axis].apply(counts, number)
-    shape = table.estimate.shape
+    shape = _shape(table)
     counts = counts.reshape([size if axis in axes else 1 for axis, size in enumerate(shape)])
     others = [np.ones(1) if axis in axes else most for axis, most in enumerate(largest)]
     counts = counts * _product(others, (1,) * len(shape)) * np.ones(shape)
     return answered_jointly(counts, table.kinds) if tells_all else counts
+
+
+def _shape(table: Table) -> tuple[int, ...]:
+    """How many answers each attribute of a table has: one where records are only selected."""
+    return WrittenQuery(table.positions, table.kinds).shape(table.plan.domain)
 
 
 def _has_all(plan: Plan, positions: Sequence[int], fact: Fact) -> bool:

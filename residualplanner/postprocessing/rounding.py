@@ -172,7 +172,11 @@ def require_base(base: object) -> None:
 
 
 def require_roundable(plan: Plan) -> None:
-    """Raise WorkloadError where what a plan measures of an attribute determines no counts that could be rounded."""
+    """Raise WorkloadError where what a plan measures of an attribute determines no counts that could be rounded.
+
+    DomainError where the values of an attribute are amounts, which would be rounded to the ends of their bins.
+    """
+    plan.domain.require_no_amounts("rounded tables are of integers")
     pairs = zip(plan.domain.names, plan.strategy.of_attributes, cell_kinds(plan), strict=True)
     vague = [name for name, basis, kind in pairs if not determines_counts(kind, basis)]
     if vague:

@@ -11,6 +11,7 @@ from residualplanner.privacy.claim import PrivacyClaim, claim_of_budget, python_
 from residualplanner.privacy.gaussian_curve import GDP
 from residualplanner.privacy.neighbors import Neighbors, Notion
 from residualplanner.privacy.noise_laws import Holding, Noise
+from residualplanner.privacy.restating import budget_within, cost_text_down, cost_text_up
 from residualplanner.privacy.zcdp_curve import ZCDP
 
 __all__ = [
@@ -23,7 +24,10 @@ __all__ = [
     "Notion",
     "PrivacyClaim",
     "approx_dp",
+    "budget_within",
     "claim_of_budget",
+    "cost_text_down",
+    "cost_text_up",
     "gdp",
     "pcost",
     "python_text",

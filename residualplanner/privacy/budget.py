@@ -66,7 +66,16 @@ class Budget:
     @property
     def statement(self) -> str:
         """The budget as the user stated it, in words, and its noise where that is not every kind."""
-        words = _STATEMENTS[self.notion].format(*self.given)
+        return self.worded(*self.given)
+
+    def worded(self, *numbers: str) -> str:
+        """The statement with other numbers in place of its own.
+
+        Example:
+            >>> zcdp(1).worded("0.3")
+            '0.3-zCDP'
+        """
+        words = _STATEMENTS[self.notion].format(*numbers)
         return words if "discrete" in self.proved_for else f"{words} for continuous noise"
 
     @property

@@ -4,7 +4,9 @@ Reads: names and numbers.  Gives: Neighbors.
 Source: spec sections 1 and 8.
 """
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, get_args
 
 from residualplanner._checks import value_text
@@ -25,9 +27,10 @@ class Neighbors:
             records is public).
         records_per_person: the most records that one person contributes, all of which may change; at least 1.  It is a
             promise about the data, which is not checked.
+        largest_weight: how often each of them counts at most; where this is not 1, records are added or removed.
 
     Raises:
-        BudgetError: another notion, or not an integer of records.
+        BudgetError: another notion, or not an integer of records; records of different weights are replaced.
 
     Example:
         >>> print(Neighbors("replace", 3).words)
@@ -36,6 +39,7 @@ class Neighbors:
 
     notion: Notion = "add-remove"
     records_per_person: int = 1
+    largest_weight: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
         if not isinstance(self.notion, str) or self.notion not in get_args(Notion):
@@ -46,6 +50,11 @@ class Neighbors:
         records = self.records_per_person
         if isinstance(records, bool) or not isinstance(records, int) or not 1 <= records <= 10**6:
             raise BudgetError(f"records_per_person must be an integer from 1 to 1,000,000, got {value_text(records)}")
+        if self.has_public_total and self.largest_weight != 1:
+            raise BudgetError(
+                "where a record is replaced by one of another weight, the total changes, so it is not public; write "
+                'neighbors="add-remove" for weighted records, with twice as many records per person for replacements'
+            )
 
     @property
     def has_public_total(self) -> bool:
@@ -53,9 +62,19 @@ class Neighbors:
         return self.notion == "replace"
 
     @property
-    def cost_factor(self) -> int:
-        """How much more all records of a person cost than one of them: k squared, when all fall into one cell."""
-        return self.records_per_person**2
+    def cost_factor(self) -> Fraction:
+        """How much more all records of a person cost than one of weight 1: k w squared, when all fall into one cell.
+
+        Source: spec eq. (102).
+        """
+        return (self.records_per_person * self.largest_weight) ** 2
+
+    @property
+    def cost_factor_up(self) -> float:
+        """The same as a float, rounded up."""
+        exact = self.cost_factor
+        nearest = float(exact)
+        return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
     @property
     def words(self) -> str:

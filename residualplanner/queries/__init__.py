@@ -1,36 +1,53 @@
 """Kinds of query on one attribute: the basic matrices of generalized marginals.
 
-Reads: levels, a matrix, or nothing.  Gives: `Identity`, `Matching`, `Prefix`, `Range`, `Hierarchy` and `Custom`, and
-their JSON.
+Reads: levels, a matrix, labels, ends of bins, or nothing.  Gives: `Identity`, `Matching`, `Prefix`, `Range`,
+`Hierarchy`, `Custom`, `Selection` and `Sum`, and their JSON.
 Protocol: a `Kind` gives the products with its matrix W (q, n) that plans need, and labels for its answers; a kind that
 is written in labels is tied to an attribute's values first (`tied_kind`).
-Equation: an answer of a query is w_r applied along each axis of its table; the row of ones is in the row space of W.
+Equation: an answer of a query is w_r applied along each axis of its table; the row of ones is in the row space of W,
+unless W is a `Selection`, which is about some of the records only, or a `Sum` of amounts.
 Attributes of a joint kind, `Matching`, are answered together after that.
 """
 
+from residualplanner.queries.amounts import ByBin, Sum
+from residualplanner.queries.classifications import Classification, Item, Origin
 from residualplanner.queries.custom import Custom
+from residualplanner.queries.from_sources import origins_of
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.joint import answered_jointly, joint_factors, require_joint
 from residualplanner.queries.json import kind_from_json, kind_to_json
-from residualplanner.queries.kind import Kind, Rows, labels_in_words, meanings_of, tied_kind
+from residualplanner.queries.kind import MEANING, Kind, Rows, labels_in_words, meanings_of
 from residualplanner.queries.runs import Prefix, Range
+from residualplanner.queries.selected_values import checked_values
+from residualplanner.queries.selection import Selection
+from residualplanner.queries.tying import tied_kind, written_kind
 
 __all__ = [
+    "MEANING",
+    "ByBin",
+    "Classification",
     "Custom",
     "Hierarchy",
     "Identity",
+    "Item",
     "Kind",
     "Matching",
+    "Origin",
     "Prefix",
     "Range",
     "Rows",
+    "Selection",
+    "Sum",
     "answered_jointly",
+    "checked_values",
     "joint_factors",
     "kind_from_json",
     "kind_to_json",
     "labels_in_words",
     "meanings_of",
+    "origins_of",
     "require_joint",
     "tied_kind",
+    "written_kind",
 ]

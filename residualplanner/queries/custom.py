@@ -15,7 +15,7 @@ from scipy import sparse
 from residualplanner._checks import frozen
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
-from residualplanner.queries.kind import require_size
+from residualplanner.queries.kind import OfAllRecords, require_size
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, SparseKind, is_text, require_more_than_total, require_total
 
 #: Every entry is at most this in size, and the largest of every row at least its inverse: so far do squares reach.
@@ -23,7 +23,7 @@ LARGEST_ENTRY = 1e15
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Custom(SparseKind):
+class Custom(SparseKind, OfAllRecords):
     """One answer for each row of a matrix: the values' counts, each times its entry, summed.
 
     Some combination of the rows must be the row of ones, because the total is always measured.  That is checked when

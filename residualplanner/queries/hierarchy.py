@@ -1,6 +1,6 @@
 """Hierarchies: the values of an attribute, groups of them, groups of groups.
 
-Reads: levels, written in labels.  Gives: Hierarchy.
+Reads: levels, written in labels, or a classification.  Gives: Hierarchy.
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,18 @@ from scipy import sparse
 
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
-from residualplanner.queries.kind import require_size
-from residualplanner.queries.levels import GivenLevel, Level, Row, checked_levels, named_levels, rows_of_levels
+from residualplanner.queries.classifications import Classification, RowItem
+from residualplanner.queries.from_sources import FromSources
+from residualplanner.queries.kind import OfAllRecords, meaning_column, names_by_meaning, require_size
+from residualplanner.queries.levels import (
+    GivenLevel,
+    Level,
+    Row,
+    checked_levels,
+    named_levels,
+    rows_of_levels,
+    with_own_labels,
+)
 from residualplanner.queries.sparse_kind import SparseKind, is_text, require_more_than_total
 
 #: The label of the row for all values.
@@ -21,7 +31,7 @@ TOTAL = "(total)"
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Hierarchy(SparseKind):
+class Hierarchy(FromSources, SparseKind, OfAllRecords):
     """One answer for all values, one for each group of each level, and one for each value.
 
     Args:
@@ -39,6 +49,7 @@ class Hierarchy(SparseKind):
         total: the label of the row for all values, or None.
         leaves: as given.
         values (n,): the values of the attribute that it is tied to; None as long as there is none.
+        classification: the codes, names and parents of its rows, where it is from a file or a frame.
 
     Raises:
         WorkloadError: the levels are invalid, or there are no rows.  Whether they fit an attribute is checked when they
@@ -58,6 +69,7 @@ class Hierarchy(SparseKind):
     total: str | None
     leaves: bool
     values: tuple[Label, ...] | None
+    classification: Classification | None
 
     def __init__(self, levels: Sequence[GivenLevel], *, total: bool | str = True, leaves: bool = True) -> None:
         checked = checked_levels(levels)
@@ -67,13 +79,20 @@ class Hierarchy(SparseKind):
             raise WorkloadError(f"leaves of a hierarchy must be True or False, got {leaves!r}")
         if not checked and not total and not leaves:
             raise WorkloadError("the hierarchy has no rows; give levels, total=True or leaves=True")
-        self._set(checked, (TOTAL if total is True else str(total)) if total else None, leaves, None)
+        label = (TOTAL if total is True else str(total)) if total else None
+        self._set(levels=checked, total=label, leaves=leaves, values=None, classification=None)
 
-    def _set(
-        self, levels: tuple[Level, ...], total: str | None, leaves: bool, values: tuple[Label, ...] | None
-    ) -> None:
-        for name, value in (("levels", levels), ("total", total), ("leaves", leaves), ("values", values)):
+    def _set(self, **values: object) -> "Hierarchy":
+        for name, value in values.items():
             object.__setattr__(self, name, value)
+        return self
+
+    @classmethod
+    def of_classification(
+        cls, classification: Classification, *, total: bool | str = True, leaves: bool = True
+    ) -> "Hierarchy":
+        """The hierarchy of the items of a classification."""
+        return cls(classification.groups(), total=total, leaves=leaves)._set(classification=classification)
 
     def on(self, attribute: Attribute) -> "Hierarchy":
         """The hierarchy tied to the values of one attribute, its bands written out as named groups.
@@ -87,7 +106,11 @@ class Hierarchy(SparseKind):
         require_size(attribute)
         tied = Hierarchy.__new__(Hierarchy)
         try:
-            tied._set(named_levels(self.levels, attribute), self.total, self.leaves, attribute.value_labels)
+            levels = named_levels(self.levels, attribute)
+            if self.classification is not None:
+                levels = with_own_labels(levels, attribute)
+            words = {"total": self.total, "leaves": self.leaves, "classification": self.classification}
+            tied._set(levels=levels, values=attribute.value_labels, **words)
             _ = tied._rows
         except WorkloadError as error:
             raise WorkloadError(f"the hierarchy on {attribute.name!r}: {error}") from None
@@ -119,10 +142,30 @@ class Hierarchy(SparseKind):
 
     def meanings(self, attribute: Attribute) -> tuple[str, ...]:
         """The names of the groups, and the meanings of the values, (q,)."""
+        if self.classification is not None:
+            return self.columns_beside(attribute)["name"]
         meant = dict(zip(map(str, attribute.value_labels), attribute.value_meanings, strict=True))
         return tuple(
             meant.get(row.label, row.label) if len(row.codes) == 1 else row.label for row in self.on(attribute)._rows
         )
+
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """Level, code, name and parent of the rows, (q,) each, if it is from a file or a frame; else their meanings."""
+        if self.classification is None:
+            return meaning_column(self, attribute)
+        items = self.on(attribute)._row_items
+        return {
+            "level": tuple(item.level for item in items),
+            "code": tuple(item.code for item in items),
+            "name": tuple(item.name for item in items),
+            "parent": tuple(item.parent for item in items),
+        }
+
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """The names of the rows, (q,): alone, and with those that they lie in: "Autauga County, Alabama"."""
+        if self.classification is None:
+            return names_by_meaning(self, attribute)
+        return tuple(item.full_names for item in self.on(attribute)._row_items)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Hierarchy) and self._content == other._content
@@ -131,6 +174,10 @@ class Hierarchy(SparseKind):
         return hash(self._content)
 
     def __repr__(self) -> str:
+        if self.classification is not None:
+            pairs = zip(self.classification.levels, self.classification.items, strict=True)
+            levels = ", ".join(f"{level}: {len(items):,}" for level, items in pairs)
+            return f"Hierarchy({levels})"
         levels = ", ".join(str(level) if isinstance(level, int) else _count_text(len(level)) for level in self.levels)
         total = "" if self.total == TOTAL else f", total={self.total or False!r}"
         return f"Hierarchy([{levels}]{total}{'' if self.leaves else ', leaves=False'})"
@@ -158,7 +205,16 @@ class Hierarchy(SparseKind):
     @cached_property
     def _content(self) -> str:
         # As a string, which distinguishes True from 1; tuples do not.
-        return repr((self.levels, self.total, self.leaves, self.values))
+        return repr((self.levels, self.total, self.leaves, self.values, self.classification))
+
+    @cached_property
+    def _row_items(self) -> tuple[RowItem, ...]:
+        """What the rows are about: a label that no item has is an item of the last level."""
+        assert self.classification is not None
+        found, level = self.classification.row_items(self.total), self.classification.levels[-1]
+        labels = [row.label for row in self._rows]
+        own = {label: RowItem(level, label, label, self.total or "", (label,)) for label in labels}
+        return tuple({**own, **found}[label] for label in labels)
 
 
 def _count_text(groups: int) -> str:

@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from residualplanner.domain import Attribute
+from residualplanner.domain import Attribute, Into
 from residualplanner.errors import DomainError, FileFormatError, WorkloadError
+from residualplanner.queries.amounts import ByBin, Sum
+from residualplanner.queries.classifications import Classification
 from residualplanner.queries.custom import LARGEST_ENTRY, Custom
 from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.kind import SIZE_LIMIT, Kind
 from residualplanner.queries.runs import Prefix, Range
+from residualplanner.queries.selection import Selection
+from residualplanner.queries.sparse_kind import is_text
 
 _PLAIN: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
 _FIELDS: dict[str, set[str]] = {
@@ -24,7 +28,12 @@ _FIELDS: dict[str, set[str]] = {
     "hierarchy": {"levels", "total", "leaves", "values"},
     "custom": {"size", "rows", "labels"},
     "matching": {"at_least"},
+    "by bin": {"of_bins", "bins"},
+    "sum": {"by", "edges"},
+    "selection": {"size", "codes", "labels", "words", "of"},
 }
+#: The fields of a hierarchy from a file or a frame.
+_CLASSIFIED = {"classification", "total", "leaves", "values"}
 
 
 def kind_to_json(kind: Kind) -> dict[str, Any]:
@@ -41,13 +50,24 @@ def kind_to_json(kind: Kind) -> dict[str, Any]:
             level if isinstance(level, int) else [[name, list(all_)] for name, all_ in level] for level in kind.levels
         ]
         values = None if kind.values is None else list(kind.values)
-        return {"kind": kind.name, "levels": levels, "total": kind.total, "leaves": kind.leaves, "values": values}
+        shape: dict[str, Any] = {"levels": levels}
+        if kind.classification is not None:  # which the levels follow from
+            shape = {"classification": kind.classification.to_json()}
+        return {"kind": kind.name, **shape, "total": kind.total, "leaves": kind.leaves, "values": values}
     if isinstance(kind, Custom):
         W = kind.weights
         numbers = [int(entry) if entry.is_integer() else entry for entry in W.data.tolist()]
         columns, bounds = W.indices.tolist(), W.indptr.tolist()
         rows = [[columns[i:j], numbers[i:j]] for i, j in pairwise(bounds)]
         return {"kind": kind.name, "size": W.shape[1], "rows": rows, "labels": list(kind.row_labels)}
+    if isinstance(kind, ByBin):
+        return {"kind": "by bin", "of_bins": kind_to_json(kind.of_bins), "bins": kind.bins}
+    if isinstance(kind, Sum):
+        return {"kind": "sum", "by": kind.by, "edges": None if kind.edges is None else list(kind.edges)}
+    if isinstance(kind, Selection):
+        of = None if kind.of is None else kind_to_json(kind.of)
+        fields = {"codes": list(kind.codes), "labels": list(kind.where), "words": kind.where_words}
+        return {"kind": "selection", "size": kind.size, **fields, "of": of}
     if kind.at_least:
         return {"kind": "matching", "at_least": kind.at_least}
     return {"kind": kind.name}
@@ -62,11 +82,13 @@ def kind_from_json(value: object) -> Kind:
     word = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(word, str) or word not in _FIELDS:
         message = (
-            "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy', 'custom' or 'matching', got "
+            "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy', 'custom', 'matching', "
+            "'selection', 'by bin' or 'sum', got "
         )
         raise FileFormatError(message + reprlib.repr(value))
-    if set(value) != {"kind"} | _FIELDS[word]:
-        fields = sorted({"kind"} | _FIELDS[word])
+    allowed = {"kind"} | (_CLASSIFIED if "classification" in value and word == "hierarchy" else _FIELDS[word])
+    if set(value) != allowed:
+        fields = sorted(allowed)
         raise FileFormatError(f"a kind {word!r} must have the fields {fields}, got {reprlib.repr(sorted(value))}")
     try:
         if word == "hierarchy":
@@ -75,21 +97,68 @@ def kind_from_json(value: object) -> Kind:
             return _custom(value)
         if word == "matching":
             return Matching(value["at_least"])
+        if word == "by bin":
+            return _by_bin(value)
+        if word == "sum":
+            return _sum(value)
+        if word == "selection":
+            return _selection(value)
     except (DomainError, WorkloadError) as error:
         raise FileFormatError(f"an invalid kind {word!r}: {error}") from None
     return _PLAIN[word]
 
 
 def _hierarchy(value: dict[str, Any]) -> Hierarchy:
-    levels, total, leaves, values = (value[word] for word in ("levels", "total", "leaves", "values"))
-    if not isinstance(levels, list) or not (total is None or isinstance(total, str)):
-        raise FileFormatError("a kind 'hierarchy' must have a list of levels, and null or a string for its total")
-    kind = Hierarchy([_level(level) for level in levels], total=False if total is None else total, leaves=leaves)
+    total, leaves, values = (value[word] for word in ("total", "leaves", "values"))
+    if not (total is None or isinstance(total, str)):
+        raise FileFormatError("a kind 'hierarchy' must have null or a string for its total")
+    kind = _untied_hierarchy(value, total=False if total is None else total, leaves=leaves)
     if values is None:
         return kind
     if not isinstance(values, list):
         raise FileFormatError("a kind 'hierarchy' must have a list of values, or null")
-    return kind.on(Attribute("values", labels=values))
+    return kind.on(_values_of(values, kind.classification))
+
+
+def _values_of(values: list[Any], classification: Classification | None) -> Attribute:
+    """The attribute of the values; the last ones, if they are no leaves, are labels of its own, two at most."""
+    leaves = values if classification is None else [item.code for item in classification.items[-1]]
+    own = values[len(leaves) :]
+    if not own or len(own) > 2 or not all(isinstance(label, str) for label in own):
+        return Attribute("values", labels=values)
+    return Attribute("values", labels=values[: len(leaves)], unknown=Into(own[0]), missing=Into(own[-1]))
+
+
+def _untied_hierarchy(value: dict[str, Any], *, total: bool | str, leaves: bool) -> Hierarchy:
+    """The hierarchy of a classification, or else of levels."""
+    if "classification" in value:
+        classification = Classification.from_json(value["classification"])
+        return Hierarchy.of_classification(classification, total=total, leaves=leaves)
+    levels = value["levels"]
+    if not isinstance(levels, list):
+        raise FileFormatError("a kind 'hierarchy' must have a list of levels")
+    return Hierarchy([_level(level) for level in levels], total=total, leaves=leaves)
+
+
+def _by_bin(value: dict[str, Any]) -> ByBin:
+    of_bins, bins = kind_from_json(value["of_bins"]), value["bins"]
+    if isinstance(of_bins, ByBin | Sum) or of_bins.at_least:
+        raise FileFormatError("a kind 'by bin' must be of counts of bins")
+    if type(bins) is not int or not 1 <= bins <= SIZE_LIMIT // 2:
+        raise FileFormatError(f"a kind 'by bin' must have from 1 to {SIZE_LIMIT // 2:,} bins")
+    return ByBin(of_bins, bins)
+
+
+def _sum(value: dict[str, Any]) -> Sum:
+    edges = value["edges"]
+    if edges is None:
+        return Sum(value["by"])
+    is_list = isinstance(edges, list) and 2 <= len(edges) <= SIZE_LIMIT // 2 + 1
+    if not is_list or not all(type(edge) is float for edge in edges):
+        raise FileFormatError("a kind 'sum' must have null or a list of numbers for its edges")
+    if not all(low < high for low, high in pairwise(edges)):
+        raise FileFormatError("the edges of a kind 'sum' must increase")
+    return Sum(value["by"], tuple(edges))
 
 
 def _level(level: object) -> Any:
@@ -120,6 +189,23 @@ def _custom(value: dict[str, Any]) -> Custom:
     columns = np.array([column for columns, _ in rows for column in columns], dtype=np.int32)
     entries = np.array([entry for _, entries in rows for entry in entries], dtype=np.float64)
     return Custom(sparse.csr_array((entries, columns, bounds), shape=(len(rows), size)), value["labels"])
+
+
+def _selection(value: dict[str, Any]) -> Selection:
+    size, codes, labels, words = (value[word] for word in ("size", "codes", "labels", "words"))
+    if type(size) is not int or not 1 <= size <= SIZE_LIMIT:
+        raise FileFormatError(f"a kind 'selection' must have a size from 1 to {SIZE_LIMIT:,}")
+    if not isinstance(codes, list) or not codes or not all(type(code) is int for code in codes):
+        raise FileFormatError("a kind 'selection' must have the codes of one value or more")
+    if codes[0] < 0 or codes[-1] >= size or any(a >= b for a, b in pairwise(codes)):
+        raise FileFormatError("the codes of a kind 'selection' must be ascending, and below its size")
+    is_listed = isinstance(labels, list) and all(type(label) in (str, int, bool) for label in labels)
+    if not is_listed or len(labels) != len(codes) or not is_text(words):
+        raise FileFormatError("a kind 'selection' must have a label for each of its codes, and the same in words")
+    if value["of"] is None and len(codes) == size:
+        raise FileFormatError("a kind 'selection' of all values selects nothing")
+    given = None if value["of"] is None else Selection(labels[:1], kind_from_json(value["of"])).of
+    return Selection.of_codes(tuple(codes), tuple(labels), words, given, size)
 
 
 def _is_row(row: object, size: int) -> bool:

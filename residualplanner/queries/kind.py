@@ -1,20 +1,22 @@
 """The protocol of kinds of query on one attribute.
 
-Reads: nothing.  Gives: Rows and Kind; a kind tied to an attribute.
+Reads: nothing.  Gives: Rows and Kind.
 """
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
-from residualplanner.domain import Attribute, label_text
+from residualplanner.domain import Attribute, Label, label_text
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray
 
 #: The most values of an attribute with any kind but the identity: n x n matrices are formed.
 SIZE_LIMIT = 10_000
+#: What the name of an attribute is followed by in the name of the column of its meanings.
+MEANING = "meaning"
 
 
 class Rows(Protocol):
@@ -63,11 +65,14 @@ class Rows(Protocol):
 
 
 class Kind(Rows, Protocol):
-    """A kind of query on one attribute of n values: a basic matrix W (q, n), the row of ones in its row space.
+    """A kind of query on one attribute of n values: a basic matrix W (q, n).
+
+    Of counts, the row of ones is in its row space.  Sums of amounts are no counts.
 
     Kinds are immutable and hashable; equal kinds have the same rows.
 
-    A kind that is written in the labels of an attribute has one more method, ``on``: see `LabeledKind`.
+    A kind that is written in the labels of an attribute has one more method, ``on``: see `LabeledKind`.  A `Selection`
+    is about some of the records only, so that its rows need not give the total.
     """
 
     @property
@@ -76,11 +81,50 @@ class Kind(Rows, Protocol):
         ...
 
     @property
+    def file_word(self) -> str:
+        """The word for this kind in the names of files."""
+        ...
+
+    @property
+    def where(self) -> tuple[Label, ...]:
+        """The labels of which a record must have one for a query to be about it; none where it is about all."""
+        ...
+
+    @property
+    def where_words(self) -> str:
+        """These labels in words, such as "yes or part-time"; empty where there are none."""
+        ...
+
+    @property
+    def is_axis(self) -> bool:
+        """Whether tables have an axis for its answers, and not just one answer about some of the records."""
+        ...
+
+    @property
+    def unselected(self) -> "Kind":
+        """The same answers about all records, if there is an axis of them."""
+        ...
+
+    @property
+    def universe(self) -> "Kind":
+        """The number of the records that it is about, without an axis; the kind itself where these are all."""
+        ...
+
+    @property
     def at_least(self) -> int:
         """Of all attributes of this kind in a query, how many a record must match: fewer than all.
 
         Such a kind is *joint*: a query answers its attributes together.  0 where it answers each for itself.
         """
+        ...
+
+    @property
+    def scale(self) -> float:
+        """What losses measure errors of its answers in: 1 for counts; for sums of amounts the largest amount."""
+        ...
+
+    def unit(self, attribute: Attribute) -> str:
+        """The unit of its answers, in words; "" where they are counts."""
         ...
 
     def require_fit(self, attribute: Attribute) -> None:
@@ -95,10 +139,36 @@ class Kind(Rows, Protocol):
         """The labels of the answers in words: the same in terms of the meanings of the values, (q,)."""
         ...
 
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """What stands beside the labels in tables, (q,) each, by the word that the name of the column ends in."""
+        ...
+
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """Other words than its label that an answer may be looked up by, (q,); two answers may share one."""
+        ...
+
 
 def meanings_of(kind: Kind, attribute: Attribute) -> tuple[str, ...] | None:
     """The labels of the answers in words, (q,); None where no value of the attribute has a meaning."""
     return kind.meanings(attribute) if attribute.meanings else None
+
+
+def meaning_column(kind: Kind, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+    """The column of the labels in words, (q,), by the word for it; none where no value of the attribute has a meaning.
+
+    Example:
+        >>> from residualplanner.queries.identity import Identity
+        >>> meaning_column(Identity(), Attribute("sex", labels={1: "female", 2: "male"}))
+        {'meaning': ('female', 'male')}
+    """
+    meanings = meanings_of(kind, attribute)
+    return {} if meanings is None else {MEANING: meanings}
+
+
+def names_by_meaning(kind: Kind, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+    """The labels in words, one for each answer, (q,); () for each where no value of the attribute has a meaning."""
+    meanings = meanings_of(kind, attribute)
+    return tuple((meaning,) for meaning in meanings) if meanings else ((),) * len(kind.labels(attribute))
 
 
 def labels_in_words(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
@@ -142,7 +212,43 @@ def bordered(gram: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.pad(gram, ((1, 0), (1, 0)))
 
 
-class PlainRows(Kind, Protocol):
+class OfAllRecords(Kind, Protocol):
+    """Kinds that are about all records."""
+
+    __slots__ = ()
+
+    @property
+    def file_word(self) -> str:
+        """The name itself."""
+        return self.name
+
+    @property
+    def where(self) -> tuple[Label, ...]:
+        """None: they are about all records."""
+        return ()
+
+    @property
+    def where_words(self) -> str:
+        """Nothing."""
+        return ""
+
+    @property
+    def is_axis(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def unselected(self) -> Kind:
+        """The kind itself."""
+        return self
+
+    @property
+    def universe(self) -> Kind:
+        """The kind itself."""
+        return self
+
+
+class PlainRows(OfAllRecords, Protocol):
     """Kinds whose rows contain no large constant, and whose columns all differ."""
 
     __slots__ = ()
@@ -156,6 +262,16 @@ class PlainRows(Kind, Protocol):
     def at_least(self) -> int:
         """0: each attribute is answered for itself."""
         return 0
+
+    @property
+    def scale(self) -> float:
+        """1: answers are counts."""
+        return 1.0
+
+    def unit(self, attribute: Attribute) -> str:
+        """None in words: answers are counts."""
+        del attribute
+        return ""
 
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: as many as it has values."""
@@ -178,28 +294,13 @@ class PlainRows(Kind, Protocol):
         """Each value itself, (size,)."""
         return np.arange(size)
 
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """The meanings of the labels, (q,), where values have some."""
+        return meaning_column(self, attribute)
 
-@runtime_checkable
-class LabeledKind(Protocol):
-    """A kind that is written in labels, and has a matrix only once it is tied to an attribute."""
-
-    def on(self, attribute: Attribute) -> Kind:
-        """The same kind, tied to the values of one attribute; WorkloadError, naming it, where they do not fit."""
-        ...
-
-
-def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
-    """The kind, checked for an attribute, and tied to its values if it is written in labels.
-
-    A workload holds kinds in this form only.
-
-    Raises:
-        WorkloadError: it does not fit the attribute.
-    """
-    if isinstance(kind, LabeledKind):
-        kind = kind.on(attribute)
-    kind.require_fit(attribute)
-    return kind
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """The meanings of the labels, (q,), where values have some."""
+        return names_by_meaning(self, attribute)
 
 
 def require_size(attribute: Attribute) -> None:

@@ -18,7 +18,7 @@ from residualplanner._checks import is_unicode
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray, namespace, sparse_product
-from residualplanner.queries.kind import Centered
+from residualplanner.queries.kind import Centered, Kind, meaning_column, names_by_meaning
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20
@@ -39,9 +39,27 @@ class SparseKind(ABC):
     is_identity = False
     at_least = 0
 
+    @property
+    def scale(self) -> float:
+        """1: answers are counts, or as good as counts."""
+        return 1.0
+
+    def unit(self, attribute: Attribute) -> str:
+        """None in words: answers are counts, or as good as counts."""
+        del attribute
+        return ""
+
     @abstractmethod
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The basic matrix W, (q, size)."""
+
+    def columns_beside(self: Kind, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """The meanings of the labels, (q,), where values have some."""
+        return meaning_column(self, attribute)
+
+    def full_names(self: Kind, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """The meanings of the labels, (q,), where values have some."""
+        return names_by_meaning(self, attribute)
 
     def rows(self, size: int) -> int:
         """How many answers there are: q."""

@@ -8,12 +8,14 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 
 from residualplanner.kron import Device, cuda_device
 from residualplanner.reconstruction.batches import TableBatch
+from residualplanner.reconstruction.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, choropleth
 from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
 from residualplanner.reconstruction.forms.for_mbi import MbiProblem
+from residualplanner.reconstruction.measured_tables import MeasuredTables
 from residualplanner.reconstruction.origin import Origin, unlimited
 from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
 from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers, RunOfTables
@@ -30,6 +32,7 @@ from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
+    "LEGENDS",
     "MOST_FILES",
     "PARTS_FORMAT",
     "PUBLISHED_ERRORS",
@@ -37,11 +40,13 @@ __all__ = [
     "SENT",
     "UNBIASED",
     "UNBIASED_NUMBERS",
+    "Areas",
     "Device",
     "Estimate",
     "FormatName",
     "Layout",
     "MbiProblem",
+    "MeasuredTables",
     "Origin",
     "PartNumbers",
     "Product",
@@ -53,9 +58,12 @@ __all__ = [
     "SavedParts",
     "SavedTable",
     "SavedTables",
+    "Shown",
     "Table",
     "TableBatch",
     "Tables",
+    "areas_with_shapes",
+    "choropleth",
     "chosen_format",
     "components_of_answers",
     "cuda_device",

@@ -11,6 +11,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, entry_named
 from residualplanner._margins import margin_factor, require_level
+from residualplanner._words import COUNTS
 from residualplanner.errors import WorkloadError
 from residualplanner.reconstruction.origin import Origin
 from residualplanner.reconstruction.product import UNBIASED, Product
@@ -23,7 +24,7 @@ QUERY = "query"
 
 #: Each quantity in words; ``{level}`` is the confidence level.
 _MEANINGS = {
-    "estimate": "unbiased estimate of the count; it can be negative and need not be an integer",
+    "estimate": "unbiased estimate of the {what}; it can be negative and need not be an integer",
     "std_err": "standard error of the estimate, exact: the root of its variance",
     "moe": "margin of error: the estimate is within it of the truth with probability {level}",
     "conf_level": "confidence level of margins and intervals",
@@ -38,7 +39,7 @@ _MADE = {
     "truth with probability {level}",
     "unbiased": "unbiased estimate that the number was made from; it can be negative and need not be an integer",
     "conf_level": "confidence level of margins and intervals",
-    "ci_low": "low end of the confidence interval of level {level} for the true count: that of the unbiased estimate, "
+    "ci_low": "low end of the confidence interval of level {level} for the true {what}: that of the unbiased estimate, "
     "cut at the counts that are possible",
     "ci_high": "high end of that interval",
 }
@@ -157,7 +158,7 @@ class Profile:
             found |= _grades(self.quality, found)
         return [found[quantity] for _, quantity in self.columns]
 
-    def meanings(self, level: float) -> list[tuple[str, str, str]]:
+    def meanings(self, level: float, unit: str = COUNTS) -> list[tuple[str, str, str]]:
         """Name, unit and meaning of every column but the labels'; the unit is empty where there is none.
 
         Example:
@@ -173,8 +174,10 @@ class Profile:
         return query + [
             (
                 name,
-                "counts" if quantity not in ("conf_level", "cv", "quality") else "",
-                meanings[quantity].format(level=level, mark=self.product.mark),
+                unit if quantity not in ("conf_level", "cv", "quality") else "",
+                meanings[quantity].format(
+                    level=level, mark=self.product.mark, what="count" if unit == COUNTS else "sum"
+                ),
             )
             for name, quantity in self.columns
         ]
@@ -235,8 +238,8 @@ def require_free_names(names: Iterable[str], profile: Profile) -> None:
     twice = sorted({name for name in every if every.count(name) > 1})
     if twice:
         raise WorkloadError(
-            f"attributes {twice} have the names of columns for the meanings of another attribute's values; rename them "
-            "in the domain"
+            f"attributes {twice} have the names of columns for the meanings, or the codes and names, of another "
+            "attribute's values; rename them in the domain"
         )
     clashes = sorted(set(every) & set(profile.value_names))
     if clashes:

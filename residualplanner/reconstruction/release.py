@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import frozen, require_path
+from residualplanner._checks import frozen
 from residualplanner.errors import ArgumentError, WorkloadError, memory_for
 from residualplanner.kron import HOST, Device, Scratch
-from residualplanner.measurement import NoiseStatement, NoisyAnswers, Progress
+from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
-from residualplanner.reconstruction.files.export import require_exportable, save_tables
-from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName, chosen_format
+from residualplanner.reconstruction.files.export import save_tables
+from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
 from residualplanner.reconstruction.forms.for_mbi import MbiProblem, mbi_problem
+from residualplanner.reconstruction.measured_tables import MeasuredTables
 from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.profiles import ProfileName, profile_named
@@ -26,13 +27,12 @@ from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.stacks import Reconstructor
 from residualplanner.reconstruction.table import Table
-from residualplanner.reconstruction.tables import Tables
 from residualplanner.workers import Workers
 from residualplanner.workload import QueryLike, WrittenQuery, written_query
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Tables):
+class Release(MeasuredTables):
     """A mapping from queries to tables, unbiased and consistent with one another.
 
     It iterates over the queries of the workload; any query on a subset of the attributes of one of them has a table,
@@ -50,16 +50,6 @@ class Release(Tables):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_reconstructor", Reconstructor(self.measurement, self.device))
-
-    @property
-    def plan(self) -> Plan:
-        """What was measured, with how much noise."""
-        return self.measurement.plan
-
-    @property
-    def noise(self) -> NoiseStatement:
-        """How the noise was drawn."""
-        return self.measurement.noise
 
     def __repr__(self) -> str:
         where = "" if self.device is HOST else f", on {self.device.name}"
@@ -184,9 +174,10 @@ class Release(Tables):
         With "parts" the folder holds ``parts/`` (``table_id``, the number of the table in the order of the workload,
         ``cell``, the number of the cell in C order, ``estimate`` and, where cells of one table differ in it,
         ``std_err``), ``tables.parquet`` (what each table is, its part, and its errors), ``labels.parquet`` (what the
-        entries on each axis are), ``parts.csv`` (the parts and their hashes), and plan, metadata and manifest as
-        above.  A run that was interrupted goes on where it stopped when the same measurement is saved to the same
-        folder again; until the end all files are in a hidden folder beside it.
+        entries on each axis are), ``parts.csv`` (the parts and their hashes), ``row-groups.csv`` (which tables stand in
+        which row group of a part, and its hash, by which one table is read and checked without the others of its part),
+        and plan, metadata and manifest as above.  A run that was interrupted goes on where it stopped when the same
+        measurement is saved to the same folder again; until the end all files are in a hidden folder beside it.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -198,12 +189,7 @@ class Release(Tables):
             MissingExtraError: the format is "xlsx" or "workbook", and XlsxWriter is not installed.
             OSError: the folder cannot be written.
         """
-        require_path("release.save", folder, 'release.save("release")')
-        if only is not None and format not in (PARTS_FORMAT, None):
-            raise WorkloadError(f'only= is for format="parts", not {format!r}')
-        format = format if only is None else "parts"
-        require_exportable(self.plan.workload, format, profile, quality=quality)
-        chosen = chosen_format(self.plan.workload, format, profile, quality=quality)
+        chosen = self._format_to_save(folder, format, profile, quality, only)
         if chosen == PARTS_FORMAT:
             _require_host(self.device)
             save_parts(

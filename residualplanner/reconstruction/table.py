@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner._margins import margin_factor
-from residualplanner._words import JOIN, TOTAL
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.pictures import Picture, ShownTable, draw_intervals, rows_to_show, shown_table
@@ -25,7 +24,7 @@ from residualplanner.reconstruction.origin import Origin
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.quality import Quality
-from residualplanner.workload import QueryKey, query_of
+from residualplanner.workload import QueryKey, WrittenQuery, query_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +38,9 @@ class Table:
 
     Everything about it has the attributes in the order in which the query was written.  Where its numbers are another
     product, such as non-negative tables, variances and standard errors are still those of the unbiased estimates.
+
+    It has no axes for attributes in which the query only selects records: `names`, `labels` and `estimate` are about
+    the others, `positions` and `kinds` about all.
 
     Attributes:
         plan: what was measured, with how much noise.
@@ -56,6 +58,11 @@ class Table:
     product: Product = UNBIASED
     origin: Origin | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        if not all(kind.is_axis for kind in self.kinds):
+            axes = self._written.table_axes
+            object.__setattr__(self, "estimate", self.estimate.reshape(axes.shape(self.plan.domain)))
+
     def __repr__(self) -> str:
         return text_of(self)
 
@@ -65,13 +72,36 @@ class Table:
     @property
     def names(self) -> tuple[str, ...]:
         """The attributes' names, axis by axis."""
-        names = self.plan.domain.names
-        return tuple(names[position] for position in self.positions)
+        return tuple(attribute.name for attribute, _ in self._axes)
+
+    @property
+    def title(self) -> str:
+        """The table in words: its attributes, and which records it is about, where these are not all.
+
+        Such as "age × sex among employed: yes".
+        """
+        return self._written.words(self.plan.domain)
+
+    @property
+    def universe(self) -> str:
+        """Which records it is about, such as "employed: yes"; empty where these are all."""
+        return ", ".join(self._written.about(self.plan.domain))
+
+    @property
+    def where(self) -> dict[str, tuple[object, ...]]:
+        """The labels, of some attributes, of which the records in the table have one; empty where it is about all."""
+        attributes = self.plan.domain.attributes
+        return {attributes[position].name: kind.where for position, kind in zip(*self._written.universe, strict=True)}
 
     @property
     def query(self) -> QueryKey:
         """The query that this table answers, as every method accepts it: names, or a mapping from name to kind."""
         return query_of(self.plan.domain, self.positions, self.kinds)
+
+    @property
+    def unit(self) -> str:
+        """The unit of estimates and errors in words: "counts", or that of the amounts that are summed up."""
+        return WrittenQuery(self.positions, self.kinds).unit(self.plan.domain)
 
     @property
     def labels(self) -> tuple[tuple[object, ...], ...]:
@@ -86,7 +116,11 @@ class Table:
     @property
     def _axes(self) -> list[tuple[Attribute, Kind]]:
         attributes = self.plan.domain.attributes
-        return [(attributes[position], kind) for position, kind in zip(self.positions, self.kinds, strict=True)]
+        return [(attributes[position], kind) for position, kind in zip(*self._written.table_axes, strict=True)]
+
+    @property
+    def _written(self) -> WrittenQuery:
+        return WrittenQuery(self.positions, self.kinds)
 
     @property
     def variance(self) -> NDArray[np.float64]:
@@ -160,10 +194,12 @@ class Table:
     def at(self, **labels: object) -> Estimate:
         """The cell with these labels, one for each attribute of the table.
 
-        Labels are those of `labels`; one that is not a string may be written as one.
+        Labels are those of `labels`; one that is not a string may be written as one.  A meaning or a name stands for
+        its label where no other has the same: "Autauga County", or with what it lies in, "Autauga County, Alabama".
 
         Raises:
-            DomainError: an attribute is missing or unknown, or has no such label; the nearest one is named.
+            DomainError: an attribute is missing or unknown, has no such label, and the nearest one is named; or several
+                labels have that name.
             WorkloadError: the numbers are not unbiased.
 
         Example:
@@ -179,7 +215,8 @@ class Table:
             1.0
         """
         self.product.require_unbiased("the error of a cell")
-        cell = index_of_cell(self.names, self.labels, labels)
+        full_names = [kind.full_names(attribute) for attribute, kind in self._axes]
+        cell = index_of_cell(self.names, self.labels, labels, full_names)
         return Estimate(float(self.estimate[cell]), float(self.variance[cell]))
 
     def sum(self, *names: str) -> "Table":
@@ -198,17 +235,15 @@ class Table:
         """
         axes = [self.names.index(name) for name in require_members(self.names, names)]
         for axis in axes:
-            size = self.plan.domain.sizes[self.positions[axis]]
-            if not adds_up(self.kinds[axis], size):
+            attribute, kind = self._axes[axis]
+            if not adds_up(kind, attribute.size):
                 raise WorkloadError(
-                    f"the rows of {self.kinds[axis].name} on {self.names[axis]!r} do not add up to the number of "
+                    f"the rows of {kind.name} on {attribute.name!r} do not add up to the number of "
                     "records, since they overlap or leave values out; look up the table without it in the release"
                 )
-        kept = [axis for axis in range(len(self.names)) if axis not in axes]
         return Table(
             self.plan,
-            tuple(self.positions[axis] for axis in kept),
-            tuple(self.kinds[axis] for axis in kept),
+            *self._written.summed([self._axes[axis][0].name for axis in axes], self.plan.domain),
             frozen(np.asarray(self.estimate.sum(axis=tuple(axes)))),
             self.product,
             None if self.origin is None else self.origin.summed(tuple(axes)),
@@ -280,9 +315,9 @@ class Table:
         """
         shown, percent = self.shown(level), f"{100 * level:.6g}%"
         labels = f"{percent} interval of a cell", f"{percent} for all cells at once"
-        return Picture(JOIN.join(self.names) or TOTAL, lambda: draw_intervals(shown, labels=labels))
+        return Picture(self.title, lambda: draw_intervals(shown, labels=labels))
 
     @property
     def _tidy(self) -> TidyForm:
         """The table with a row for each cell."""
-        return TidyForm(self.names, self._axes, self.estimate, self.std_err, self.product, self.origin)
+        return TidyForm(self.names, self.universe, self._axes, self.estimate, self.std_err, self.product, self.origin)

@@ -14,13 +14,21 @@ from residualplanner._checks import require_type, type_refusal, value_text
 from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.errors import BudgetError, ResourceError
 from residualplanner.ledger import TEXT_LIMIT, Ledger
-from residualplanner.measurement import WatchedProgress, require_room, run_charged, shielded, without_history
+from residualplanner.measurement import (
+    WatchedProgress,
+    require_room,
+    run_charged,
+    shielded,
+    warn_without_ledger,
+    without_history,
+)
 from residualplanner.privacy import claim_of_budget
 from residualplanner.relaxed_projection.counts import Counts, KeptCounts, RecountedCounts, count_records
 from residualplanner.relaxed_projection.mechanism import Run
 from residualplanner.relaxed_projection.plan import RapPlan
 from residualplanner.relaxed_projection.result import RapResult
 from residualplanner.sources import Source, is_read_once, open_source, require_result_room
+from residualplanner.workers import require_guarded_main
 
 T = TypeVar("T")
 
@@ -89,14 +97,17 @@ def _outcome(
     wrong = type_refusal("rap", "plan", plan, RapPlan, "write rap(RapPlan(workload, ...), records)")
     if wrong is not None:
         return wrong
+    require_guarded_main("rap")
     bits, generator = _randomness(seed)
     keeps = _require_room(plan, data, memory)
     if ledger is not None:
         require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
         _of_plan(ledger.require_room, plan)
+    elif seed is None:
+        warn_without_ledger()
     progress = WatchedProgress(None)
     try:
-        source = open_source(data, plan.workload.domain)
+        source = open_source(data, plan.workload.domain, records_per_person=plan.records_per_person)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
 
@@ -111,7 +122,7 @@ def _outcome(
 
 def rap_with_bits(plan: RapPlan, data: object, source: ByteSource, generator: np.random.Generator) -> RapResult:
     """`rap` from any source of bytes, whose mark the result keeps; for tests and audits."""
-    opened = open_source(data, plan.workload.domain)
+    opened = open_source(data, plan.workload.domain, records_per_person=plan.records_per_person)
     return Run(plan, KeptCounts(opened, plan.thresholds), source, generator).result(count_records(opened))
 
 

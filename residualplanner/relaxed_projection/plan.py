@@ -79,10 +79,12 @@ class RapPlan:
         require_type(call, "workload", self.workload, Workload, "make one with marginals(domain, order=3)")
         require_type(call, "budget", self.budget, Budget, "write zcdp(0.5) or approx_dp(1, 1e-9)")
         require_type(call, "projection", self.projection, ProjectionSettings, "write ProjectionSettings(steps=300)")
+        self.workload.domain.require_no_amounts("relaxed projection is of counts")
         require_discrete(self.budget)
         if not self.budget.pcost_exact <= _LARGEST_PCOST:
             raise BudgetError("the budget is so large that noise would protect nobody; choose a smaller one")
         require_public_total(self.workload.domain, self.protected)
+        self.workload.domain.require_equal_weights("relaxed adaptive projection")
         for name in ("answer_fraction", "total_fraction"):
             if not require_fraction(name, getattr(self, name)) < 1:
                 raise BudgetError(f"{name} must lie strictly between 0 and 1, got {value_text(getattr(self, name))}")

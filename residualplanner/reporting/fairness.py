@@ -53,7 +53,7 @@ def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
     The weighting that the plan itself has is not planned again.  Where records are replaced their number is public, and
     left out: its noise is as small as floating point allows.
     """
-    is_secret = (subject.errors["order"] > 0) | (not subject.plan.neighbors.has_public_total)
+    is_secret = ~(subject.is_total & subject.plan.neighbors.has_public_total)
     if not is_secret.any():
         is_secret = ~is_secret
     found = {"plan": subject.errors.loc[is_secret, ["query", "order", "cells", "std_err"]]}
@@ -62,7 +62,7 @@ def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
             other = _other_plan(subject.plan, weights)
             if other is None:
                 return {"plan": found["plan"]}
-            found[weights] = fairness_data(other)[is_secret.to_numpy()]
+            found[weights] = fairness_data(other)[is_secret]
     return found
 
 

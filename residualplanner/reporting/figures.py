@@ -100,7 +100,7 @@ def estimates_of(subject: Subject) -> Iterator[Figure]:
 
 def total_texts(subject: Subject) -> tuple[str, str, str] | None:
     """The number of records where a release has the table of it: what it is, the number, a remark."""
-    rows = np.flatnonzero((subject.errors["order"].to_numpy() == 0) & subject.has_table).tolist()
+    rows = np.flatnonzero(subject.is_total & subject.has_table).tolist()
     table = subject.read_table(rows[0]) if rows else None
     if table is None or np.isnan(table.estimates[0]):
         return None

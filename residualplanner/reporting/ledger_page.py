@@ -63,7 +63,8 @@ def ledger_page_of(ledger: Ledger, publication: Publication) -> str:
 
 def _facts(ledger: Ledger, neighbors: Neighbors) -> list[tuple[str, str, str]]:
     """The numbers at the top: what, how much, and a remark."""
-    budget, left = ledger.budget, ledger.remaining
+    budget, balance = ledger.budget, ledger.balance
+    left = balance.remaining
     if budget is None or left is None:
         limit = ("Budget", "unlimited", ledger.reason)
         rest = ("Left", "no limit", "")
@@ -71,11 +72,10 @@ def _facts(ledger: Ledger, neighbors: Neighbors) -> list[tuple[str, str, str]]:
         stated = claim_of_budget(budget, neighbors, noise="discrete").statement
         limit = ("Budget", stated, f"pcost {decimal_text_down(budget.pcost_exact)}")
         part = percent_text(float(left / budget.pcost_exact))
-        rest = ("Left", f"pcost {decimal_text_down(left)}", f"{part} of the budget")
-    spent = decimal_text_up(ledger.spent)
+        rest = ("Left", balance.remaining_text, f"pcost {decimal_text_down(left)}, {part} of the budget")
     return [
         limit,
-        ("Spent", f"pcost {spent}", f"rho-zCDP with rho at most {decimal_text_up(ledger.spent / 2)}"),
+        ("Spent", balance.spent_text, f"pcost {decimal_text_up(balance.spent)}"),
         rest,
         ("Charges", f"{len(ledger.entries):,}", "one for each time that records were measured, or to be measured"),
     ]

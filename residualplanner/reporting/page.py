@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from residualplanner._version import __version__
 from residualplanner._words import count_text, number_text, optimality_text, rounded_up
-from residualplanner.domain import Attribute, label_text, omission_of
+from residualplanner.domain import Attribute, label_text, remarks_of
 from residualplanner.plan import Plan, plan_hash
-from residualplanner.queries import Identity, labels_in_words
+from residualplanner.queries import Identity, labels_in_words, origins_of
 from residualplanner.reporting.cells import PageTables, tables_json
 from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.html import html_of, ready, script_hash, source
@@ -41,6 +41,7 @@ class Contents:
         tables: of a release, those that the page holds.
         figures: in their order.
         estimates: tables of a release.
+        maps: of a release.
         total: the number of records: what it is, the number, a remark.
     """
 
@@ -49,6 +50,7 @@ class Contents:
     tables: PageTables
     figures: tuple[Figure, ...]
     estimates: tuple[Figure, ...]
+    maps: tuple[Figure, ...]
     total: tuple[str, str, str] | None
 
 
@@ -87,12 +89,14 @@ def _values(contents: Contents) -> dict[str, Any]:
         "publication": publication_texts(subject.publication),
         "figures": figures,
         "estimates": contents.estimates,
+        "maps": contents.maps,
         "published": _published(subject),
-        "omission": omission_of(subject.plan.domain),
+        "omission": remarks_of(subject.plan.domain),
         "promise": promise,
         "facts": _facts(subject, promise) + ([contents.total] if contents.total else []),
         "by_order": _by_order(subject),
         "attributes": [_attribute_texts(attribute) for attribute in subject.plan.domain.attributes],
+        "origins": _origins(subject.plan),
         "bases": _bases(subject.plan),
         "optimality": optimality_text(subject.plan.gap, subject.plan.basis_summary),
         "level": level_text(subject.level),
@@ -144,11 +148,11 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
             promise.statement,
             f"rho-zCDP with rho at most {rounded_up(subject.plan.budget.pcost_exact / 2)}",
         ),
-        ("Typical error", f"{number_text(subject.rmse)}", f"root mean square over all cells{of}, counts"),
+        ("Typical error", f"{number_text(subject.rmse)}", f"root mean square over all cells{of}, {subject.unit}"),
         (
             "Worst margin",
             f"± {number_text(float(subject.worst_margins.max()))}",
-            f"{level_text(subject.level)}, least accurate cell{of}, counts",
+            f"{level_text(subject.level)}, least accurate cell{of}, {subject.unit}",
         ),
     ]
     targets = subject.with_targets
@@ -165,6 +169,12 @@ def _by_order(subject: Subject) -> list[tuple[str, ...]]:
         (order, tables, number_text(float(count)), *spread)
         for (order, tables, *spread), count in zip(spread_rows(subject.errors), cells, strict=True)
     ]
+
+
+def _origins(plan: Plan) -> list[tuple[str, str]]:
+    """The files that codes and names of hierarchies are from: their names and hashes."""
+    every = (origin for kind in plan.workload.kinds for origin in origins_of(kind))
+    return [(origin.file, origin.sha256) for origin in dict.fromkeys(every)]
 
 
 def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:

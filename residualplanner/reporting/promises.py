@@ -6,7 +6,7 @@ Reads: Subject.  Gives: Promise: sentences and a small table.  Every number is r
 from dataclasses import dataclass
 
 from residualplanner._words import number_text, rounded_up
-from residualplanner.domain import omission_of
+from residualplanner.domain import remarks_of
 from residualplanner.measurement import NoiseStatement
 from residualplanner.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.reporting.subject import Subject
@@ -50,7 +50,7 @@ def promise_of(subject: Subject) -> Promise:
     plan, tables = subject.plan, subject.tables
     if tables is None:
         claim, is_private = claim_of_budget(plan.budget, plan.neighbors), True
-        sentence = f"{claim.planned}  {_UNMEASURED}  {omission_of(plan.domain)}".rstrip()
+        sentence = f"{claim.planned}  {_UNMEASURED}  {remarks_of(plan.domain)}".rstrip()
     else:
         noise = tables.noise
         cost = plan.budget.pcost_exact if noise.pcost is None else noise.pcost  # the exact cost, where it is known

@@ -4,6 +4,7 @@ Reads: a plan, a release, or the path of one.  Gives: an HTML file and a folder,
 """
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from residualplanner._atomic import PathLike, write_atomically, write_folder_ato
 from residualplanner._checks import require_path, value_text
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.ledger import Ledger
-from residualplanner.pictures import require_package
+from residualplanner.pictures import Boundaries, require_package
 from residualplanner.plan import Plan, load_plan
 from residualplanner.postprocessing import PublishedErrors, require_errors_of
 from residualplanner.reconstruction import (
@@ -26,6 +27,7 @@ from residualplanner.reporting.cells import CELLS, page_tables
 from residualplanner.reporting.figures import estimates_of, figures_of, total_texts
 from residualplanner.reporting.ledger_page import ledger_of, write_ledger_page
 from residualplanner.reporting.links import links_of
+from residualplanner.reporting.maps import maps_of, require_mapped
 from residualplanner.reporting.page import Contents, page_of
 from residualplanner.reporting.pages import aside, figures_folder, require_free_report
 from residualplanner.reporting.rows import error_rows
@@ -44,6 +46,7 @@ def write_report(
     cells: int = CELLS,
     replace: bool = False,
     errors: PublishedErrors | None = None,
+    maps: Mapping[str, Boundaries] | None = None,
 ) -> None:
     """Write a report on a plan, a release or a ledger as one self-contained HTML page.
 
@@ -61,6 +64,8 @@ def write_report(
         cells: the most cells of tables that the page holds, all together; 0 for none.
         replace: whether an existing report and its folder of figures are replaced; other files never are.
         errors: of the published numbers, from `published_errors` of the release; a folder has its own.
+        maps: of a release, the boundaries of the areas that the values of an attribute are, by its name: for each level
+            with shapes a map of the estimates, and one of how noisy they are.
 
     Raises:
         ArgumentError: ``path`` is not a path, as when the two arguments are swapped.
@@ -68,8 +73,9 @@ def write_report(
         FileFormatError: ``source`` is a file or folder of another kind, or was altered since it was written.
         BudgetError: ``level`` is not between 0 and 1.
         MissingExtraError: matplotlib or jinja2 is not installed.
-        WorkloadError: ``source`` is none of these, ``cells`` no integer of 0 or more, or ``errors`` are of another
-            release.
+        WorkloadError: ``source`` is none of these, ``cells`` no integer of 0 or more, ``errors`` are of another
+            release, or no table has areas with a shape in ``maps``.
+        DomainError: ``maps`` names an attribute that the domain lacks.
         OSError: the page cannot be written.
 
     Guarantees: equal input gives equal bytes.  A plan's report is computed from the schema and the budget alone; a
@@ -87,17 +93,19 @@ def write_report(
     figures = figures_folder(page)
     require_free_report(page, replace=replace)
     subject = _with_errors(subject_of(source, level=level, publication=publication), errors)
+    require_mapped(subject, maps or {})
     contents = Contents(
         subject,
         error_rows(subject, links_of(subject.tables, page)),
         page_tables(subject, limit=cells),
         tuple(figures_of(subject)),
         tuple(estimates_of(subject)),
+        tuple(maps_of(subject, maps or {})),
         total_texts(subject),
     )
     text = page_of(contents, figures.name)
     with aside(figures), write_atomically(page) as file, write_folder_atomically(figures) as folder:
-        for figure in (*contents.figures, *contents.estimates):
+        for figure in (*contents.figures, *contents.estimates, *contents.maps):
             (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8", newline="\n")
             _write_csv(figure.data, folder / f"{figure.name}.csv")
         subject.plan.save_errors(folder / "errors.csv", level)

@@ -142,6 +142,8 @@ def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]
         (Column("order", "Order", "How many attributes it crosses.", "count"), errors["order"]),
         (Column("cells", "Cells", "How many numbers are published in it.", "count"), errors["cells"]),
     ]
+    if "unit" in errors:
+        found.append((Column("unit", "Unit", "What its numbers and errors are in.", "text"), errors["unit"]))
     optional = [
         ("weight", "Weight", "How much it counts in the loss.", "number", errors["weight"].nunique() > 1),
         ("rmse", "RMSE of published numbers", "The root mean square error of a cell of the published table, by "

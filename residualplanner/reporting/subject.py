@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner._margins import margin_factor
+from residualplanner._words import COUNTS
 from residualplanner.pictures import ShownTable, rows_to_show
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import (
@@ -92,14 +93,24 @@ class Subject:
 
     @property
     def rmse(self) -> float:
-        """The root of the average variance over all cells of all tables, in counts."""
-        cells = self.errors["cells"].to_numpy(dtype=np.float64)
-        return math.sqrt(float(cells @ self.errors["std_err"].to_numpy() ** 2 / cells.sum()))
+        """The root of the average variance over all cells of all tables, in counts; of sums as for margins."""
+        cells, std_err = self.errors["cells"].to_numpy(dtype=np.float64), self.errors["std_err"] / self._scales
+        return math.sqrt(float(cells @ std_err.to_numpy() ** 2 / cells.sum()))
 
     @property
     def worst_margins(self) -> "pd.Series[float]":
-        """The margin of error of the worst cell of every table, in counts."""
-        return self.errors["max_std_err"] * margin_factor(self.level)
+        """The margin of error of the worst cell of every table, in counts; of sums in units of the largest amount."""
+        return self.errors["max_std_err"] / self._scales * margin_factor(self.level)
+
+    @property
+    def unit(self) -> str:
+        """The unit of numbers about all tables together, in words."""
+        return "counts; sums in units of the largest amount" if self.plan.workload.has_sums else COUNTS
+
+    @property
+    def _scales(self) -> "pd.Series[float] | float":
+        """What the errors of each table are measured in where tables are compared.  Source: spec eq. (107)."""
+        return self.errors.get("scale", 1.0)
 
     @property
     def with_targets(self) -> "pd.DataFrame":
@@ -113,6 +124,11 @@ class Subject:
         if self.tables is not None:
             found[self.tables.numbers] = True
         return found
+
+    @property
+    def is_total(self) -> NDArray[np.bool_]:
+        """Whether a row of the error table is about the number of all records, (q,)."""
+        return np.equal(self.plan.workload.orders, 0)
 
     @property
     def has_intervals(self) -> bool:

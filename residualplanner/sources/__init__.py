@@ -11,12 +11,14 @@ from residualplanner.sources.counting import count_groups
 from residualplanner.sources.csv_files import CsvFile
 from residualplanner.sources.engines import require_result_room
 from residualplanner.sources.opening import is_read_once, open_source
+from residualplanner.sources.people import LimitedRecords
 from residualplanner.sources.source import Progress, Source
 
 __all__ = [
     "Cluster",
     "CountingTask",
     "CsvFile",
+    "LimitedRecords",
     "Progress",
     "Source",
     "count_groups",

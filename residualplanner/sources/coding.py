@@ -9,71 +9,114 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._checks import IntArray
 from residualplanner.domain import UNKNOWN, Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.columns import ArrowColumn, pandas_column
+from residualplanner.sources.column_types import require_types
+from residualplanner.sources.columns import ArrowColumn, entries_of_series, pandas_column
 from residualplanner.sources.counting import BLOCK
-from residualplanner.sources.rules import Block, block_of_raw_codes, code_type
+from residualplanner.sources.multiplicities import Once
+from residualplanner.sources.people import Contributions
+from residualplanner.sources.rules import Block, block_of_columns, code_type
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def blocks_of_batches(domain: Domain, batches: Iterable[Any], *, by_index: bool = False) -> Iterator[Block]:
+def blocks_of_batches(
+    domain: Domain, contributions: Contributions, batches: Iterable[Any], *, by_index: bool = False
+) -> Iterator[Block]:
     """One coded block for each Arrow record batch.
 
     Args:
         domain: the schema.
-        batches: they hold a column for each attribute.
-        by_index: columns are found by their position, in the order of the attributes, and not by their names.
+        contributions: which records of a person count.
+        batches: they hold the columns that `names_of_columns` gives.
+        by_index: columns are found by their position, in that order, and not by their names.
     """
-    columns = [ArrowColumn(attribute) for attribute in domain.attributes]
-    keys: Sequence[int | str] = range(len(domain)) if by_index else domain.names
-    for batch in batches:
-        raw = (column.raw_codes(batch.column(key)) for column, key in zip(columns, keys, strict=True))
-        yield block_of_raw_codes(domain, raw, batch.num_rows)
+    columns = [ArrowColumn(column) for column in domain.columns]
+    names, reader = names_of_columns(domain, contributions), contributions.reader()
+    keys: dict[str, int | str] = {name: index if by_index else name for index, name in enumerate(names)}
+
+    def coded_blocks() -> Iterator[Block]:
+        for batch in batches:
+            coded = (column.coded(batch.column(keys[column.name])) for column in columns)
+            persons = reader.numbers([batch.column(keys[name]) for name in contributions.columns])
+            yield block_of_columns(domain, coded, Once(batch.num_rows), persons)
+
+    return reader.kept(coded_blocks())
 
 
-def blocks_of_pandas(domain: Domain, frame: "pd.DataFrame") -> Iterator[Block]:
-    """Coded blocks of at most BLOCK records of a pandas frame that has a column for each attribute."""
-    columns = [pandas_column(attribute, frame[attribute.name]) for attribute in domain.attributes]
-    for start in range(0, len(frame), BLOCK):
-        rows = slice(start, min(start + BLOCK, len(frame)))
-        raw = (codes_of_rows(rows) for codes_of_rows in columns)
-        yield block_of_raw_codes(domain, raw, rows.stop - rows.start)
+def blocks_of_pandas(domain: Domain, contributions: Contributions, frame: "pd.DataFrame") -> Iterator[Block]:
+    """Coded blocks of at most BLOCK records of a pandas frame that has the columns that `names_of_columns` gives."""
+    columns, reader = [pandas_column(column, frame[column.name]) for column in domain.columns], contributions.reader()
+
+    def coded_blocks() -> Iterator[Block]:
+        for start in range(0, len(frame), BLOCK):
+            rows = slice(start, min(start + BLOCK, len(frame)))
+            coded = (coded_rows(rows) for coded_rows in columns)
+            persons = reader.numbers([entries_of_series(frame[name].iloc[rows]) for name in contributions.columns])
+            yield block_of_columns(domain, coded, Once(rows.stop - rows.start), persons)
+
+    return reader.kept(coded_blocks())
 
 
 def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Iterator[Block]]:
     """Coded blocks of a matrix of codes.
 
     Args:
-        matrix (records, d): column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are.
+        matrix (records, d): column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are,
+            or the amounts themselves.  Where the domain has weights, they follow in a last column.
         domain: the schema.
 
     Returns:
         A function that starts the stream of blocks.
 
     Raises:
-        DataError: it is not a matrix of integers with one column per attribute.
+        DataError: it is not a matrix of integers with one column per attribute, and one of weights where there are any.
     """
     if matrix.ndim != 2 or matrix.dtype.kind not in "iu":
         raise DataError("an array of records must be a matrix of integer codes, one row per record")
-    if matrix.shape[1] != len(domain):
-        message = f"a matrix of codes needs one column per attribute, {len(domain)}; it has {matrix.shape[1]}"
+    if matrix.shape[1] != len(domain.columns):
+        weights = " and the weights in a last one" if domain.weight.columns else ""
+        message = f"a matrix of codes needs one column per attribute, {len(domain)}{weights}; it has {matrix.shape[1]}"
         raise DataError(message)
     return lambda: _blocks(matrix, domain)
 
 
 def _blocks(matrix: NDArray[Any], domain: Domain) -> Iterator[Block]:
     sizes = np.array(domain.sizes, dtype=np.int64)
+    amounts = {position: numeric for position, each in enumerate(domain.attributes) if (numeric := each.numeric)}
+    is_plain = not amounts and not domain.weight.columns
     for start in range(0, len(matrix), BLOCK):
-        part = matrix[start : start + BLOCK]
-        if (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
-            yield Block(np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset())
+        part, weights = np.split(matrix[start : start + BLOCK], [len(domain)], axis=1)
+        if is_plain and (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
+            yield Block(np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset(), Once(len(part)))
         else:
             known = (part >= 0) & (part < sizes)
             raw = np.where(known, part.astype(np.int64), UNKNOWN)
-            yield block_of_raw_codes(domain, list(raw.T), len(part))
+            for position, numeric in amounts.items():
+                raw[:, position] = numeric.codes_of_numbers(part[:, position])
+            columns = [*raw.T, *_codes_of_weights(domain, weights)]
+            yield block_of_columns(domain, columns, Once(len(part)))
+
+
+def _codes_of_weights(domain: Domain, weights: NDArray[Any]) -> Iterator[IntArray]:
+    for column, entries in zip(domain.weight.columns, weights.T, strict=True):
+        codes_of = column.values.codes_of_column("numbers")
+        if codes_of is not None:
+            yield codes_of(entries)
+
+
+def names_of_columns(domain: Domain, contributions: Contributions) -> list[str]:
+    """The names of the columns that are read, each once."""
+    return list(dict.fromkeys([*(column.name for column in domain.columns), *contributions.columns]))
+
+
+def require_types_of(domain: Domain, contributions: Contributions, type_of: Callable[[str], Any]) -> None:
+    """DataError where a column's type rules out what it is for; ``type_of`` gives Arrow types by name, or None."""
+    require_types(domain, [type_of(column.name) for column in domain.columns])
+    contributions.require_types([type_of(name) for name in contributions.columns])
 
 
 def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:

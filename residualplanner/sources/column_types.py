@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.domain import Attribute, Domain, first_rounded_integer, integer_range
+from residualplanner.domain import Column, Domain, first_rounded_integer, integer_range
 from residualplanner.errors import DataError
 from residualplanner.sources.columns import arrow_of_series, entries_of_type, is_string
 
@@ -22,9 +22,9 @@ def require_types(domain: Domain, types: Iterable[Any]) -> None:
 
     Args:
         domain: the schema.
-        types (d,): the Arrow type of each attribute's column; None for a column that may hold anything.
+        types: the Arrow type of each of the domain's columns; None for a column that may hold anything.
     """
-    for attribute, kind in zip(domain.attributes, types, strict=True):
+    for attribute, kind in zip(domain.columns, types, strict=True):
         if kind is not None:
             _require_type(attribute, kind)
 
@@ -62,7 +62,7 @@ def type_of_spark(name: str) -> Any:
     return known.get(word)
 
 
-def _require_type(attribute: Attribute, kind: Any) -> None:
+def _require_type(attribute: Column, kind: Any) -> None:
     import pyarrow as pa
 
     types = pa.types
@@ -84,7 +84,7 @@ def _require_type(attribute: Attribute, kind: Any) -> None:
         _require_distinct(attribute, numbers, first_rounded_integer(np.dtype(kind.to_pandas_dtype())))
 
 
-def _type_error(attribute: Attribute, found: str) -> DataError:
+def _type_error(attribute: Column, found: str) -> DataError:
     remedy = "declare dates" if found == "dates" else "declare other values"
     return DataError(
         f"column {attribute.name!r} is of a type that holds {found}, and the attribute's values are "
@@ -93,7 +93,7 @@ def _type_error(attribute: Attribute, found: str) -> DataError:
     )
 
 
-def _zone_error(attribute: Attribute) -> DataError:
+def _zone_error(attribute: Column) -> DataError:
     return DataError(
         f"column {attribute.name!r} holds moments with a time zone, and which date a moment has depends on the zone; "
         "convert the column to dates, in the zone that you mean",
@@ -101,7 +101,7 @@ def _zone_error(attribute: Attribute) -> DataError:
     )
 
 
-def _require_distinct(attribute: Attribute, numbers: tuple[int, int], limit: int) -> None:
+def _require_distinct(attribute: Column, numbers: tuple[int, int], limit: int) -> None:
     if max(-numbers[0], numbers[1]) >= limit:
         raise DataError(
             f"column {attribute.name!r} holds floats, in which integers cannot be told apart "

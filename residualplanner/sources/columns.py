@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.domain import MISSING, UNKNOWN, Attribute, Entries, codes_of_values
+from residualplanner.domain import MISSING, UNKNOWN, Column, Entries, codes_of_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,11 +29,16 @@ class ArrowColumn:
         name: the column's name.
     """
 
-    def __init__(self, attribute: Attribute) -> None:
+    def __init__(self, attribute: Column) -> None:
         self.name = attribute.name
         self._attribute = attribute
         self._dictionary: Any = None
         self._codes: IntArray = np.empty(0, dtype=np.int64)
+
+    def coded(self, array: Any, *, unknown: int = 0) -> IntArray:
+        """The codes of an array's entries, and of so many further records whose value is unknown."""
+        codes = self.raw_codes(array)
+        return np.append(codes, np.full(unknown, UNKNOWN)) if unknown else codes
 
     def raw_codes(self, array: Any) -> IntArray:
         """The codes of an array's entries, (len(array),), by the rules of ``codes_of_values``."""
@@ -64,7 +69,7 @@ class ArrowColumn:
         return _look_up(self._codes, array.indices)
 
 
-def pandas_column(attribute: Attribute, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
+def pandas_column(attribute: Column, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
     """The codes of a pandas column, a slice of it at a time.
 
     Args:
@@ -95,7 +100,17 @@ def arrow_of_series(column: "pd.Series[Any]") -> Any:
     return pa.Array.from_pandas(column if sparse is None else sparse.to_dense())
 
 
-def _codes_of_objects(attribute: Attribute, values: NDArray[np.object_]) -> IntArray:
+def entries_of_series(column: "pd.Series[Any]") -> Any:
+    """The Arrow array of a pandas column of integers or text, Python objects or not; of nulls where it is neither."""
+    import pyarrow as pa
+
+    try:
+        return arrow_of_series(column)
+    except (pa.ArrowException, UnicodeEncodeError, TypeError):  # objects of several types; half a surrogate pair
+        return pa.nulls(len(column))
+
+
+def _codes_of_objects(attribute: Column, values: NDArray[np.object_]) -> IntArray:
     """Codes of Python objects: fast where all are strings, else one by one, with 1, True and 1.0 kept apart."""
     import pandas as pd
     import pyarrow as pa
@@ -109,7 +124,7 @@ def _codes_of_objects(attribute: Attribute, values: NDArray[np.object_]) -> IntA
     return np.fromiter(codes, dtype=np.int64, count=len(values))
 
 
-def _code_of_object(attribute: Attribute, value: object) -> int:
+def _code_of_object(attribute: Column, value: object) -> int:
     return int(codes_of_values(attribute, [value])[0])
 
 
@@ -121,7 +136,7 @@ def _is_hashable(value: object) -> bool:
     return True
 
 
-def _codes_of_distinct(attribute: Attribute, array: Any) -> IntArray:
+def _codes_of_distinct(attribute: Column, array: Any) -> IntArray:
     """Codes by way of the distinct values, which are few."""
     encoded = array.dictionary_encode()
     codes = np.append(codes_of_values(attribute, _entries(encoded.dictionary)), MISSING)

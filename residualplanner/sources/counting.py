@@ -4,7 +4,6 @@ Reads: codes and sets of attribute positions.  Gives: integer tables, stacked by
 tables' own; the work is one step per record and table.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from itertools import chain
 
@@ -19,6 +18,7 @@ from residualplanner.sources.covering import (
     may_be_worth_it,
     tables_from_larger,
 )
+from residualplanner.sources.multiplicities import Multiplicities, Once
 
 #: How many records are counted at a time, so that they stay in the processor's cache.
 BLOCK = 2**16
@@ -31,13 +31,16 @@ def batch_records(sizes: Sequence[int], itemsize: int) -> int:
     return max(BLOCK, min(2**20, 2**26 // (max(1, len(sizes)) * itemsize)))
 
 
-def count_groups(codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray]) -> list[IntArray]:
+def count_groups(
+    codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray], multiplicities: Multiplicities | None = None
+) -> list[IntArray]:
     """Count coded records in each cell of each table.
 
     Args:
         codes (d, records): one row per attribute; entries of row i lie in 0 .. sizes[i]-1, as the caller has checked.
         sizes (d,): how many values each attribute can take.
         groups: each (g, k): g sets of k attribute positions, all of the same shape (n1, .., nk); k may be 0.
+        multiplicities: how often each record counts; once if not given.
 
     Returns:
         One int64 array (g, n1, .., nk) per group.
@@ -55,7 +58,7 @@ def count_groups(codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray])
         [[[[0, 0, 1], [2, 0, 0]]], [3]]
     """
     counts = Counts(sizes, groups)
-    counts.add(codes)
+    counts.add(codes, Once(codes.shape[1]) if multiplicities is None else multiplicities)
     return counts.tables
 
 
@@ -98,16 +101,17 @@ class Counts:
         self._sizes, self._groups = sizes, groups
         self._covers: dict[int, list[CoveringTable]] = {}
 
-    def add(self, codes: Codes, *, report: Callable[[int], None] | None = None) -> None:
+    def add(self, codes: Codes, multiplicities: Multiplicities, *, report: Callable[[int], None] | None = None) -> None:
         """Add some records.
 
         Args:
             codes (d, records): one row per attribute, checked.
+            multiplicities: how often each record counts; together with those before at most what int64 holds.
             report: called now and then with the number of tables done so far.
         """
         done = 0
         for order, numbers in self._by_order().items():
-            self._add_order(codes, order, numbers)
+            self._add_order(codes, multiplicities, order, numbers)
             done += sum(len(self._groups[number]) for number in numbers)
             if report is not None:
                 report(done)
@@ -119,7 +123,7 @@ class Counts:
             found.setdefault(rows.shape[1], []).append(number)
         return found
 
-    def _add_order(self, codes: Codes, order: int, numbers: list[int]) -> None:
+    def _add_order(self, codes: Codes, multiplicities: Multiplicities, order: int, numbers: list[int]) -> None:
         groups = [self._groups[number] for number in numbers]
         sets, records = sum(map(len, groups)), codes.shape[1]
         if may_be_worth_it(len(self._sizes), order, sets, records):
@@ -128,23 +132,24 @@ class Counts:
                 self._covers[order] = cover(self._sizes, rows)
             if is_worth_it(self._covers[order], self._sizes, sets, records):
                 stacks = [table for number in numbers for table in self.tables[number]]
-                for number, counts in tables_from_larger(codes, self._sizes, rows, self._covers[order]):
+                covers = self._covers[order]
+                for number, counts in tables_from_larger(codes, self._sizes, rows, covers, multiplicities):
                     stacks[number] += counts
                 return
         for number, rows in zip(numbers, groups, strict=True):
             for start in range(0, records, BLOCK):
-                _add_group(codes[:, start : start + BLOCK], rows, self.tables[number])
+                some = slice(start, start + BLOCK)
+                _add_group(codes[:, some], multiplicities.of(some), rows, self.tables[number])
 
 
-def _add_group(codes: Codes, rows: IntArray, stack: IntArray) -> None:
+def _add_group(codes: Codes, multiplicities: Multiplicities, rows: IntArray, stack: IntArray) -> None:
     """Add the counts of one block of records to a stack of equal-shaped tables."""
     order = rows.shape[1]
     if order == 0:
-        stack += codes.shape[1]
+        stack += multiplicities.total
         return
     shape = stack.shape[1:]
     flat = stack.reshape(len(rows), -1)
-    is_sparse = math.prod(shape) > 4 * codes.shape[1]
     leading: list[Codes] = []  # leading[j]: flat codes of the first j+1 attributes, times the size of the next
     previous: list[int] = []
     pieces = (rows[first : first + _ROWS].tolist() for first in range(0, len(rows), _ROWS))
@@ -154,10 +159,7 @@ def _add_group(codes: Codes, rows: IntArray, stack: IntArray) -> None:
             column = codes[row[j]].astype(np.int64)
             leading.append((column if j == 0 else leading[-1] + column) * shape[j + 1])
         cells = codes[row[-1]].astype(np.int64) if order == 1 else leading[-1] + codes[row[-1]]
-        if is_sparse:
-            np.add.at(table, cells, 1)
-        else:
-            np.add(table, np.bincount(cells, minlength=table.size), out=table)
+        multiplicities.add_to(table, cells)
         previous = row[:-1]
 
 

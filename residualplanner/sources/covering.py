@@ -1,7 +1,8 @@
 """Larger tables that are counted once, so that many smaller ones follow by sums: fewer passes over the records.
 
 Reads: sets of attribute positions, coded records.  Gives: which larger tables to count, and counts.  Counts are the
-same integers as those of each set by itself, since every record falls in one cell of every table.
+same integers as those of each set by itself, since every record falls in one cell of every table,
+as often as it counts.
 """
 
 import math
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import IntArray
+from residualplanner.sources.multiplicities import Multiplicities
 
 Codes = NDArray[np.integer[Any]]
 
@@ -87,7 +89,7 @@ def may_be_worth_it(attribute_count: int, order: int, sets: int, records: int) -
 
 
 def tables_from_larger(
-    codes: Codes, sizes: Sequence[int], rows: IntArray, larger: Sequence[CoveringTable]
+    codes: Codes, sizes: Sequence[int], rows: IntArray, larger: Sequence[CoveringTable], multiplicities: Multiplicities
 ) -> Iterator[tuple[int, NDArray[np.integer[Any]]]]:
     """Tables of counts with the numbers of their sets; a set's tables, one for each part of the records, add up to its.
 
@@ -96,6 +98,7 @@ def tables_from_larger(
         sizes (d,): how many values each attribute can take.
         rows (m, k): the sets, each ascending.
         larger: a cover of them.
+        multiplicities: how often each record counts.
 
     Raises:
         ValueError: a code is not in 0 .. sizes[i]-1: SciPy counts in any cell, inside the table or not.
@@ -103,18 +106,19 @@ def tables_from_larger(
     if (codes.max(axis=1, initial=0) >= sizes).any() or (codes.min(axis=1, initial=0) < 0).any():
         raise ValueError("codes must lie in 0 .. size-1 of their attribute")
     for start in range(0, codes.shape[1], _RECORDS):
-        part = codes[:, start : start + _RECORDS]
-        for table, counts in zip(larger, _larger_tables(part, sizes, larger), strict=True):
+        some = slice(start, start + _RECORDS)
+        found = _larger_tables(codes[:, some], sizes, larger, multiplicities.of(some).entries)
+        for table, counts in zip(larger, found, strict=True):
             sets = [(number, tuple(rows[number].tolist())) for number in table.sets]
             yield from _summed(counts, table.attributes, sets)
 
 
 def _larger_tables(
-    codes: Codes, sizes: Sequence[int], larger: Sequence[CoveringTable]
+    codes: Codes, sizes: Sequence[int], larger: Sequence[CoveringTable], entries: NDArray[np.integer[Any]]
 ) -> Iterator[NDArray[np.integer[Any]]]:
-    """The counts of some records in each larger table."""
-    ones = np.ones(codes.shape[1], dtype=np.int32)
-    leading, cells, known = np.empty_like(ones), np.empty_like(ones), None
+    """The counts of some records in each larger table; ``entries`` (records,) say how often each counts."""
+    leading, cells = np.empty((2, codes.shape[1]), dtype=np.int32)
+    known = None
     for table in larger:
         shape = tuple(sizes[i] for i in table.attributes)
         first, step = table.attributes[:_FIRST], math.prod(shape[_FIRST:])
@@ -124,15 +128,17 @@ def _larger_tables(
                 np.multiply(numbers, np.int32(step), out=leading[part], casting="unsafe")
         for part, numbers in _numbers_by_chunk(codes, table.attributes[_FIRST:], shape[_FIRST:]):
             np.add(leading[part], numbers, out=cells[part], casting="unsafe")
-        yield _histogram(cells, ones, math.prod(shape)).reshape(shape)
+        yield _histogram(cells, entries, math.prod(shape)).reshape(shape)
 
 
-def _histogram(cells: NDArray[np.int32], ones: NDArray[np.int32], cell_count: int) -> NDArray[np.int32]:
-    """How many records fall in each cell: entries of a sparse matrix that stand in the same place are added.
+def _histogram(
+    cells: NDArray[np.int32], entries: NDArray[np.integer[Any]], cell_count: int
+) -> NDArray[np.integer[Any]]:
+    """The sum of each cell's entries, in their type: those of a sparse matrix that stand in the same place are added.
 
     That takes two thirds of the time of `np.add.at` and of `np.bincount`, which need 64-bit numbers besides.
     """
-    one_row = sparse.csr_array((ones, cells, np.array([0, len(cells)], dtype=np.int32)), shape=(1, cell_count))
+    one_row = sparse.csr_array((entries, cells, np.array([0, len(cells)], dtype=np.int32)), shape=(1, cell_count))
     return np.asarray(one_row.toarray()[0])
 
 

@@ -19,13 +19,15 @@ import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner._words import separators
-from residualplanner.domain import UNKNOWN, Domain
+from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.coding import require_columns
+from residualplanner.sources.coding import names_of_columns, require_columns
 from residualplanner.sources.columns import ArrowColumn
 from residualplanner.sources.csv_records import LONGEST, forms_of_records, pieces_of_records, unclosed_error
+from residualplanner.sources.multiplicities import Once
+from residualplanner.sources.people import Contributions, PersonReader
 from residualplanner.sources.records import source_of_blocks
-from residualplanner.sources.rules import Block, block_of_raw_codes
+from residualplanner.sources.rules import Block, block_of_columns
 from residualplanner.sources.source import Source
 
 _MARK = b"\xef\xbb\xbf"
@@ -62,7 +64,7 @@ class CsvFile:
     newlines_in_values: bool = False
 
 
-def source_of_csv(file: CsvFile, domain: Domain) -> Source:
+def source_of_csv(file: CsvFile, domain: Domain, contributions: Contributions) -> Source:
     """The records of a CSV file whose header has been checked, and where the rules demand it every line.
 
     Raises:
@@ -70,11 +72,11 @@ def source_of_csv(file: CsvFile, domain: Domain) -> Source:
             not records, and an attribute's rule for unknown values is "error", or newlines in values are allowed.
     """
     table = _Table.opened(file)
-    table.require_columns(domain)
+    table.require_columns(domain, contributions)
     is_strict = any(attribute.unknown == "error" for attribute in domain.attributes)
     if is_strict or file.newlines_in_values or _is_zipped(Path(file.path)):  # a file may have been cut off
         table.require_records(is_strict=is_strict)
-    return source_of_blocks(domain, lambda: table.blocks(domain))
+    return source_of_blocks(domain, lambda: table.blocks(domain, contributions))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -92,15 +94,15 @@ class _Table:
         with _open(path) as stream:
             return cls(file, _header(stream, path.name))
 
-    def require_columns(self, domain: Domain) -> None:
-        """DataError unless each of the domain's columns is there once."""
-        used = separators(self.names)
-        if used is not None and not set(domain.names) <= set(self.names):
+    def require_columns(self, domain: Domain, contributions: Contributions) -> None:
+        """DataError unless each of the columns that are read is there once."""
+        used, names = separators(self.names), names_of_columns(domain, contributions)
+        if used is not None and not set(names) <= set(self.names):
             raise DataError(
                 f"the first line of {Path(self.file.path).name!r} is separated by {used}, not by commas; write the "
                 "file with commas, or read it with another library, all columns as strings, and give the frame"
             )
-        require_columns(domain.names, self.names)
+        require_columns(names, self.names)
 
     def require_records(self, *, is_strict: bool) -> None:
         """DataError if the file cannot be read to its end, or if some line is not a record where that is an error.
@@ -120,19 +122,25 @@ class _Table:
             remedy = _REMEDY if is_sound or not self.file.newlines_in_values else "write it again"
             raise DataError(f"the file {Path(self.file.path).name!r} has {', and '.join(problems)}; {remedy}")
 
-    def blocks(self, domain: Domain) -> Iterator[Block]:
+    def blocks(self, domain: Domain, contributions: Contributions) -> Iterator[Block]:
         """The records, piece by piece: a line that is not a record has an unknown value in each column."""
-        columns = [ArrowColumn(attribute) for attribute in domain.attributes]
-        indices = [self.names.index(name) for name in domain.names]
+        reader = contributions.reader()
+        return reader.kept(self._coded(domain, contributions, reader))
+
+    def _coded(self, domain: Domain, contributions: Contributions, reader: PersonReader) -> Iterator[Block]:
+        columns, names = [ArrowColumn(column) for column in domain.columns], names_of_columns(domain, contributions)
+        indices = [self.names.index(name) for name in names]
         for text in self._pieces():
             forms = forms_of_records(text, newlines_in_values=self.file.newlines_in_values)
             if self.file.newlines_in_values and not forms.is_sound.all():
                 raise unclosed_error()
             fits = forms.fitting(len(self.names))
-            arrays = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), indices)
-            others = np.full(int((~fits).sum()), UNKNOWN, dtype=np.int64)
-            raw = [np.append(column.raw_codes(array), others) for column, array in zip(columns, arrays, strict=True)]
-            yield block_of_raw_codes(domain, raw, len(fits))
+            parsed = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), indices)
+            arrays = dict(zip(names, parsed, strict=True))
+            others = int((~fits).sum())
+            coded = (column.coded(arrays[column.name], unknown=others) for column in columns)
+            persons = reader.numbers([arrays[name] for name in contributions.columns], unknown=others)
+            yield block_of_columns(domain, coded, Once(len(fits)), persons)
 
     def _pieces(self) -> Iterator[bytes]:
         with _open(Path(self.file.path)) as stream:

@@ -10,13 +10,14 @@ from residualplanner.errors import ResourceError
 from residualplanner.sources.clusters.dask import DaskRecords
 from residualplanner.sources.clusters.engine import EngineRecords
 from residualplanner.sources.clusters.spark import SparkRecords
+from residualplanner.sources.people import Contributions, unlimited
 from residualplanner.workers import SparkWorkers
 
 #: The most bytes that Spark sends for a cell: its count, and its part of what is around it.
 COUNT_BYTES = 9
 
 
-def records_of_engine(data: Any, domain: Domain) -> EngineRecords | None:
+def records_of_engine(data: Any, domain: Domain, contributions: Contributions) -> EngineRecords | None:
     """The records of an engine's frame; None for anything else.
 
     Raises:
@@ -26,8 +27,8 @@ def records_of_engine(data: Any, domain: Domain) -> EngineRecords | None:
 
     known = nw.dependencies  # looks at no library that is not imported already
     if known.is_dask_dataframe(data):
-        return DaskRecords(data, domain)
-    return SparkRecords(data, domain) if _is_of_spark(data) else None
+        return DaskRecords(data, domain, contributions)
+    return SparkRecords(data, domain, contributions) if _is_of_spark(data) else None
 
 
 def require_result_room(data: Any, cells: int) -> None:
@@ -39,6 +40,7 @@ def require_result_room(data: Any, cells: int) -> None:
         data: the records; only PySpark frames have such a limit.
         cells: how many there are in all tables that are counted.
     """
+    data = unlimited(data)
     if not _is_of_spark(data):
         return
     limit, needed = SparkWorkers(data.sparkSession).result_bytes, cells * COUNT_BYTES

@@ -13,8 +13,15 @@ from residualplanner._checks import value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.clusters.engine import source_of_engine
-from residualplanner.sources.coding import blocks_of_batches, blocks_of_matrix, blocks_of_pandas, require_columns
-from residualplanner.sources.column_types import require_types, type_of_values
+from residualplanner.sources.coding import (
+    blocks_of_batches,
+    blocks_of_matrix,
+    blocks_of_pandas,
+    names_of_columns,
+    require_columns,
+    require_types_of,
+)
+from residualplanner.sources.column_types import type_of_values
 from residualplanner.sources.csv_files import CsvFile, source_of_csv
 from residualplanner.sources.engines import records_of_engine
 from residualplanner.sources.frames import (
@@ -27,6 +34,7 @@ from residualplanner.sources.frames import (
     frame_of_polars,
 )
 from residualplanner.sources.parquet import frame_of_path
+from residualplanner.sources.people import Contributions, contributions_of, unlimited
 from residualplanner.sources.ready_counts import source_of_counts
 from residualplanner.sources.records import source_of_blocks
 from residualplanner.sources.source import Source, guarded
@@ -47,11 +55,12 @@ _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
 _ACCEPTED = (
     "a pandas DataFrame, a Polars DataFrame or LazyFrame, a PyArrow Table, RecordBatch or RecordBatchReader, a DuckDB "
     "relation, an Ibis table, a Dask or PySpark DataFrame, a path to a CSV or Parquet file or to a folder of Parquet "
-    "files, a CsvFile, a NumPy matrix of integer codes, or a mapping from tuples of attribute names to counts"
+    "files, a CsvFile, LimitedRecords of one of these, a NumPy matrix of integer codes, or a mapping from tuples of "
+    "attribute names to counts"
 )
 
 
-def open_source(data: object, domain: Domain) -> Source:
+def open_source(data: object, domain: Domain, *, records_per_person: int = 1) -> Source:
     """Open confidential data for counting, and refuse what can be refused before that.
 
     Names and types of columns are read, and nothing of the records, with two exceptions: a CSV file is searched for
@@ -63,6 +72,7 @@ def open_source(data: object, domain: Domain) -> Source:
     Args:
         data: a frame, a path, a matrix of codes (records, d), or counts; the error's message lists them all.
         domain: the schema the data must fit.
+        records_per_person: how many records of a person are protected: of `LimitedRecords` at most so many count.
 
     Returns:
         A source that counts.
@@ -78,7 +88,7 @@ def open_source(data: object, domain: Domain) -> Source:
         >>> source.count([np.array([[0, 1]])])[0].tolist()
         [[[0, 1], [1, 1]]]
     """
-    outcome = guarded(_open, data, domain)
+    outcome = guarded(_open_limited, data, domain, records_per_person)
     del data  # the traceback must not lead to the records
     if isinstance(outcome, DataError):
         raise outcome
@@ -87,38 +97,51 @@ def open_source(data: object, domain: Domain) -> Source:
 
 def is_read_once(data: object) -> bool:
     """Whether records are gone when they have been read."""
-    return ("pyarrow", "RecordBatchReader") in _names_of_classes(data)
+    return ("pyarrow", "RecordBatchReader") in _names_of_classes(unlimited(data))
 
 
-def _open(data: object, domain: Domain) -> Source:
+def _open_limited(data: object, domain: Domain, records_per_person: int) -> Source:
+    return _open(unlimited(data), domain, contributions_of(data, domain, records_per_person))
+
+
+def _open(data: object, domain: Domain, contributions: Contributions) -> Source:
+    _require_persons(data, contributions)
     if isinstance(data, np.ndarray):
         return source_of_blocks(domain, blocks_of_matrix(data, domain))
     if isinstance(data, CsvFile):
-        return source_of_csv(data, domain)
+        return source_of_csv(data, domain, contributions)
     if type(data).__module__.startswith("residualplanner."):
         raise DataError(f"{value_text(data)} of this library holds no records; give {_ACCEPTED}")
     if isinstance(data, Mapping):
         return source_of_counts(data, domain)
     if isinstance(data, str | Path):
-        return _file_source(data, domain)
+        return _file_source(data, domain, contributions)
     for library, word in _names_of_classes(data):
         if (library, word) == ("pandas", "DataFrame"):
-            return _pandas_source(cast("pd.DataFrame", data), domain)
+            return _pandas_source(cast("pd.DataFrame", data), domain, contributions)
         if (library, word) in _FRAMES:
-            return _frame_source(_FRAMES[library, word](data), domain)
-    source = _engine_source(data, domain)
+            return _frame_source(_FRAMES[library, word](data), domain, contributions)
+    source = _engine_source(data, domain, contributions)
     if source is not None:
         return source
     raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
 
 
-def _engine_source(data: object, domain: Domain) -> Source | None:
+def _require_persons(data: object, contributions: Contributions) -> None:
+    """DataError where persons are asked for and the data cannot name any."""
+    if contributions.columns and isinstance(data, np.ndarray | Mapping):
+        raise DataError(
+            "a matrix of codes or a mapping of counts does not say whose a record is; give a frame or a file"
+        )
+
+
+def _engine_source(data: object, domain: Domain, contributions: Contributions) -> Source | None:
     """A source for a frame that narwhals recognizes as an engine's; None for anything else."""
     import narwhals as nw
 
     if nw.dependencies.is_ibis_table(data):  # it looks at no library that is not imported already
-        return _frame_source(frame_of_ibis(data), domain)
-    records = records_of_engine(data, domain)
+        return _frame_source(frame_of_ibis(data), domain, contributions)
+    records = records_of_engine(data, domain, contributions)
     return None if records is None else source_of_engine(records, domain)
 
 
@@ -128,21 +151,25 @@ def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
         yield cls.__module__.partition(".")[0], cls.__name__
 
 
-def _file_source(path: str | Path, domain: Domain) -> Source:
+def _file_source(path: str | Path, domain: Domain, contributions: Contributions) -> Source:
     is_csv = Path(path).name.lower().endswith((".csv", ".csv.gz")) and not Path(path).is_dir()
-    return source_of_csv(CsvFile(path), domain) if is_csv else _frame_source(frame_of_path(path), domain)
+    if is_csv:
+        return source_of_csv(CsvFile(path), domain, contributions)
+    return _frame_source(frame_of_path(path), domain, contributions)
 
 
-def _frame_source(frame: Frame, domain: Domain) -> Source:
-    require_columns(domain.names, frame.columns)
-    if domain.names:
-        for types in frame.types(domain.names):
-            require_types(domain, types)
-    names = domain.names or tuple(map(str, frame.columns[:1]))  # some column must say how many records there are
-    return source_of_blocks(domain, lambda: blocks_of_batches(domain, frame.batches(names)))
+def _frame_source(frame: Frame, domain: Domain, contributions: Contributions) -> Source:
+    names = names_of_columns(domain, contributions)
+    require_columns(names, frame.columns)
+    if names:
+        for types in frame.types(names):
+            require_types_of(domain, contributions, dict(zip(names, types, strict=True)).__getitem__)
+    names = names or [str(name) for name in frame.columns[:1]]  # some column must say how many records there are
+    return source_of_blocks(domain, lambda: blocks_of_batches(domain, contributions, frame.batches(names)))
 
 
-def _pandas_source(frame: "pd.DataFrame", domain: Domain) -> Source:
-    require_columns(domain.names, tuple(frame.columns))
-    require_types(domain, (type_of_values(frame[name]) for name in domain.names))
-    return source_of_blocks(domain, lambda: blocks_of_pandas(domain, frame))
+def _pandas_source(frame: "pd.DataFrame", domain: Domain, contributions: Contributions) -> Source:
+    names = names_of_columns(domain, contributions)
+    require_columns(names, tuple(frame.columns))
+    require_types_of(domain, contributions, lambda name: type_of_values(frame[name]))
+    return source_of_blocks(domain, lambda: blocks_of_pandas(domain, contributions, frame))

@@ -33,6 +33,7 @@ def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
         DataError: a table that is not of nonnegative integers, not of the schema's shape, or contradicts another.
         DomainError: a name is not in the domain, or comes twice.
     """
+    domain.require_no_amounts("tables of ready counts hold records by value")
     tables = sorted((_table(names, array, domain) for names, array in counts.items()), key=lambda item: item[1].size)
     return Source(partial(_count, domain, tables, _holders(tables)))
 

@@ -6,13 +6,13 @@ Reads: a stream of coded blocks.  Gives: Source.
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-import numpy as np
-
 from residualplanner._checks import IntArray
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.counting import Counts, batch_records
-from residualplanner.sources.rules import Block, Breach, code_type, data_error_of_breaches
+from residualplanner.sources.amounts import RecordCounts, largest_denominator
+from residualplanner.sources.counting import batch_records
+from residualplanner.sources.multiplicities import MOST, too_many
+from residualplanner.sources.rules import Block, Breach, code_type, data_error_of_breaches, joined, no_records
 from residualplanner.sources.source import Progress, Source, guarded
 
 
@@ -25,18 +25,21 @@ def _count(
     domain: Domain, blocks: Callable[[], Iterator[Block]], groups: Sequence[IntArray], progress: Progress | None
 ) -> list[IntArray] | DataError:
     """The tables, or the error that says which columns break which rules: all of them, whatever the records' order."""
-    counts = Counts(domain.sizes, groups)
+    counts, most = RecordCounts(domain, groups), MOST // largest_denominator(domain, groups)
     total = sum(map(len, groups))
-    breaches: set[Breach] = set()
+    counted, breaches = 0, set[Breach]()
     stream = regrouped(domain, blocks)
     block = guarded(next, stream, None)
     while isinstance(block, Block):
         following = guarded(next, stream, None)
         breaches |= block.breaches
         if not breaches:
+            counted += block.multiplicities.total
+            if counted > most:
+                return too_many()
             is_last = progress is not None and following is None
             report = (lambda done: progress(done, total)) if progress is not None and is_last else None
-            counts.add(block.codes, report=report)
+            counts.add(block, report=report)
         block = following
     if isinstance(block, DataError):
         return block
@@ -54,14 +57,7 @@ def regrouped(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Iterator
         waiting.append(block)
         records += block.codes.shape[1]
         if records >= most:
-            yield _concatenated(waiting)
+            yield joined(waiting)
             waiting, records, is_first = [], 0, False
     if waiting or is_first:
-        yield _concatenated(waiting or [Block(np.empty((len(domain), 0), dtype=code_type(domain)), frozenset())])
-
-
-def _concatenated(blocks: list[Block]) -> Block:
-    if len(blocks) == 1:
-        return blocks[0]
-    breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
-    return Block(np.concatenate([block.codes for block in blocks], axis=1), breaches)
+        yield joined(waiting or [no_records(domain)])

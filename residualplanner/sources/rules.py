@@ -3,25 +3,50 @@
 Reads: raw codes with UNKNOWN and MISSING among them.  Gives: a block of valid codes, or the columns that break a rule.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import IntArray
-from residualplanner.domain import MISSING, UNKNOWN, Attribute, Domain, Into
+from residualplanner._checks import IntArray, frozen
+from residualplanner.domain import ABOVE, BETWEEN_UNITS, MISSING, NEGATIVE, UNKNOWN, Attribute, Domain, Into
 from residualplanner.errors import DataError
 from residualplanner.sources.covering import Codes
+from residualplanner.sources.multiplicities import Multiplicities, Once
 
 #: A column by its position, and which of its rules is broken.
 Breach = tuple[int, str]
 
+#: The problems of weights by their codes.
+_WEIGHTS = {
+    UNKNOWN: "no weight",
+    MISSING: "missing weight",
+    NEGATIVE: "negative weight",
+    ABOVE: "weight above the maximum",
+    BETWEEN_UNITS: "weight between units",
+}
+#: The words of all rules.
+RULES = ("unknown", "missing", *_WEIGHTS.values(), "no person")
 _PROBLEM = {
     "unknown": 'has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"',
     "missing": 'has missing values; fill them, or declare missing="Not stated" or "drop"',
+    "no weight": "has weights that are not finite numbers",
+    "missing weight": "has missing weights; fill them, or leave these records out",
+    "negative weight": "has negative weights; no record may count less than nothing",
+    "weight above the maximum": 'has weights above the declared maximum; declare a larger one, or above="clip"',
+    "weight between units": "has weights that are not multiples of the declared unit; round them, or declare a smaller "
+    "unit",
+    "no person": "does not say whose each record is: entries are missing, or neither integers nor text; name "
+    "everybody, or leave these records out",
 }
+#: What `Block.persons` is where nobody asks.
+NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
+
+
+#: Of amounts, the numerator of the fraction of each record that counts in the next cell: at the high end of its bin.
+Numerators = Mapping[int, IntArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,34 +54,81 @@ class Block:
     """Some records, coded.
 
     Attributes:
-        codes (d, records): valid codes; meaningless where there are breaches.
+        codes (d, records): valid codes; of amounts that of the low end of a bin; meaningless where there are breaches.
         breaches: the columns whose values break a rule that says "error".
+        multiplicities: how often each record counts.
+        numerators: by position of an attribute of amounts, (records,).
+        persons (2, records): the number of the person of each record, below 0 where it is not known, and where the
+            record stands among those of that person; `NO_PERSONS` where nobody asks.
     """
 
     codes: Codes
     breaches: frozenset[Breach]
+    multiplicities: Multiplicities
+    numerators: Numerators = field(default_factory=dict)
+    persons: IntArray = field(default_factory=lambda: NO_PERSONS)
 
 
-def block_of_raw_codes(domain: Domain, columns: Iterable[IntArray], records: int) -> Block:
+def block_of_columns(
+    domain: Domain, columns: Iterable[IntArray], multiplicities: Multiplicities, persons: IntArray = NO_PERSONS
+) -> Block:
     """Apply every attribute's rules to raw codes.
 
     Args:
         domain: the schema.
-        columns: for each attribute in order, (records,): codes, UNKNOWN or MISSING.
-        records: how many there are.
+        columns: for each of the domain's columns in order, (records,): codes, UNKNOWN or MISSING; of weights integers,
+            or the code of what is wrong.
+        multiplicities: how often each record counts, besides its weight.
+        persons: as of `Block`.
 
     Returns:
         The records that stay, in the narrowest type that holds every attribute's codes.
     """
-    codes = np.empty((len(domain), records), dtype=code_type(domain))
-    dropped = np.zeros(records, dtype=bool)
+    codes = np.empty((len(domain), len(multiplicities)), dtype=code_type(domain))
+    leaves = np.zeros(len(multiplicities), dtype=bool)
     breaches: set[Breach] = set()
-    for position, (attribute, raw) in enumerate(zip(domain.attributes, columns, strict=True)):
-        settled, leaves, broken = _settle(attribute, raw)
-        codes[position] = settled
-        dropped |= leaves
+    numerators: dict[int, IntArray] = {}
+    given = iter(columns)
+    for position, (attribute, raw) in enumerate(zip(domain.attributes, given, strict=False)):
+        if attribute.numeric is not None:
+            raw, numerators[position] = attribute.numeric.cells_of_codes(raw)  # noqa: PLW2901 - of ends
+        codes[position], dropped, broken = _settle(attribute, raw)
+        leaves |= dropped
         breaches.update((position, word) for word in broken)
-    return Block(codes[:, ~dropped] if dropped.any() else codes, frozenset(breaches))
+    for position, weights in enumerate(given, start=len(domain)):
+        weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
+        breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
+        multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
+    if (persons[:1] < 0).any(where=~leaves[: persons.shape[1]]):
+        breaches.add((len(domain.columns), "no person"))
+    block = Block(codes, frozenset(breaches), multiplicities, numerators, persons)
+    return of_records(block, ~leaves) if leaves.any() else block
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """The records of all blocks, at least one, as one block."""
+    if len(blocks) == 1:
+        return blocks[0]
+    breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
+    first, *others = [block.multiplicities for block in blocks]
+    numerators = {
+        position: np.concatenate([block.numerators[position] for block in blocks]) for position in blocks[0].numerators
+    }
+    codes = np.concatenate([block.codes for block in blocks], axis=1)
+    persons = np.concatenate([block.persons for block in blocks], axis=1)
+    return Block(codes, breaches, first.followed_by(others), numerators, persons)
+
+
+def no_records(domain: Domain) -> Block:
+    """A block without records."""
+    return block_of_columns(domain, [np.empty(0, dtype=np.int64)] * len(domain.columns), Once(0))
+
+
+def of_records(block: Block, stay: NDArray[np.bool_]) -> Block:
+    """Those of the records of a block that stay."""
+    numerators = {position: of_all[stay] for position, of_all in block.numerators.items()}
+    persons = block.persons[:, stay] if block.persons.size else NO_PERSONS
+    return Block(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), numerators, persons)
 
 
 def code_type(domain: Domain) -> np.dtype[Any]:
@@ -68,9 +140,10 @@ def code_type(domain: Domain) -> np.dtype[Any]:
 def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataError:
     """The error that names every column that breaks a rule, and nothing about its values."""
     ordered = sorted(breaches)
-    names = [domain.names[position] for position, _ in ordered]
-    lines = [f"column {name!r} {_PROBLEM[word]}" for name, (_, word) in zip(names, ordered, strict=True)]
-    return DataError("; ".join(lines), column=names[0])
+    names = [column.name for column in domain.columns]
+    columns = [f"column {name!r}" for name in names] + ["the column of persons"]
+    lines = [f"{columns[position]} {_PROBLEM[word]}" for position, word in ordered]
+    return DataError("; ".join(lines), column=[*names, ""][ordered[0][0]] or None)
 
 
 def _settle(attribute: Attribute, raw: IntArray) -> tuple[IntArray, NDArray[np.bool_], Sequence[str]]:

@@ -93,9 +93,10 @@ class Accuracy:
         noise gives to all their cells, times their weight; if a query has weight 0, or next to none beside another, all
         weights are left out, since no query would account for noise that only such queries depend on.
         """
-        importance, cost = self.workload.weights * self.workload.cells, cost_parts(self.strategy, self.noise)
+        importance = self.workload.weights * self.workload.cells / self.workload.scales**2
+        cost = cost_parts(self.strategy, self.noise)
         if not (importance > _LEAST * max(1.0, float(importance.max()))).all():
-            importance = self.workload.cells
+            importance = self.workload.cells / self.workload.scales**2
         per_use = cost / noise_weights(self.pieces(), importance, len(cost))
         fractions = np.empty(len(self.workload))
         for queries, sets, coefficients in self.pieces():

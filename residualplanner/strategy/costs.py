@@ -57,7 +57,7 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
             return math.inf
     roundings = 2 * len(closure.blocks) + 10
     constant = cost * (1 + roundings * _ULP) + len(closure) * math.ulp(0.0)
-    return (constant + varying) * neighbors.cost_factor * (1 + 3 * _ULP)
+    return (constant + varying) * neighbors.cost_factor_up * (1 + 3 * _ULP)
 
 
 def exact_cost(strategy: Strategy, precision: FloatArray) -> Fraction:

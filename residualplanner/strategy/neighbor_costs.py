@@ -43,7 +43,7 @@ class SummedCosts:
     is_sum: ClassVar[Literal[True]] = True
 
     largest: FloatArray
-    factor: int
+    factor: float
     remark: str = ""
 
     def rows(self) -> FloatArray:
@@ -72,7 +72,7 @@ class CornerCosts:
 
     closure: Closure
     numbers: ResidualNumbers
-    factor: int
+    factor: float
 
     @property
     def largest(self) -> FloatArray:
@@ -174,11 +174,11 @@ def unit_costs(
         [[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 2.0, 1.0], [0.0, 2.0, 2.0, 0.0]]
     """
     if not neighbors.has_public_total:
-        return SummedCosts(closure.products(numbers.pcost), neighbors.cost_factor)
+        return SummedCosts(closure.products(numbers.pcost), neighbors.cost_factor_up)
     attributes = occurring(closure)
     if len(attributes) <= corner_limit and numbers.is_symmetric[attributes].all():
-        return CornerCosts(closure, numbers, neighbors.cost_factor)
-    return SummedCosts(safe_row(closure, numbers), neighbors.cost_factor, " for a safe bound of the cost")
+        return CornerCosts(closure, numbers, neighbors.cost_factor_up)
+    return SummedCosts(safe_row(closure, numbers), neighbors.cost_factor_up, " for a safe bound of the cost")
 
 
 def occurring(closure: Closure) -> NDArray[np.int64]:

@@ -157,6 +157,25 @@ class Strategy:
         messages = self.messages[_spans(self.message_starts, factors)]
         return replace(self, closure=closure, of_factor=self.of_factor[factors], messages=messages)
 
+    def with_denominators(self, denominators: Sequence[int]) -> "Strategy":
+        """The same with bases that know the denominators of the fractions of records that are counted, (d,).
+
+        Source: spec eq. (104).
+        """
+        if all(denominator == 1 for denominator in denominators):
+            return self
+        pairs: dict[tuple[int, int], int] = {}
+        attributes = self.closure.attribute_of_factor[self.varies] if len(self.of_factor) else self.of_factor
+        of_attribute, of_factor = (
+            [pairs.setdefault((number, denominators[attribute]), len(pairs)) for attribute, number in numbers]
+            for numbers in (
+                enumerate(self.of_attribute.tolist()),
+                zip(attributes.tolist(), self.of_factor.tolist(), strict=True),
+            )
+        )
+        bases = tuple(replace(self.bases[number], denominator=denominator) for number, denominator in pairs)
+        return replace(self, bases=bases, of_attribute=np.array(of_attribute), of_factor=np.array(of_factor, dtype=int))
+
     def scaled(self, factor: float) -> "Strategy":
         """The same for precisions that are ``factor`` times as large: messages are in units of the cost."""
         return replace(self, messages=self.messages * factor) if len(self.messages) else self

@@ -50,7 +50,12 @@ class TableAccuracy:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many answers each attribute has."""
+        """How many answers each attribute has along whose values the table has an axis."""
+        return tuple(self.axes[number].rows for number in self.written if self.axes[number].kind.is_axis)
+
+    @property
+    def _lengths(self) -> tuple[int, ...]:
+        """How many answers each attribute has: one where records are only selected."""
         return tuple(self.axes[number].rows for number in self.written)
 
     def variances(self) -> NDArray[np.float64]:
@@ -62,7 +67,7 @@ class TableAccuracy:
         Source: spec eqs. (26) and (40).
         """
         self._require_at_most(_CELL_LIMIT, math.prod(self.shape))
-        return np.broadcast_to(self.differing_variances(), self.shape)
+        return np.broadcast_to(self.differing_variances(), self._lengths).reshape(self.shape)
 
     def differing_variances(self) -> NDArray[np.float64]:
         """The same, but an axis along which all cells have one variance has one entry.
@@ -86,7 +91,7 @@ class TableAccuracy:
         """
         self._require_at_most(_CELL_LIMIT, math.prod(self.shape) * len(noise))
         found = self._with_noise(noise).transpose(0, *(1 + axis for axis in self.written))
-        return np.broadcast_to(found, (len(noise), *self.shape))
+        return np.broadcast_to(found, (len(noise), *self._lengths))
 
     def covariance(self) -> NDArray[np.float64]:
         """The covariance of all cells in C order, (cells, cells).
@@ -115,7 +120,7 @@ class TableAccuracy:
 
         Source: spec eqs. (26) and (40).
         """
-        weights = weights.transpose(np.argsort(self.written))
+        weights = weights.reshape(self._lengths).transpose(np.argsort(self.written))
         for number in self.varying.axes:
             weights = self.axes[number].augmented_weights(weights, number)
         parts = list(self._residual_weights(weights, self.varying.constant))

@@ -4,9 +4,20 @@ Reads: a release, facts; or a domain and a budget.  Gives: SyntheticRecords; a p
 Everything here is post-processing, or planning: it sees no record and costs no privacy budget.
 """
 
+from residualplanner.synthesis.columns import BinsName
 from residualplanner.synthesis.records import SyntheticRecords
 from residualplanner.synthesis.rounding import RoundingName
+from residualplanner.synthesis.saving import is_sidecar, require_records_file, sidecar_path
 from residualplanner.synthesis.synthesis_plan import synthesis_plan
 from residualplanner.synthesis.synthesize import synthesize
 
-__all__ = ["RoundingName", "SyntheticRecords", "synthesis_plan", "synthesize"]
+__all__ = [
+    "BinsName",
+    "RoundingName",
+    "SyntheticRecords",
+    "is_sidecar",
+    "require_records_file",
+    "sidecar_path",
+    "synthesis_plan",
+    "synthesize",
+]

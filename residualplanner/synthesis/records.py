@@ -65,6 +65,14 @@ class SyntheticRecords:
         return self._facts.statements
 
     @property
+    def unmeasured(self) -> tuple[str, ...]:
+        """The attributes that nothing was measured of: each value is as frequent as any, whatever the others are."""
+        measured = {position for members in self.release.plan.closure for position in members}
+        measured |= {position for fact in self._facts.zeros for position in fact.attributes}
+        several = (number for number, size in enumerate(self.domain.sizes) if size > 1)
+        return tuple(self.domain.names[number] for number in several if number not in measured)
+
+    @property
     def domain(self) -> Domain:
         """Their attributes."""
         return self.release.plan.domain
@@ -96,9 +104,9 @@ class SyntheticRecords:
             DomainError: one is not in the domain, or is named twice.
         """
         mixture, positions = self._fitted.mixture, self.domain.positions_as_written(names)
-        return frozen(self._fitted.records * mixture.table(positions))
+        return frozen(np.asarray(self._fitted.records * mixture.table(positions)))
 
-    def redrawn(self, records: int, *, method: RoundingName = "sobol", seed: int = 0) -> "SyntheticRecords":
+    def redrawn(self, records: int, *, method: RoundingName = "controlled", seed: int = 0) -> "SyntheticRecords":
         """Other records from the same mixture.
 
         Args:
@@ -143,7 +151,17 @@ class SyntheticRecords:
             OSError: the files cannot be written.
         """
         weight = weight_column(self.domain) if self._is_weighted else None
-        about = Sidecar(self.release, len(self), float(self.weights.sum()), self.method, self.seed, self.facts, weight)
+        about = Sidecar(
+            self.release,
+            len(self),
+            float(self.weights.sum()),
+            self.method,
+            self.seed,
+            self.facts,
+            weight,
+            self.unmeasured,
+            self.quality_of_records,
+        )
         save_frame(file, about, lambda: self.to_frame(bins=bins))
 
     @property

@@ -1,7 +1,7 @@
-"""How records are made of a mixture: spread evenly, as weighted copies, or independent of one another.
+"""How records are made of a mixture: controlled, spread evenly, as weighted copies, or independent of one another.
 
 Reads: a mixture.  Gives: Rounding, by name.
-Source: spec eq. (76).
+Source: spec section 13.
 """
 
 from abc import ABC, abstractmethod
@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, entry_named
-from residualplanner.mixtures import Mixture, even_records, independent_records
+from residualplanner.mixtures import Mixture, controlled_records, even_records, independent_records
 
 #: The names of methods.
-RoundingName = Literal["sobol", "weighted", "independent"]
+RoundingName = Literal["controlled", "sobol", "weighted", "independent"]
 
 
 class Rounding(ABC):
@@ -28,15 +28,21 @@ class Rounding(ABC):
 
     @abstractmethod
     def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
-        """Codes (n, d) and weights (n,), which add up to ``records``.
+        """Codes (n, d) and weights (n,), which add up to ``records``."""
 
-        Guarantees: the expected number of records with any combination of values is the mixture's.
-        """
+
+@dataclass(frozen=True, slots=True)
+class Controlled(Rounding):
+    """Records whose tables of pairs are near those of the mixture, each of weight 1."""
+
+    def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
+        """Codes and weights."""
+        return controlled_records(mixture, records, generator), np.ones(records)
 
 
 @dataclass(frozen=True, slots=True)
 class Even(Rounding):
-    """Records spread evenly over the mixture, each of weight 1."""
+    """Records spread evenly over the mixture, each of weight 1: their expected tables are those of the mixture."""
 
     def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Codes and weights."""
@@ -45,7 +51,7 @@ class Even(Rounding):
 
 @dataclass(frozen=True, slots=True)
 class Weighted(Rounding):
-    """Several times as many records spread evenly, each of a fraction of weight 1.
+    """Several times as many records spread evenly, each of a fraction of weight 1; their expected tables are its, too.
 
     Attributes:
         copies: how many times as many.
@@ -62,14 +68,19 @@ class Weighted(Rounding):
 
 @dataclass(frozen=True, slots=True)
 class Independent(Rounding):
-    """Records drawn independently, each of weight 1."""
+    """Records drawn independently, each of weight 1: their expected tables are those of the mixture."""
 
     def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Codes and weights."""
         return independent_records(mixture, records, generator), np.ones(records)
 
 
-ROUNDINGS: dict[str, Rounding] = {"sobol": Even(), "weighted": Weighted(), "independent": Independent()}
+ROUNDINGS: dict[str, Rounding] = {
+    "controlled": Controlled(),
+    "sobol": Even(),
+    "weighted": Weighted(),
+    "independent": Independent(),
+}
 
 
 def rounding_named(name: object) -> Rounding:

@@ -15,6 +15,7 @@ from residualplanner._atomic import PathLike, write_atomically
 from residualplanner._checks import require_path
 from residualplanner.errors import ArgumentError
 from residualplanner.plan import plan_hash
+from residualplanner.postprocessing import FitQuality
 from residualplanner.reconstruction import Product, Release
 
 if TYPE_CHECKING:
@@ -27,8 +28,14 @@ STATEMENT = (
     "Their tables are near those that were measured; what they say beyond these is a model's assumption. Standard "
     "errors computed from them as if they were records of people are too small."
 )
-#: The version of the JSON file.
-_VERSION = 1
+_FIT = (
+    "the squared distance between the tables of the records and what was measured, in units of the noise, beside what "
+    "noise alone explains; and the sets of attributes whose tables are farther away than noise explains"
+)
+#: What the JSON file is about, and its version.
+_KIND, _VERSION = "synthetic records", 2
+#: The most bytes that are read of it.
+_LONGEST = 1 << 24
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,6 +50,8 @@ class Sidecar:
         seed: of the fit and the records.
         facts: the public facts from other sources.
         weight: the name of the column of weights, if there is one.
+        unmeasured: the attributes that nothing was measured of.
+        quality: how well the tables of the records fit what was measured.
     """
 
     release: Release
@@ -52,12 +61,14 @@ class Sidecar:
     seed: int
     facts: tuple[str, ...]
     weight: str | None
+    unmeasured: tuple[str, ...]
+    quality: FitQuality
 
     def to_json(self, file: str, sha256: str) -> dict[str, Any]:
         """It as JSON values."""
         plan, noise = self.release.plan, self.release.noise
         return {
-            "kind": "synthetic records",
+            "kind": _KIND,
             "version": _VERSION,
             "file": file,
             "sha256": sha256,
@@ -73,6 +84,14 @@ class Sidecar:
             "seed": self.seed,
             "seed_statement": "of the model's start and of the drawing of records; the noise does not depend on it",
             "weight_column": self.weight,
+            "unmeasured": list(self.unmeasured),
+            "unmeasured_statement": "nothing was measured of these attributes; their values are drawn evenly",
+            "fit": {
+                "statement": _FIT,
+                "distance": float(self.quality.distances.sum()),
+                "freedom": int(self.quality.freedoms.sum()),
+                "worse": [list(names) for names in self.quality.worse],
+            },
             "attributes": [{"name": each.name, "size": each.size} for each in plan.domain.attributes],
         }
 
@@ -89,16 +108,41 @@ def save_frame(file: PathLike, about: Sidecar, make: Callable[[], "pd.DataFrame"
         ArgumentError: the name ends otherwise.
         OSError: the files cannot be written.
     """
+    path = require_records_file(file)
+    content = _bytes(make(), path.suffix)
+    described = about.to_json(path.name, hashlib.sha256(content).hexdigest())
+    with write_atomically(sidecar_path(path)) as sidecar:
+        sidecar.write(json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    with write_atomically(path) as target:
+        target.write(content)
+
+
+def require_records_file(file: PathLike) -> Path:
+    """The path of a file of records, or ArgumentError unless its name ends with ``.csv`` or ``.parquet``."""
     require_path("save", file, 'save("records.parquet")')
     path = Path(file)
     if path.suffix not in (".csv", ".parquet"):
         raise ArgumentError(f'save: the name of the file must end with ".csv" or ".parquet", got {path.name!r}')
-    content = _bytes(make(), path.suffix)
-    described = about.to_json(path.name, hashlib.sha256(content).hexdigest())
-    with write_atomically(path.with_name(f"{path.name}.json")) as sidecar:
-        sidecar.write(json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
-    with write_atomically(path) as target:
-        target.write(content)
+    return path
+
+
+def sidecar_path(file: Path) -> Path:
+    """The path of the JSON file beside a file of records.
+
+    Example:
+        >>> sidecar_path(Path("records.csv")).name
+        'records.csv.json'
+    """
+    return file.with_name(f"{file.name}.json")
+
+
+def is_sidecar(path: Path) -> bool:
+    """Whether a file is what `save_frame` writes beside records."""
+    try:
+        content = json.loads(path.read_bytes()[:_LONGEST])
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and content.get("kind") == _KIND
 
 
 def _bytes(frame: "pd.DataFrame", suffix: str) -> bytes:

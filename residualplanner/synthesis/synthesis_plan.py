@@ -66,6 +66,7 @@ def synthesis_plan(
     """
     require_type("synthesis_plan", "domain", domain, Domain, "write synthesis_plan(domain, zcdp(0.1))")
     require_type("synthesis_plan", "budget", budget, Budget, "write synthesis_plan(domain, zcdp(0.1))")
+    domain.require_no_amounts("synthetic records have values that are listed")
     most = require_positive("max_cells", max_cells)
     several = [position for position, size in enumerate(domain.sizes) if size > 1]
     pairs = [pair for pair in combinations(several, 2) if domain.sizes[pair[0]] * domain.sizes[pair[1]] <= most]

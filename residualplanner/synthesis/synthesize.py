@@ -9,20 +9,20 @@ from residualplanner._checks import require_type
 from residualplanner.errors import memory_for
 from residualplanner.measurement import Progress
 from residualplanner.mixtures import Ensemble
-from residualplanner.postprocessing import Facts, Impossible, Known, fit_mixture, read_facts
-from residualplanner.reconstruction import Release
+from residualplanner.postprocessing import Facts, Impossible, Known, fit_mixture, read_facts, release_of_tables
+from residualplanner.reconstruction import Release, SavedParts, SavedTables
 from residualplanner.synthesis.records import SyntheticRecords, drawn, require_count
 from residualplanner.synthesis.rounding import RoundingName, rounding_named
 
 
 @memory_for("for so many synthetic records; ask for fewer, or use a machine with more memory")
 def synthesize(
-    release: Release,
+    release: Release | SavedTables | SavedParts,
     records: int | None = None,
     *,
     known: Known | None = None,
     impossible: Iterable[Impossible] = (),
-    method: RoundingName = "sobol",
+    method: RoundingName = "controlled",
     ensemble: Ensemble | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -33,12 +33,13 @@ def synthesize(
     Its tables are non-negative, agree with one another, and exist of any attributes.
 
     Args:
-        release: unbiased tables.
+        release: unbiased tables: a release, or its folder as `load_tables` opens it, whose tables are read once.
         records: how many; their known or estimated number unless given.
         known: counts that are public anyway, as of `nonnegative`.
         impossible: cells that cannot occur, as of `nonnegative`.
-        method: "sobol", records spread evenly over the mixture; "weighted", four times as many of weight 1/4, whose
-            tables are nearer to those of the mixture; "independent", records drawn independently of one another.
+        method: "controlled", records whose tables of pairs are brought near those of the mixture; "sobol", records
+            spread evenly over it; "weighted", four times as many of weight 1/4; "independent", records drawn
+            independently of one another.
         ensemble: how many mixtures are fitted, of how many latent classes, in how many steps; chosen by how far
             attributes are from independence, in units of the noise, unless given.
         seed: of the fit and of the records, 0 or more; the same release and seed give the same records.
@@ -49,12 +50,13 @@ def synthesize(
 
     Raises:
         ArgumentError: ``release`` is not a release of unbiased tables; ``records`` or ``seed`` is no integer from 0.
+        FileFormatError: the file of a saved table is missing or was altered.
         DomainError: a fact has an attribute or label that is not in the domain.
-        WorkloadError: a fact does not fit the release; facts contradict one another or leave no possible record; there
-            is no such method.
+        WorkloadError: saved tables do not give all that was measured; a fact does not fit the release; facts contradict
+            one another or leave no possible record; there is no such method.
 
     Guarantees: post-processing; it costs no budget.  Neither mixture nor records have a combination of values that
-        cannot occur.  Known totals and tables of single attributes hold exactly in the mixture, and in records to a few
+        cannot occur.  Known totals and tables of single attributes hold exactly in the mixture, and in as many
         records; with "weighted" known tables hold exactly wherever records are, and others about.
     Cost: of Adult, 91 tables of pairs, 2 to 4 CPU seconds for epsilon up to 1 and about 15 for epsilon 10.
     Source: spec eqs. (66) to (76).
@@ -68,9 +70,13 @@ def synthesize(
         >>> len(people), people.to_frame().columns.tolist(), int((people.codes == 0).all(axis=1).sum()) > 150
         (200, ['a', 'b'], True)
     """
+    if isinstance(release, SavedTables | SavedParts):
+        release = release_of_tables(release)
     require_type("synthesize", "release", release, Release, "write synthesize(reconstruct(measurement))")
+    release.plan.domain.require_no_amounts("synthetic records have values that are listed")
     require_count("records", 0 if records is None else records)
     require_count("seed", seed)
+    release.plan.domain.require_equal_weights("synthesize")
     rounding_named(method)
     facts = read_facts(release.plan, known, impossible)
     fitted = fit_mixture(release.measurement, facts, ensemble, seed=seed, progress=progress)

@@ -1,11 +1,13 @@
 """Workers: processes on this machine, or an engine's on others, that call functions which are sent to them.
 
 Reads: a Spark session, or the Dask client that is active.  Gives: `Workers`.  Nothing here knows what is computed.
+`require_guarded_main` refuses what a script without a guard would do a second time in its own workers.
 """
 
 from residualplanner.workers.dask import DaskWorkers
+from residualplanner.workers.main_module import require_guarded_main
 from residualplanner.workers.processes import ProcessWorkers
 from residualplanner.workers.spark import SparkWorkers
 from residualplanner.workers.workers import Workers
 
-__all__ = ["DaskWorkers", "ProcessWorkers", "SparkWorkers", "Workers"]
+__all__ = ["DaskWorkers", "ProcessWorkers", "SparkWorkers", "Workers", "require_guarded_main"]

@@ -18,6 +18,9 @@ class DaskWorkers:
     They need the version of Python and of this library that this process has.
     """
 
+    def __repr__(self) -> str:
+        return "DaskWorkers()"
+
     def require_ready(self) -> None:
         """Raise ResourceError if workers have other versions, or there are none."""
         client = _client()

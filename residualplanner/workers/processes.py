@@ -8,8 +8,12 @@ import os
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import final
+
+from residualplanner.errors import ResourceError
+from residualplanner.workers.main_module import GUARD, require_guarded_main
 
 
 @final
@@ -24,7 +28,8 @@ class ProcessWorkers:
     count: int
 
     def require_ready(self) -> None:
-        """They have this process's versions."""
+        """They have this process's versions; ArgumentError in one of them, as of a script without a guard."""
+        require_guarded_main("starting processes")
 
     def require_single_attempts(self) -> None:
         """Nothing is tried a second time."""
@@ -32,7 +37,8 @@ class ProcessWorkers:
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> Generator[bytes, None, None]:
         """Call a function with each number: the processes are at work when this returns.
 
-        The results come in order, each as soon as it is there; closing the generator ends the work.
+        The results come in order, each as soon as it is there; closing the generator ends the work.  ResourceError
+        where a process ends on its own.
         """
         results = _results(self.count, function, numbers)
         next(results)  # up to where the work has begun
@@ -46,6 +52,11 @@ def _results(count: int, function: Callable[[int], bytes], numbers: Sequence[int
         results = pool.map(_call, numbers)
         yield b""
         yield from results
+    except BrokenProcessPool:
+        raise ResourceError(
+            "a process that was started to work along has ended: killed, as where memory runs out; or this script has "
+            f"no guard, as a message above then says: {GUARD}"
+        ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -37,6 +37,9 @@ class SparkWorkers:
     def __init__(self, session: Any) -> None:
         self._session = session
 
+    def __repr__(self) -> str:
+        return f"SparkWorkers(<{type(self._session).__name__}>)"
+
     def require_ready(self) -> None:
         """Raise ResourceError if the workers do not have the versions of Python and this library that are here."""
         try:

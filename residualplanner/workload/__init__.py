@@ -6,18 +6,20 @@ subsets of their attributes (paper section 4), and its arrays have an entry for 
 Nothing here ever sees a record.
 """
 
+from residualplanner.workload.among import Among, Where
 from residualplanner.workload.attribute_sets import AttributeSets, numbers_of_blocks, row_numbers
 from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
 from residualplanner.workload.html import workload_html
-from residualplanner.workload.query import QueryKey, QueryLike, WrittenQuery, query_of, written_query
+from residualplanner.workload.query import QueryKey, QueryLike, WrittenQuery, query_of, selection_text, written_query
 from residualplanner.workload.query_numbers import query_numbers
 from residualplanner.workload.symmetry import Orbits, workload_orbits
 from residualplanner.workload.threshold import Threshold
 from residualplanner.workload.workload import Workload, require_workload
 
 __all__ = [
+    "Among",
     "AttributeSets",
     "Closure",
     "Orbits",
@@ -25,6 +27,7 @@ __all__ = [
     "QueryKey",
     "QueryLike",
     "Threshold",
+    "Where",
     "Workload",
     "WrittenQuery",
     "downward_closure",
@@ -34,6 +37,7 @@ __all__ = [
     "query_of",
     "require_workload",
     "row_numbers",
+    "selection_text",
     "subset_products",
     "workload_html",
     "workload_orbits",

@@ -11,9 +11,11 @@ from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import require_threshold
 from residualplanner.queries import Identity, Kind, Matching, tied_kind
+from residualplanner.workload.among import Where
 from residualplanner.workload.attribute_sets import PositionArray, combinations, extensions
 from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.query import require_distinct, require_kind
+from residualplanner.workload.universe import universe_of
 from residualplanner.workload.workload import Workload
 
 
@@ -25,6 +27,7 @@ def marginals(
     max_cells: int | None = None,
     kinds: Mapping[str, Kind] | None = None,
     at_least: int | None = None,
+    where: Where | None = None,
 ) -> Workload:
     """All tables of ``order`` attributes, of at most ``up_to`` attributes, or of at most ``max_cells`` cells.
 
@@ -36,14 +39,17 @@ def marginals(
         kinds: kinds of query for some attributes, instead of one count per value.
         at_least: thresholds in place of marginals: records are counted where they match at least so many of the
             ``order`` attributes.
+        where: the records that all tables are about: from attribute names to a label, or several, as of `Among`.  An
+            attribute with one selected value is in no table, one with several has these in tables.
 
     Returns:
         The workload, each query with weight 1.
 
     Raises:
         WorkloadError: both ``order`` and ``up_to``, or none of the three; no table qualifies, or too many do; a kind of
-            query does not fit its attribute; ``at_least`` is not from 1 to ``order``, or goes with ``kinds``.
-        DomainError: ``kinds`` names an attribute that is not in the domain.
+            query does not fit its attribute; ``at_least`` is not from 1 to ``order``, or goes with ``kinds``; ``where``
+            is no mapping to labels.
+        DomainError: ``kinds`` or ``where`` names an attribute that is not in the domain, or a label that is none.
 
     Example:
         >>> domain = Domain({"age": 85, "sex": 2, "race": 5})
@@ -53,24 +59,29 @@ def marginals(
         [('sex', 'race')]
         >>> list(marginals(domain, order=2, at_least=1, max_cells=100))
         [Threshold(attributes=('sex', 'race'), at_least=1)]
+        >>> list(marginals(domain, order=1, where={"sex": 1}))
+        [Among(('age',), where={'sex': [1]}), Among(('race',), where={'sex': [1]})]
     """
     require_type("marginals", "domain", domain, Domain, 'write marginals(Domain({"age": 85, ...}), up_to=2)')
     orders = _orders(domain, order, up_to, max_cells)
-    distinct, codes = _kinds(domain, _matching(domain, order, kinds, at_least))
-    rows = np.array(
-        [distinct[code].rows(size) for code, size in zip(codes, domain.sizes, strict=True)], dtype=np.float64
-    )
+    chosen = _matching(domain, order, kinds, at_least)
+    universe = universe_of(domain, where, {} if at_least is None else chosen)
+    members = np.array(universe.members(domain), dtype=np.int32)
+    if order is not None and order > len(members):
+        raise WorkloadError(f"order={order}, but where leaves only {len(members)} attributes for tables")
+    distinct, codes = _kinds(domain, universe.applied(chosen))
+    rows = np.array([distinct[codes[i]].rows(domain.sizes[i]) for i in members.tolist()], dtype=np.float64)
     limit = math.inf if max_cells is None else max_cells
     blocks, found = [], np.empty((1, 0), dtype=np.int32)
     for k in range(max(orders, default=0) + 1):
         found = _sets(k, found, rows, limit, wanted=k in orders)
-        chosen = found if k in orders else found[:0]
-        blocks.append(QueryBlock(chosen, codes[chosen], np.ones(len(chosen))))
+        of_order = members[found if k in orders else found[:0]]
+        blocks.append(QueryBlock(of_order, codes[of_order], np.ones(len(of_order))))
         if not len(found):
             break
     if not any(map(len, blocks)):
         raise WorkloadError(f"no table of these orders has at most {max_cells} cells; raise max_cells")
-    return Workload.from_blocks(domain, blocks, distinct)
+    return Workload.from_blocks(domain, *universe.selected(blocks, distinct))
 
 
 def _matching(
@@ -78,7 +89,11 @@ def _matching(
 ) -> Mapping[str, Kind]:
     """The kinds of query that differ from one count per value."""
     if at_least is None:
-        return {} if kinds is None else kinds
+        if not isinstance(kinds, Mapping | None):
+            raise WorkloadError(
+                f"kinds must be a mapping from attribute name to kind of query, got {value_text(kinds)}"
+            )
+        return kinds or {}
     if order is None or kinds:
         raise WorkloadError("at_least goes with order=, the number of attributes of a threshold, and not with kinds=")
     require_threshold(at_least, order)
@@ -103,8 +118,6 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
 
 def _kinds(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[tuple[Kind, ...], NDArray[np.int16]]:
     """The distinct kinds, and the number of each attribute's kind among them (d,)."""
-    if not isinstance(kinds, Mapping):
-        raise WorkloadError(f"kinds must be a mapping from attribute name to kind of query, got {value_text(kinds)}")
     domain.positions(tuple(kinds))
     for name, kind in kinds.items():
         require_kind(name, kind)

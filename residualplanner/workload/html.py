@@ -7,7 +7,7 @@ from typing import Protocol
 
 from residualplanner._checks import FloatArray
 from residualplanner._html import ROWS, caption_of, html_table, rest_note
-from residualplanner._words import JOIN, TOTAL, number_text
+from residualplanner._words import JOIN, number_text
 from residualplanner.domain import Domain
 from residualplanner.workload.query import WrittenQuery
 
@@ -39,8 +39,7 @@ def workload_html(workload: _Shown, noun: object, *, remedy: str) -> str:
     rows = []
     for number, cells, weight in zip(range(count), workload.cells.tolist(), workload.weights.tolist(), strict=False):
         query = workload.query_at(number)
-        names = JOIN.join(workload.domain.names[position] for position in query.positions)
-        kinds = JOIN.join(kind.name for kind in query.kinds)
-        rows.append((names or TOTAL, kinds, number_text(cells), number_text(weight)))
+        kinds = JOIN.join(kind.unselected.name for kind in query.table_axes.kinds)
+        rows.append((query.words(workload.domain), kinds, number_text(cells), number_text(weight)))
     note = rest_note(len(workload) - count, remedy)
     return html_table(caption_of(noun), ["query", "kinds", "cells", "weight"], rows, note=note)

@@ -4,26 +4,28 @@ Reads: names, or a mapping from name to kind of query.  Gives: positions in a do
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import compress
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from residualplanner._checks import value_text
-from residualplanner._words import suggestion
+from residualplanner._words import COUNTS, JOIN, query_text, suggestion
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind, require_joint, tied_kind
+from residualplanner.queries import Identity, Kind, require_joint, tied_kind, written_kind
+from residualplanner.workload.among import Among
 from residualplanner.workload.threshold import Threshold
 
 #: The most different kinds of query of a workload: blocks number them in 16 bits.
 KIND_LIMIT = 2**15 - 1
 #: A query as users write it: attribute names (identity on each), one name, or a mapping from name to kind of query,
-#: of which a threshold is one.
+#: of which a threshold is one, and a query about some of the records another.
 QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
 #: A query as this library writes it.
-QueryKey = tuple[str, ...] | Threshold | dict[str, Kind]
+QueryKey = tuple[str, ...] | Threshold | Among | dict[str, Kind]
 #: The name of a kind of query, and how the kind is written.
 _KINDS = {
     "identity": "Identity()",
@@ -32,6 +34,7 @@ _KINDS = {
     "hierarchy": "Hierarchy(...)",
     "custom": "Custom(...)",
     "threshold": "Threshold(names, at_least)",
+    "selection": "Selection(labels)",
 }
 #: Kinds that have been tied to an attribute, so that each is checked once and not for every query.
 TiedKinds = dict[tuple[int, Kind], Kind]
@@ -39,6 +42,8 @@ TiedKinds = dict[tuple[int, Kind], Kind]
 
 class WrittenQuery(NamedTuple):
     """A query with its attributes in the order in which they were written, the order of its table's axes.
+
+    Attributes in which records are only selected, and which are no axes, come last, in the domain's order.
 
     Attributes:
         positions: of the attributes in the domain.
@@ -64,9 +69,60 @@ class WrittenQuery(NamedTuple):
         by_position = sorted(zip(self.positions, self.kinds, strict=True), key=itemgetter(0))
         return WrittenQuery(tuple(position for position, _ in by_position), tuple(kind for _, kind in by_position))
 
+    def unit(self, domain: Domain) -> str:
+        """The unit of its answers in words: "counts", or that of the amounts that are summed up.
+
+        Example:
+            >>> from residualplanner.domain import About, Attribute, Numeric
+            >>> salary = Attribute("salary", numeric=Numeric(0, 9), about=About(unit="US dollars"))
+            >>> domain = Domain({"sex": 2, "salary": salary})
+            >>> from residualplanner.queries import Sum
+            >>> written_query(domain, {"sex": Identity(), "salary": Sum()}).unit(domain)
+            'US dollars'
+        """
+        pairs = zip(self.kinds, self.positions, strict=True)
+        return JOIN.join(filter(None, (kind.unit(domain.attributes[i]) for kind, i in pairs))) or COUNTS
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """How many answers each attribute has: one where records are only selected."""
+        return tuple(kind.rows(domain.sizes[i]) for i, kind in zip(self.positions, self.kinds, strict=True))
+
     def cells(self, domain: Domain) -> int:
         """How many answers the query has."""
-        return math.prod(kind.rows(domain.sizes[i]) for i, kind in zip(self.positions, self.kinds, strict=True))
+        return math.prod(self.shape(domain))
+
+    @property
+    def table_axes(self) -> "WrittenQuery":
+        """The attributes along which its table has an axis, with their kinds."""
+        return self._of([kind.is_axis for kind in self.kinds])
+
+    @property
+    def universe(self) -> "WrittenQuery":
+        """The attributes in which records are selected, with their kinds."""
+        return self._of([bool(kind.where) for kind in self.kinds])
+
+    def words(self, domain: Domain) -> str:
+        """The attributes of its table, and which records it is about: ``age × sex among employed: yes``."""
+        return query_text([domain.names[position] for position in self.table_axes.positions], self.about(domain))
+
+    def about(self, domain: Domain) -> list[str]:
+        """Of each attribute in which records are selected, which: ``["employed: yes"]``."""
+        return [selection_text(domain.names[position], kind) for position, kind in zip(*self.universe, strict=True)]
+
+    def summed(self, names: Collection[str], domain: Domain) -> "WrittenQuery":
+        """The query without the axes of some attributes; where only some of their values are counted, about these."""
+        gone, every = domain.positions(names), zip(*self, strict=True)
+        kinds = tuple(kind.universe if position in gone else kind for position, kind in every)
+        kept = [position not in gone or bool(kind.where) for position, kind in zip(self.positions, kinds, strict=True)]
+        return _universe_last(domain, WrittenQuery(self.positions, kinds)._of(kept))
+
+    def _of(self, is_kept: Sequence[bool]) -> "WrittenQuery":
+        return WrittenQuery(tuple(compress(self.positions, is_kept)), tuple(compress(self.kinds, is_kept)))
+
+
+def selection_text(name: str, kind: Kind) -> str:
+    """Which records are selected in an attribute, in words such as "employed: yes"."""
+    return f"{name}: {kind.where_words}"
 
 
 def require_kind(name: str, kind: object) -> None:
@@ -118,14 +174,35 @@ def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = Non
             tied[pair] = tied_kind(pair[1], domain.attributes[pair[0]])
     found = tuple(tied[pair] for pair in zip(positions, kinds, strict=True))
     require_joint(found, np.arange(len(found), dtype=np.int16)[None])
-    return WrittenQuery(positions, found)
+    return _universe_last(domain, WrittenQuery(positions, found))
+
+
+def _universe_last(domain: Domain, query: WrittenQuery) -> WrittenQuery:
+    """The query with attributes that are no axes last; without those of which every record is selected."""
+    axes, pairs = query.table_axes, zip(*query, strict=True)
+    if axes == query:
+        return query
+    others = sorted(((position, kind) for position, kind in pairs if not kind.is_axis), key=itemgetter(0))
+    some = [(position, kind) for position, kind in others if len(kind.where) < domain.attributes[position].by_bin.size]
+    return WrittenQuery(
+        (*axes.positions, *(position for position, _ in some)), (*axes.kinds, *(kind for _, kind in some))
+    )
 
 
 def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -> QueryKey:
     """Write a query as users do: names where every kind is the identity, a threshold, or a mapping."""
-    names = tuple(domain.names[position] for position in attributes)
+    if any(kind.where for kind in kinds):
+        return _among(domain, WrittenQuery(tuple(attributes), tuple(kinds)))
+    names, kinds = tuple(domain.names[position] for position in attributes), list(map(written_kind, kinds))
     if all(kind == Identity() for kind in kinds):
         return names
     if kinds[0].at_least and all(kind == kinds[0] for kind in kinds):
         return Threshold(names, kinds[0].at_least)
     return dict(zip(names, kinds, strict=True))
+
+
+def _among(domain: Domain, query: WrittenQuery) -> Among:
+    """A query about some of the records as users write it."""
+    axes, (selected, kinds) = query.table_axes, query.universe
+    table = query_of(domain, axes.positions, [kind.unselected for kind in axes.kinds])
+    return Among(table, {domain.names[position]: kind.where for position, kind in zip(selected, kinds, strict=True)})

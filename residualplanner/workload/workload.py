@@ -240,6 +240,20 @@ class Workload:
         """The weight of every query in the order of iteration, (m,)."""
         return np.concatenate([block.weights for block in self.blocks])
 
+    @cached_property
+    def scales(self) -> NDArray[np.float64]:
+        """What losses measure the errors of each query in, (m,): 1 count, or the most that one record adds to a sum.
+
+        Source: spec eq. (107).
+        """
+        scales = np.array([kind.scale for kind in self.kinds])
+        return frozen(np.concatenate([scales[block.kinds].prod(axis=1) for block in self.blocks]))
+
+    @cached_property
+    def has_sums(self) -> bool:
+        """Whether some query is a sum of amounts, so that not all errors are in counts."""
+        return any(self.kinds[code].unit(self.domain.attributes[i]) for i, code in np.argwhere(self.uses).tolist())
+
     @property
     def orders(self) -> NDArray[np.int64]:
         """How many attributes every query has, (m,)."""

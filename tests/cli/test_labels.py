@@ -44,6 +44,7 @@ def survey(folder, run):
     (folder / "codebook.csv").write_text(CODEBOOK)
     assert run("init", "codebook.csv", "--dictionary", "-o", "survey.toml").exit_code == 0
     text = (folder / "survey.toml").read_text().replace('{ zcdp = "0.5" }', '{ zcdp = "50000" }')
+    text = text.replace('budget = { zcdp = "1" }', 'budget = { zcdp = "1e6" }')  # of the ledger
     workload = '\nup_to = 1\n[[workload]]\nqueries = [["sex", "RAC1P"]]\n'
     (folder / "survey.toml").write_text(text.replace("\nup_to = 2\n", workload) + MORE)
     with open(folder / "people.csv", "w", newline="") as file:

@@ -1,6 +1,7 @@
 """A ledger is begun, charged, shown and settled on the command line."""
 
 import os
+import re
 import sys
 from fractions import Fraction
 
@@ -54,9 +55,10 @@ def test_measure_and_release_charge_the_ledger_until_it_is_spent(run, spec, reco
     run("plan", spec, "-o", "p")
     first = run("measure", "p", records, "-o", "m", "--ledger", "l")
     assert first.exit_code == 0, first.output
-    assert "Charged     pcost 1, entry 1 of the ledger; pcost 1 is left" in first.stdout
+    assert "Charged     pcost 1, entry 1 of the ledger; 0.5-zCDP (pcost 1) is left" in first.stdout
     second = run("release", spec, records, "-o", "out", "--ledger", "l")
-    assert "Charged     pcost 1, entry 2 of the ledger; pcost " in second.stdout
+    assert "Ledger      l: 0.5-zCDP of 1-zCDP is spent, 0.5-zCDP is left" in second.stdout
+    assert re.search(r"Charged     pcost 1, entry 2 of the ledger; \S+-zCDP \(pcost \S+\) is left", second.stdout)
     entries = Ledger.open(ledger).entries
     assert [entry.plan_sha256 for entry in entries] == [plan_hash(load_plan(folder / "p"))] * 2
     assert all(Fraction(999_999, 1_000_000) < entry.cost <= 1 for entry in entries)
@@ -80,7 +82,7 @@ def test_a_ledger_is_shown_with_its_entries(run, spec, records, ledger):
     entry = Ledger.open(ledger).entries[0]
     assert entry.plan_sha256[:12] in told
     assert f"Last line   {entry.sha256}" in told
-    assert "Spent       pcost 1; pcost 1 is left" in told
+    assert "Spent       0.5-zCDP (pcost 1); 0.5-zCDP (pcost 1) is left" in told
 
 
 def test_what_is_shown_is_never_on_the_safe_looking_side(run, folder):

@@ -16,7 +16,7 @@ def tables(folder, spec, records, run):
 def test_a_release_folder_becomes_a_page(folder, tables, run):
     result = run("report", "tables")
     assert result.exit_code == 0, result.output
-    assert "Wrote report.html" in result.output
+    assert "Wrote report.html: the tables, how accurate each is, how they were made" in result.output
     assert "report-figures" in result.output
     assert "Next: open report.html" in result.output
     assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")

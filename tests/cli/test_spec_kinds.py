@@ -123,10 +123,6 @@ def test_weights_go_with_queries_of_every_kind(workload_of):
             "number 1, kinds, age: 'levels' does not belong to the kind 'prefix'",
         ),
         ('kinds = { age = { kind = "custom", matrix = [[1]], total = true } }', "'total' does not belong to the kind"),
-        (
-            'kinds = { age = "hierarchy" }',
-            r"number 1, kinds, age: give the levels of the hierarchy, .*levels = \[...\]",
-        ),
         ('kinds = { age = "custom" }', r"number 1, kinds, age: give the rows of the custom query: matrix = \[\["),
         (
             'kinds = { age = { kind = "hierarchy", levels = 2 } }',
@@ -201,6 +197,11 @@ def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):
             r"number 1, kinds: no table of this entry has \['grade'\]; include more attributes",
         ),
         (
+            'order = 1\nkinds = { age = "hierarchy" }',
+            WorkloadError,
+            r"number 1, kinds, age: give the levels of the hierarchy, .*levels = \[...\]; or in \[domain\] the file",
+        ),
+        (
             'order = 1\nkinds = { state = { kind = "hierarchy", levels = [{ West = ["CA"] }] } }',
             WorkloadError,
             "the hierarchy on 'state': level 1: the values 'TX', 'WA' are in no group",
@@ -223,7 +224,7 @@ def test_the_schema_knows_the_kinds():
         "matching",
     ]
     short = definitions["QueriesTable"]["properties"]["kinds"]["additionalProperties"]["anyOf"]
-    assert {"enum": ["identity", "prefix", "range"], "type": "string"} in short
+    assert {"enum": ["identity", "prefix", "range", "hierarchy"], "type": "string"} in short
     assert {"$ref": "#/$defs/KindTable"} in short
 
 

@@ -114,7 +114,10 @@ def test_a_file_of_another_kind_is_named_for_what_it_is(every_file, folder, run,
 def test_what_a_file_is_for_is_said(every_file, folder, run):
     shutil.copytree(every_file, folder, dirs_exist_ok=True)
     for command, words in {
-        ("report", "m.measurement"): "a measurement, which is for reconstruct; report wants a plan, the folder",
+        (
+            "report",
+            "m.measurement",
+        ): "a measurement, which is for reconstruct and synthesize; report wants a plan, the folder",
         ("reconstruct", "p.plan", "-o", "n"): "a plan, which is for measure, compare and report; reconstruct wants",
         ("plan", "records.csv"): "a CSV file, which is for init, and as records for measure and release; plan wants",
         ("measure", "p.plan", "book.xlsx", "-o", "n"): "an Excel workbook; save it as CSV; measure wants records",

@@ -55,8 +55,8 @@ def test_edges_are_floats_and_the_last_bin_is_closed():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "exactly one of size, labels and bins"),
-        ({"size": 2, "labels": ["x", "y"]}, "exactly one of size, labels and bins"),
+        ({}, "exactly one of size, labels, bins and numeric"),
+        ({"size": 2, "labels": ["x", "y"]}, "exactly one of size, labels, bins and numeric"),
         ({"labels": []}, "at least 1 label"),
         ({"labels": ["x", "x"]}, "has a label twice"),
         ({"labels": ["x", 1]}, "mixes kinds of labels"),

@@ -186,7 +186,7 @@ def test_the_json_of_older_plans_is_read_and_written_as_it_was():
         ({"labels": [["x"]], "meanings": ["a"]}, "expected strings, integers or truth values, all different"),
         ({"labels": ["x", "x"], "meanings": ["a", "b"]}, "expected strings, integers or truth values, all different"),
         ({"labels": ["x"], "meanings": [3]}, "has a meaning that is not a string"),
-        ({"labels": ["x"], "dates": ["2020-01-01"]}, "exactly one of size, labels and bins"),
+        ({"labels": ["x"], "dates": ["2020-01-01"]}, "exactly one of size, labels, bins and numeric"),
         ({"dates": ["2020-02-30"]}, "expected dates such as 2020-12-31"),
         ({"dates": ["2020-02-20 10:00"]}, "expected dates such as 2020-12-31"),
         ({"dates": [7]}, "expected dates such as 2020-12-31"),

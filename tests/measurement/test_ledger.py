@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, FileFormatError
 from residualplanner.ledger import Ledger
-from residualplanner.ledger.lines import LONG_BITS, LedgerAccount, read_account, shortened
+from residualplanner.ledger.account import LedgerAccount, read_account
+from residualplanner.ledger.lines import LONG_BITS, shortened
 from residualplanner.measurement import load_measurement, measure, require_measurable
 from residualplanner.plan import plan_hash, select
 from residualplanner.privacy import approx_dp, pcost, zcdp
@@ -506,7 +507,7 @@ def test_another_ledger_in_its_place_is_noticed(path):
 
 
 def limit_size(monkeypatch, size):
-    for module in ("file", "lines"):
+    for module in ("file", "account"):
         monkeypatch.setattr(f"residualplanner.ledger.{module}.SIZE_LIMIT", size)
 
 

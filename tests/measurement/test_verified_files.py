@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner import _archive, _verified_file
+from residualplanner import _archive_arrays, _verified_file
 from residualplanner._verified_file import FileState
 from residualplanner.errors import FileFormatError
 from residualplanner.measurement import FloatResiduals, map_measurements
@@ -31,13 +31,13 @@ def path(tmp_path, monkeypatch):
 @pytest.fixture
 def hashed(monkeypatch):
     """How many entries each array had that was hashed."""
-    sizes, hash_of = [], _archive.array_hash
+    sizes, hash_of = [], _archive_arrays.array_hash
 
     def counted(array):
         sizes.append(array.size)
         return hash_of(array)
 
-    monkeypatch.setattr(_archive, "array_hash", counted)
+    monkeypatch.setattr(_archive_arrays, "array_hash", counted)
     monkeypatch.setattr("residualplanner._array_hashes.array_hash", counted)
     return sizes
 

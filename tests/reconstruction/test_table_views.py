@@ -118,13 +118,48 @@ def test_a_console_and_a_notebook_show_what_codes_mean():
         RELEASE,
         RELEASE[(HOSTILE,)],
         rp.Ledger(rp.zcdp(1), data_set=HOSTILE),
+        rp.Ledger(rp.zcdp(1)).balance,
+        rp.Session(np.zeros((0, 2)), budget=rp.zcdp(1), data_set=HOSTILE),
         rp.compare([PLAN]),
+        DOMAIN.attributes[0],
+        rp.Attribute(HOSTILE, labels={"<script>": HOSTILE}),
+        PLAN.noise_variance_of,
+        PLAN.resource_estimate(records=1000),
+        RELEASE.measurement,
+        rp.reconstruct([RELEASE.measurement, any_release(PLAN, seed=2).measurement]).measurement,
     ],
+    ids=lambda noun: type(noun).__name__,
 )
 def test_a_notebook_shows_tables_in_which_nothing_is_markup(noun):
     html = noun._repr_html_()
     assert "<table" in html
     assert "<script" not in html
+
+
+def test_every_noun_says_in_a_line_what_it_is():
+    measurement, optimal = RELEASE.measurement, PLAN.bases["n"]
+    basis = PLAN.bases["sex"]
+    assert repr(measurement.noise) == "<NoiseRecord: gaussian, seeded, not private>"
+    exact = rp.measure(
+        rp.select(rp.marginals(DOMAIN, order=1), budget=rp.zcdp(1)), np.zeros((5, len(DOMAIN)), dtype=int)
+    )
+    assert repr(exact.noise) == "<NoiseRecord: discrete, operating system, pcost 2>"
+    assert repr(basis) == "<subtraction basis of 2 values: 1 answer, pcost 1/2>"
+    for residuals in (measurement.residuals, exact.residuals):
+        assert repr(residuals).startswith(f"<{type(residuals).__name__} of ")
+    estimate = repr(PLAN.resource_estimate())
+    assert estimate.startswith(f"<ResourceEstimate for {len(PLAN.workload)} tables with ")
+    assert "planning less than a second, " in estimate
+    assert repr(optimal).startswith("<optimal basis of 30 values: 29 answers, pcost ")
+    nouns = [basis, optimal, measurement.noise, measurement.residuals, exact.residuals, rp.DaskWorkers(), estimate]
+    assert all(len(repr(noun)) < 300 and "\n" not in repr(noun) and "array" not in repr(noun) for noun in nouns)
+
+
+def test_an_attribute_shows_the_codes_labels_and_meanings_of_its_values():
+    sex = rp.Attribute("sex", labels={1: "female", 2: "male"}, missing="Not stated")._repr_html_()
+    assert "<td>0</td><td>1</td><td>female</td>" in sex
+    assert "<td>2</td><td>Not stated</td><td></td>" in sex
+    assert "and 80 more; .value_labels has all" in rp.Attribute("n", 100)._repr_html_()
 
 
 def test_other_libraries_get_the_same_numbers_and_labels():

@@ -25,9 +25,10 @@ from benchmarks.auditing import (
     plan_by_set,
 )
 from residualplanner.discrete_gaussian import InsecureTestBits
-from residualplanner.domain import Domain
+from residualplanner.domain import Domain, Numeric
 from residualplanner.plan import select
 from residualplanner.privacy import gdp, zcdp
+from residualplanner.queries import Identity, Sum
 from residualplanner.workload import Workload, marginals
 
 #: Runs on each side: of the main audit, of the others, and of mechanisms that are far off.
@@ -103,7 +104,34 @@ def test_all_records_of_a_person_together_achieve_the_claim_and_no_more():
     assert 0.8 * gaussian_epsilon(1.0) <= found.epsilon <= gaussian_epsilon(1.0)
 
 
+def amounts_plan():
+    """Counts by bin and sums of amounts, by sex."""
+    domain = Domain({"sex": 2, "pay": Numeric(0, 30, bins=[10], outside="clip")})
+    by_sex = {"sex": Identity(), "pay": Sum()}
+    return select(Workload(domain, [("sex", "pay"), by_sex]), budget=zcdp("0.5"))
+
+
+@pytest.mark.parametrize("amount", [0, 17, 30, 3000])
+def test_a_record_of_any_amount_achieves_what_its_ends_say_and_no_more_than_the_claim(amount):
+    plan = amounts_plan()
+    each = Experiment.adding_entries(plan, (1, amount))
+    mu = math.sqrt(claimed_power(each))
+    assert mu <= math.sqrt(plan.pcost) * (1 + 1e-9)
+    assert amount != 3000 or mu == math.sqrt(claimed_power(Experiment.adding(plan, (1, 3))))
+    found = audit_likelihood(each, FEW, bits(f"amount {amount}"))
+    assert abs(found.mu - mu) <= 5 * found.mu_error
+    assert found.epsilon <= gaussian_epsilon(mu)
+
+
 # Mechanisms that break their claim.
+
+
+def clipped_after_interpolation() -> Experiment:
+    """An amount of twice the limit, which was divided between two ends as it is."""
+    plan = amounts_plan()
+    within, beyond = Experiment.adding(plan, (1, 3)), Experiment.adding(plan, (1, 2))
+    low, high = beyond.neighbor - beyond.table, within.neighbor - within.table
+    return replace(within, neighbor=within.table + (5 * high - 3 * low) // 2)
 
 
 def replaced() -> Experiment:
@@ -116,6 +144,7 @@ FAULTS = {
     "a table measured twice": lambda: experiment("sum").measuring_twice(3),
     "a record that weighs 2": lambda: experiment("sum", times=2),
     "one record replaced, called added": replaced,
+    "an amount clipped after it was divided": clipped_after_interpolation,
     "noise 10% low with bases by set": lambda: experiment("by set").with_deviation(0.9),
 }
 

@@ -13,6 +13,7 @@ from residualplanner.cli import options as opt
 from residualplanner.cli.expected_files import PLAN, SOURCE, SPEC, require_file
 from residualplanner.cli.messages.failures import require_free_file, require_new_folder, telling_outputs
 from residualplanner.cli.messages.output import Output
+from residualplanner.cli.option_groups import Messages, PlanChanges, with_groups
 
 
 def demo(
@@ -29,6 +30,7 @@ def demo(
         run_demo(folder, order=order, max_cells=max_cells, output=Output(quiet))
 
 
+@with_groups
 def init(
     source: opt.Source,
     spec: opt.NewSpec = None,
@@ -36,8 +38,7 @@ def init(
     is_dictionary: opt.IsDictionary = False,
     has_header: opt.HasHeader = False,
     table: opt.TableName = None,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    messages: Messages,
 ) -> None:
     """Write a commented spec to start from.
 
@@ -53,24 +54,23 @@ def init(
     from residualplanner.cli.starting.starting_spec import say_start, starting_spec
 
     start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
+    start = start.with_ledger(f"{path.stem}.ledger")
     with telling_outputs(path):
         with write_atomically(path) as file:
             file.write(start.text.encode("utf-8"))
-        say_start(start, source, path, Output(quiet, as_json))
+        say_start(start, source, path, messages.output)
 
 
-def plan(  # noqa: PLR0913
+@with_groups
+def plan(
     spec: opt.Spec,
     path: opt.NewPlan = None,
     *,
     errors: opt.ErrorsFile = None,
-    budget: opt.BudgetText = None,
-    at_most: opt.AtMost = None,
-    loss: opt.LossWord = None,
+    changes: PlanChanges,
     level: opt.SpecLevel = None,
     force: opt.ForcePlan = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    messages: Messages,
 ) -> None:
     """Choose the noise and compute how accurate every table will be, without data.
 
@@ -82,22 +82,23 @@ def plan(  # noqa: PLR0913
     from residualplanner.cli.replacing import errors_path, require_free_plan_path
     from residualplanner.cli.runs import run_plan
     from residualplanner.cli.spec.file import read_spec
-    from residualplanner.cli.spec.overrides import Typed, TypedOutput, overridden
+    from residualplanner.cli.spec.overrides import TypedOutput, overridden
 
     require_file(spec, "plan", SPEC)
     path = spec.with_suffix(".plan") if path is None else path
     errors = errors_path(path) if errors is None else errors
     require_free_plan_path(path, errors, force=force)
-    output, typed = Output(quiet, as_json), Typed(budget, at_most, loss, TypedOutput(level))
+    output, typed = messages.output, changes.typed(TypedOutput(level))
     run_plan(overridden(read_spec(spec), spec, typed, output), spec, path, errors, output)
 
 
+@with_groups
 def compare_plans(
     plans: opt.Plans,
     path: opt.NewCsv = None,
     level: opt.Level = 0.95,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    *,
+    messages: Messages,
 ) -> None:
     """Put plans side by side, without data: what they cost, and which tables each makes more accurate."""
     for each in plans:
@@ -106,7 +107,7 @@ def compare_plans(
         require_free_file(path)
     from residualplanner.cli.comparing import run_compare
 
-    run_compare(plans, path, level, Output(quiet, as_json))
+    run_compare(plans, path, level, messages.output)
 
 
 def schema() -> None:

@@ -8,9 +8,10 @@ from functools import partial
 from residualplanner.cli import options as opt
 from residualplanner.cli.expected_files import MEASUREMENT, PLAN, SPEC, require_file, require_records
 from residualplanner.cli.messages.failures import require_free_file, require_new_folder
-from residualplanner.cli.messages.output import Output
+from residualplanner.cli.option_groups import Messages, Numbers, PlanChanges, with_groups
 
 
+@with_groups
 def measure(
     plan: opt.PlanFile,
     data: opt.Data,
@@ -18,8 +19,8 @@ def measure(
     ledger: opt.LedgerFile = None,
     newlines_in_values: opt.NewlinesInValues = False,
     dry_run: opt.DryRun = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    *,
+    messages: Messages,
 ) -> None:
     """Read the records and add the plan's noise: the only step that sees them.
 
@@ -33,24 +34,22 @@ def measure(
     from residualplanner.plan import load_plan
 
     run = rehearse_measure if dry_run else partial(run_measure, newlines_in_values=newlines_in_values)
-    run(load_plan(plan), data, path, ledger, Output(quiet, as_json))
+    run(load_plan(plan), data, path, ledger, messages.output)
 
 
-def reconstruct(  # noqa: PLR0913, PLR0917
+@with_groups
+def reconstruct(  # noqa: PLR0913
     paths: opt.MeasurementFiles,
     folder: opt.Folder,
     format: opt.Format = None,
     profile: opt.Profile = None,
     level: opt.ProfileLevel = None,
-    nonnegative: opt.IsNonNegative = None,
-    round_to: opt.RoundTo = None,
-    with_unbiased: opt.WithUnbiased = None,
-    published_errors: opt.Simulations = None,
+    *,
+    numbers: Numbers,
     spec: opt.OutputSpec = None,
     workers: opt.Workers = 1,
     dry_run: opt.DryRun = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    messages: Messages,
 ) -> None:
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost.
 
@@ -66,14 +65,14 @@ def reconstruct(  # noqa: PLR0913, PLR0917
     from residualplanner.cli.spec.adjustments import WantedOutput
     from residualplanner.cli.spec.file import read_spec
     from residualplanner.cli.spec.output import OutputTable
-    from residualplanner.cli.spec.overrides import TypedOutput
 
-    typed = TypedOutput(level, format, profile, nonnegative, round_to, with_unbiased, published_errors)
+    typed = numbers.typed(level, format, profile)
     wanted = WantedOutput(typed.instead_of(OutputTable() if spec is None else read_spec(spec).output), spec)
     run = rehearse_reconstruct if dry_run else partial(run_reconstruct, workers=workers)
-    run(paths, folder, wanted, Output(quiet, as_json))
+    run(paths, folder, wanted, messages.output)
 
 
+@with_groups
 def release(  # noqa: PLR0913
     spec: opt.Spec,
     data: opt.Data,
@@ -81,24 +80,18 @@ def release(  # noqa: PLR0913
     kept: opt.Kept = None,
     *,
     ledger: opt.LedgerFile = None,
-    budget: opt.BudgetText = None,
-    at_most: opt.AtMost = None,
-    loss: opt.LossWord = None,
+    changes: PlanChanges,
     level: opt.SpecLevel = None,
     format: opt.SpecFormat = None,
     profile: opt.SpecProfile = None,
-    nonnegative: opt.IsNonNegative = None,
-    round_to: opt.RoundTo = None,
-    with_unbiased: opt.WithUnbiased = None,
-    published_errors: opt.Simulations = None,
+    numbers: Numbers,
     newlines_in_values: opt.NewlinesInValues = False,
     dry_run: opt.DryRun = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    messages: Messages,
 ) -> None:
     """Plan, measure and reconstruct in one go.
 
-    Every run spends the budget of the spec once more, and is charged to the ledger if one is named.
+    Every run spends the budget of the spec once more, and is charged to the ledger that the spec names, or --ledger.
 
     The measurement is written to a file before any table: to FILE, or beside DIR as DIR.measurement, which is removed
     once the tables are written.
@@ -113,11 +106,10 @@ def release(  # noqa: PLR0913
     from residualplanner.cli.runs import run_release
     from residualplanner.cli.spec.adjustments import WantedOutput
     from residualplanner.cli.spec.file import read_spec
-    from residualplanner.cli.spec.overrides import Typed, TypedOutput, overridden
+    from residualplanner.cli.spec.overrides import overridden
 
-    written = TypedOutput(level, format, profile, nonnegative, round_to, with_unbiased, published_errors)
-    output = Output(quiet, as_json)
-    changed = overridden(read_spec(spec), spec, Typed(budget, at_most, loss, written), output)
+    output, typed = messages.output, changes.typed(numbers.typed(level, format, profile))
+    changed = overridden(read_spec(spec), spec, typed, output)
     if kept is None:
         require_no_measurement(measurement_beside(folder), folder, WantedOutput(changed.output, spec).options)
     run = rehearse_release if dry_run else partial(run_release, newlines_in_values=newlines_in_values)

@@ -9,9 +9,10 @@ import typer
 
 from residualplanner.cli import options as opt
 from residualplanner.cli.expected_files import REPORTED, SPEC, require_file
-from residualplanner.cli.messages.output import Output
+from residualplanner.cli.option_groups import Messages, with_groups
 
 
+@with_groups
 def report(
     source: opt.Reported,
     page: opt.NewPage = Path("report.html"),
@@ -20,8 +21,7 @@ def report(
     spec: opt.PublicationSpec = None,
     cells: opt.PageCells = 20_000,
     force: opt.ForceReport = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    messages: Messages,
 ) -> None:
     """Write one page to decide from, or to publish: privacy, the error of every table, and of a release its tables.
 
@@ -34,17 +34,20 @@ def report(
     from residualplanner.cli.replacing import require_free_report_path
     from residualplanner.cli.runs import run_report
     from residualplanner.cli.spec.file import read_spec
+    from residualplanner.cli.spec.hierarchies import maps_of_spec
 
     require_free_report_path(page, force=force)
-    publication = None
+    publication, maps = None, {}
     if spec is not None:
         require_file(spec, "report", SPEC)
-        publication = read_spec(spec).output.publication.publication
-    options = {"level": level, "publication": publication, "cells": cells, "replace": force}
-    run_report(source, page, options, Output(quiet, as_json))
+        read = read_spec(spec)
+        publication, maps = read.output.publication.publication, maps_of_spec(read)
+    options = {"level": level, "publication": publication, "cells": cells, "replace": force, "maps": maps}
+    run_report(source, page, options, messages.output)
 
 
-def show_ledger(  # noqa: PLR0913
+@with_groups
+def show_ledger(
     path: opt.ExistingLedger,
     *,
     name: opt.DataSetName = None,
@@ -53,8 +56,7 @@ def show_ledger(  # noqa: PLR0913
     neighbors: opt.LedgerNeighbors = "add-remove",
     records_per_person: opt.RecordsPerPerson = 1,
     cost: opt.TornCost = None,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    messages: Messages,
 ) -> None:
     """Show what has been charged to a ledger; or begin one with --create."""
     from residualplanner.cli.ledgers import begin_ledger, cost_of_text, existing_ledger, say_ledger
@@ -68,4 +70,4 @@ def show_ledger(  # noqa: PLR0913
         opened = begin_ledger(path, budget, unlimited, options)
     if cost is not None:
         opened.settle(cost_of_text(cost))
-    say_ledger(opened, Output(quiet, as_json))
+    say_ledger(opened, messages.output)

@@ -48,7 +48,8 @@ def say_plan(plan: Plan, output: Output) -> None:
     rmse, worst = plan.rmse, math.sqrt(plan.max_variance)
     output.fact(
         "Accuracy",
-        f"typical error (rmse) {number_text(rmse)} counts, worst cell {number_text(worst)} counts",
+        f"typical error (rmse) {number_text(rmse)} counts, worst cell {number_text(worst)} counts"
+        + ("; errors of sums in units of the largest amount" if plan.workload.has_sums else ""),
         rmse=rmse,
         max_std_err=worst,
     )
@@ -79,8 +80,10 @@ def say_measured(noise: NoiseStatement, output: Output) -> None:
 
 
 def say_omission(plan: Plan, output: Output) -> None:
-    """Say which records are in no table, if any are left out, and what to write in the spec to count them."""
-    omission = omission_of(plan.domain)
+    """Say which records are in no table, and what to write in the spec to count them; and how they are weighted."""
+    omission, weights = omission_of(plan.domain), plan.domain.weight.sentence
+    if weights:
+        output.fact("Weights", weights)
     if omission:
         output.fact(
             "Left out",
@@ -119,12 +122,15 @@ def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> Non
         "standard error": [number_text(std_err) for std_err in head["std_err"]],
         margin: [f"± {number_text(moe)}" for moe in head["moe"]],
     }
+    if "unit" in head:
+        columns["unit"] = head["unit"].tolist()
     if "target" in head:
         columns["target"] = ["" if math.isnan(target) else f"± {number_text(target)}" for target in head["target"]]
     if (head["max_std_err"] > head["std_err"] * (1 + 1e-4)).any():
         worst = head["moe"] * head["max_std_err"] / head["std_err"]
         columns["of the worst cell"] = [f"± {number_text(moe)}" for moe in worst]
-    names = ["query", "kinds", "cells", "std_err", "max_std_err", "moe", "conf_level"]
+    units = ["unit"] if "unit" in head else []
+    names = ["query", "kinds", "cells", *units, "std_err", "max_std_err", "moe", "conf_level"]
     facts = [{name: row[name] for name in names} for _, row in head.iterrows()]
     output.table(list(columns), list(zip(*columns.values(), strict=True)), event="accuracy-of-table", facts=facts)
 

@@ -13,6 +13,7 @@ from typing import Any
 from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.spec.facts import KnownTable
 from residualplanner.cli.spec.file import read_spec
+from residualplanner.cli.spec.hierarchies import NO_FILES, SpecHierarchies, hierarchies_of_spec
 from residualplanner.cli.spec.known_files import counts_of_file
 from residualplanner.cli.spec.objects import query_of_spec
 from residualplanner.cli.spec.output import OutputTable
@@ -70,11 +71,11 @@ class WantedOutput:
             FileFormatError: the file of a known table is not what it should be.
             OSError: it cannot be opened.
         """
-        folder = Path() if self.spec is None else self.spec.parent
+        found = NO_FILES if self.spec is None else hierarchies_of_spec(read_spec(self.spec))
         return Adjustments(
             is_nonnegative=self.table.nonnegative,
             known=tuple(
-                _stated(table, f"[[output.known]] number {number}", domain, folder)
+                _stated(table, f"[[output.known]] number {number}", domain, found)
                 for number, table in enumerate(self.table.known, 1)
             ),
             impossible=tuple(
@@ -85,12 +86,12 @@ class WantedOutput:
         )
 
 
-def _stated(table: KnownTable, where: str, domain: Domain, folder: Path) -> StatedTable:
-    query = query_of_spec(table.query, {}, where)
+def _stated(table: KnownTable, where: str, domain: Domain, found: SpecHierarchies) -> StatedTable:
+    query = query_of_spec(table.query, {}, where, hierarchies=found)
     if table.file is None:
         counts: Any = table.counts
         return StatedTable(query, counts, where)
-    path = folder / table.file
+    path = found.folder / table.file
     if not path.is_file():
         raise WorkloadError(f"{where}: there is no file {path}; it is looked for beside the spec")
     try:

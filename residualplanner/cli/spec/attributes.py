@@ -7,14 +7,30 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from residualplanner.cli.spec.values import DeclaredLabel, Edge, Month, Rule, SpecTable, checked, refusal
+from residualplanner.cli.spec.classifications import CodeLengths, LevelColumns
+from residualplanner.cli.spec.values import DeclaredLabel, Edge, Exact, Month, Rule, SpecTable, checked, refusal
 
 #: The value that `init` writes for an attribute whose values are to be declared by hand.
 UNDECLARED = "?"
 
 
+class NumericTable(SpecTable):
+    """Amounts whose sums are published: limits, and bins between them."""
+
+    low: Exact = Field(description="The least amount that counts as itself.")
+    high: Exact = Field(description="The largest.")
+    unit: Exact = Field(1, description='What amounts are multiples of, such as 100 or "0.01".')
+    bins: int | list[Exact] = Field(1, description="How many bins of equal width, or the edges between low and high.")
+    outside: Literal["refuse", "clip"] = Field(
+        "refuse", description="What becomes of amounts outside the limits: refuse (the rule unknown holds), or clip."
+    )
+    between_units: Literal["round", "refuse"] = Field(
+        "round", description="What becomes of amounts between two multiples of the unit: round, or refuse."
+    )
+
+
 class AttributeTable(SpecTable):
-    """One column: exactly one of a size, labels, bins (which may have labels), months and years; and words about it."""
+    """One column: exactly one of a size, labels, bins (which may have labels), months, years and numeric; and words."""
 
     size: int | None = Field(None, ge=1, description="The records hold codes 0 .. size-1.")
     labels: list[DeclaredLabel] | None = Field(
@@ -29,6 +45,18 @@ class AttributeTable(SpecTable):
     years: list[int] | None = Field(
         None, min_length=2, max_length=2, description="The first and the last year, for a column of dates."
     )
+    numeric: NumericTable | None = Field(
+        None, description="Limits and bins of amounts, for a column whose sums are published."
+    )
+    hierarchy: str | None = Field(
+        None, description="A CSV file beside the spec, whose leaves are the values: a code and a name on each level."
+    )
+    levels: list[str] | dict[str, LevelColumns] | None = Field(
+        None, min_length=1, description="Of the file, from coarse to fine; or each with its columns of codes and names."
+    )
+    code_lengths: CodeLengths = Field({}, description='How many characters codes have, by level; "any": they differ.')
+    encoding: str = Field("utf-8", description="Of the file.")
+    separator: str = Field(",", description="Between two entries of a line of the file.")
     unknown: Rule = Field(
         "error", description="For values that are none of these: error, drop, one of the values, or a label of its own."
     )
@@ -42,9 +70,18 @@ class AttributeTable(SpecTable):
 
     @model_validator(mode="after")
     def _has_values(self) -> "AttributeTable":
-        values = [self.size, self.bins or self.labels, self.months, self.years]
+        values = [self.size, self.bins or self.labels, self.months, self.years, self.numeric, self.hierarchy]
         if sum(given is not None for given in values) != 1:
-            raise refusal("give exactly one of size, labels, bins, months and years (bins may have labels)")
+            raise refusal(
+                "give exactly one of size, labels, bins, months, years, numeric and hierarchy (bins may have labels)"
+            )
+        if (self.hierarchy is None) != (self.levels is None):
+            raise refusal(
+                'a hierarchy is a file and its levels: hierarchy = "county.csv", levels = ["state", "county"]'
+            )
+        foreign = sorted({"code_lengths", "encoding", "separator"} & self.model_fields_set)
+        if foreign and self.hierarchy is None:
+            raise refusal(f"{foreign[0]!r} belongs to a hierarchy; there is none")
         return self
 
 

@@ -9,10 +9,10 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from residualplanner.cli.spec.attributes import Attribute
-from residualplanner.cli.spec.kinds import Kind, Query
+from residualplanner.cli.spec.kinds import Kind, Query, Where
 from residualplanner.cli.spec.messages import messages_of
 from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import toml_text
@@ -49,6 +49,9 @@ class QueriesTable(SpecTable):
     at_least: int | None = Field(
         None, ge=1, description="Count the records that match a cell in at least so many attributes, not in all."
     )
+    where: Where = Field(
+        {}, description="Which records the tables are about: of some attributes a label, or several; all if left out."
+    )
     weight: Real = Field(1.0, description="How much each of them matters, at least 0.")
 
     @model_validator(mode="after")
@@ -68,6 +71,7 @@ class TargetTable(SpecTable):
 
     queries: list[Query] = Field(min_length=1, description="Which of the tables of [[workload]], written as there.")
     at_least: int | None = Field(None, ge=1, description="As in [[workload]]: they are thresholds.")
+    where: Where = Field({}, description="As in [[workload]]: which records they are about.")
     moe: Real = Field(description="The margin of error, in counts.")
 
 
@@ -102,6 +106,15 @@ class BudgetTable(SpecTable):
         return self
 
 
+class LedgerTable(SpecTable):
+    """The ledger that every release of the spec is charged to."""
+
+    file: str = Field(min_length=1, description="Its file, seen from the folder of the spec.")
+    budget: BudgetTable | None = Field(
+        None, description="The most that all releases together may cost; the first release begins the ledger with it."
+    )
+
+
 class SpecFile(SpecTable):
     """A release: its schema, its tables, its budget."""
 
@@ -128,9 +141,16 @@ class SpecFile(SpecTable):
     )
     records_per_person: int = Field(1, ge=1, le=10**6, description="The most records of one person: a promise.")
     noise: Literal["discrete"] = Field("discrete", description="The kind of noise: exact discrete Gaussian.")
+    ledger: LedgerTable | None = Field(None, description="The ledger of all releases from the same records.")
     domain: dict[str, Attribute] = Field(description="The columns and the values each can take.")
     workload: list[QueriesTable] = Field(min_length=1, max_length=1000, description="The tables to publish.")
     output: OutputTable = Field(OutputTable(), description="What the published tables look like.")
+    _folder: Path = PrivateAttr(Path())
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file, beside which other files are looked for."""
+        return self._folder
 
     @model_validator(mode="after")
     def _has_one_limit(self) -> "SpecFile":
@@ -156,7 +176,9 @@ def read_spec(path: Path) -> SpecFile:
     if max(piece.count(".") for piece in re.split(r"[=,{}\[\]\n]", text)) > DOT_LIMIT:
         raise FileFormatError(f"{path} has a name or string with more than {DOT_LIMIT} dots; shorten it")
     try:
-        return SpecFile.model_validate(tomllib.loads(text))
+        spec = SpecFile.model_validate(tomllib.loads(text))
+        spec._folder = path.parent
+        return spec
     except ValidationError as error:  # itself a ValueError
         raise FileFormatError("\n".join(f"{path}: {message}" for message in messages_of(error, SpecFile))) from None
     except (ValueError, RecursionError) as error:

@@ -7,10 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
+from residualplanner.cli.spec.classifications import CrosswalkTable
 from residualplanner.cli.spec.values import LABEL_SCHEMA, Real, SpecTable, checked, is_label, refusal, unlike
 
-KindWord = Literal["identity", "prefix", "range", "hierarchy", "custom", "matching"]
-_FIELDS = {"hierarchy": {"levels", "total", "leaves"}, "custom": {"matrix", "labels"}, "matching": {"at_least"}}
+KindWord = Literal["identity", "prefix", "range", "sum", "hierarchy", "custom", "matching"]
+_FIELDS = {
+    "sum": {"by"},
+    "hierarchy": {"levels", "total", "leaves", "crosswalk"},
+    "custom": {"matrix", "labels"},
+    "matching": {"at_least"},
+}
 
 
 def _level(value: Any) -> Any:
@@ -38,14 +44,19 @@ Total = Annotated[
 
 
 class KindTable(SpecTable):
-    """The kind of query on one attribute; a hierarchy has levels, a custom query a matrix, matching a number."""
+    """The kind of query on one attribute: a hierarchy has levels or a file, a custom query has a matrix."""
 
-    kind: KindWord = Field(description="identity, prefix, range, hierarchy, custom or matching.")
+    kind: KindWord = Field(description="identity, prefix, range, sum, hierarchy, custom or matching.")
+    by: Literal["bin"] | None = Field(None, description="Of a sum: bin, for one of the amounts in each bin.")
     levels: list[GroupLevel] | None = Field(
         None, description="Of a hierarchy, from coarse to fine: widths of bands, or groups and their members."
     )
     total: Total = Field(True, description="Whether a hierarchy has a row for all values, or its name.")
     leaves: bool = Field(True, description="Whether a hierarchy has a row for each value.")
+    crosswalk: CrosswalkTable | None = Field(
+        None,
+        description="Of a hierarchy whose attribute has a file: other groups of its leaves, in a file of their own.",
+    )
     matrix: list[list[Real]] | None = Field(
         None, description="Of a custom query: a row for each answer, with a number for each value."
     )
@@ -60,8 +71,8 @@ class KindTable(SpecTable):
         foreign = sorted(self.model_fields_set - allowed - {"kind"})
         if foreign:
             raise refusal(f"{foreign[0]!r} does not belong to the kind {self.kind!r}")
-        if self.kind == "hierarchy" and self.levels is None:
-            raise refusal("give the levels of the hierarchy, from coarse to fine: levels = [...]")
+        if self.levels is not None and self.crosswalk is not None:
+            raise refusal("give levels or a crosswalk, not both")
         if self.kind == "custom" and self.matrix is None:
             raise refusal("give the rows of the custom query: matrix = [[1, 1, 1], [0, 1, 2]]")
         if self.kind == "matching" and self.at_least is None:
@@ -79,7 +90,10 @@ def _kind(value: Any) -> Any:
 
 
 Kind = Annotated[
-    KindTable, BeforeValidator(_kind, json_schema_input_type=Literal["identity", "prefix", "range"] | KindTable)
+    KindTable,
+    BeforeValidator(
+        _kind, json_schema_input_type=Literal["identity", "prefix", "range", "sum", "hierarchy"] | KindTable
+    ),
 ]
 
 #: The parts that pydantic adds to the location of a wrong value, to tell the two forms of a query apart.
@@ -90,3 +104,15 @@ Query = Annotated[
     Annotated[list[str], Tag(NAMES)] | Annotated[dict[str, Kind], Tag(KINDS)],
     Discriminator(lambda value: KINDS if isinstance(value, dict) else NAMES),
 ]
+
+
+def _selected(value: Any) -> Any:
+    """The label of a value, or labels of several."""
+    if is_label(value) or (isinstance(value, list) and value and all(map(is_label, value))):
+        return value
+    raise unlike('expected a label, or a list of labels such as ["yes", "part-time"]', value)
+
+
+_SELECTED_SCHEMA = {"anyOf": [LABEL_SCHEMA, {"type": "array", "minItems": 1, "items": LABEL_SCHEMA}]}
+#: Of some attributes the labels of which a record must have one.
+Where = dict[str, Annotated[Any, PlainValidator(_selected), WithJsonSchema(_SELECTED_SCHEMA)]]

@@ -4,19 +4,21 @@ Reads: SpecFile.  Gives: Domain, Workload, Budget, Plan.  Never sees a record.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from residualplanner._words import listed
 from residualplanner.cli.spec.attributes import AttributeTable
-from residualplanner.cli.spec.file import QueriesTable, SpecFile
-from residualplanner.cli.spec.kinds import KindTable
-from residualplanner.domain import About, Attribute, Bins, Domain
+from residualplanner.cli.spec.file import BudgetTable, QueriesTable, SpecFile
+from residualplanner.cli.spec.hierarchies import NO_FILES, SpecHierarchies, hierarchies_of_spec
+from residualplanner.cli.spec.kinds import KindTable, Query, Where
+from residualplanner.domain import About, Attribute, Bins, Domain, Numeric
 from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.losses import Targets
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Budget, approx_dp, pcost, zcdp
-from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Matching, Prefix, Range
-from residualplanner.workload import QueryLike, Threshold, Workload, marginals
+from residualplanner.queries import Custom, Identity, Kind, Matching, Prefix, Range, Sum
+from residualplanner.workload import Among, QueryLike, Threshold, Workload, marginals
 
 
 def domain_of_spec(spec: SpecFile) -> Domain:
@@ -24,6 +26,7 @@ def domain_of_spec(spec: SpecFile) -> Domain:
 
     Raises:
         DomainError: attributes whose values have not been declared yet, or invalid labels or bins.
+        FileFormatError, WorkloadError: the file of a hierarchy is not there, or not what it should be.
     """
     undeclared = [name for name, table in spec.domain.items() if table is None]
     if undeclared:
@@ -32,7 +35,8 @@ def domain_of_spec(spec: SpecFile) -> Domain:
             'place of "?", a number of codes, a list of labels, or { bins = [...] }, from what is publicly known'
         )
         raise DomainError(message, attributes=undeclared)
-    return Domain({name: _attribute(name, table) for name, table in spec.domain.items() if table is not None})
+    found = hierarchies_of_spec(spec)
+    return Domain({name: _attribute(name, table, found) for name, table in spec.domain.items() if table is not None})
 
 
 def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
@@ -43,7 +47,9 @@ def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
         WorkloadError: there are no tables, too many, a weight is invalid, or a kind of query does not fit its
             attribute.
     """
-    parts = [_queries(table, domain, f"[[workload]] number {number}") for number, table in enumerate(spec.workload, 1)]
+    found = hierarchies_of_spec(spec)
+    numbered = enumerate(spec.workload, 1)
+    parts = [_queries(table, domain, f"[[workload]] number {number}", found) for number, table in numbered]
     whole = parts[0]
     for part in parts[1:]:
         whole = whole + part
@@ -56,9 +62,11 @@ def budget_of_spec(spec: SpecFile) -> Budget | None:
     Raises:
         BudgetError: a number is out of range.
     """
-    stated = spec.budget
-    if stated is None:
-        return None
+    return None if spec.budget is None else budget_of_table(spec.budget)
+
+
+def budget_of_table(stated: BudgetTable) -> Budget:
+    """The budget that a table states; BudgetError where a number is out of range."""
     if stated.approx_dp is not None:
         return approx_dp(stated.approx_dp.epsilon, stated.approx_dp.delta)
     if stated.zcdp is not None:
@@ -73,10 +81,15 @@ def targets_of_spec(spec: SpecFile) -> Targets | None:
     Raises:
         WorkloadError: a kind of query has invalid levels, an invalid matrix or invalid labels.
     """
+    found = hierarchies_of_spec(spec)
+
+    def query_of(query: Any, where: str, at_least: int | None) -> QueryLike:
+        return query_of_spec(query, {}, where, at_least, hierarchies=found)
+
     margins = [
-        (query_of_spec(query, {}, f"[[targets]] number {number}, queries, entry {entry}", table.at_least), table.moe)
+        (_about(table.where, query_of(query, where, table.at_least), where), table.moe)
         for number, table in enumerate(spec.targets, 1)
-        for entry, query in enumerate(table.queries, 1)
+        for where, query in _located(table.queries, f"[[targets]] number {number}")
     ]
     return Targets(margins, spec.output.chosen_level, spec.reserve) if margins else None
 
@@ -100,15 +113,26 @@ def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
     )
 
 
-def _attribute(name: str, table: AttributeTable) -> Attribute:
+def _attribute(name: str, table: AttributeTable, hierarchies: SpecHierarchies) -> Attribute:
     about = About(title=table.title, unit=table.unit, source=table.source, note=table.note)
     rules: dict[str, Any] = {"unknown": table.unknown, "missing": table.missing, "about": about}
+    if name in hierarchies.by_name:
+        return hierarchies.by_name[name].attribute(name, **rules)
     try:
-        bins = _bins(table)
+        bins, numeric = _bins(table), _numeric(table)
     except DomainError as error:
         raise DomainError(f"[domain] {name}: {error}", attributes=[name]) from None
     labels = None if bins is not None or table.labels is None else _labels(name, table.labels)
-    return Attribute(name, table.size, labels=labels, bins=bins, **rules)
+    return Attribute(name, table.size, labels=labels, bins=bins, numeric=numeric, **rules)
+
+
+def _numeric(table: AttributeTable) -> Numeric | None:
+    """The limits and bins of amounts, if the column has these."""
+    if table.numeric is None:
+        return None
+    given = table.numeric
+    rules: dict[str, Any] = {"outside": given.outside, "between_units": given.between_units}
+    return Numeric(given.low, given.high, unit=given.unit, bins=given.bins, **rules)
 
 
 def _bins(table: AttributeTable) -> Bins | None:
@@ -129,17 +153,18 @@ def _labels(name: str, declared: list[Any]) -> Any:
     return dict(pairs)
 
 
-def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
-    kinds = {name: kind_of_table(kind, f"{where}, kinds, {name}") for name, kind in table.kinds.items()}
+def _queries(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload:
+    kinds = {name: kind_of_table(kind, f"{where}, kinds, {name}", name, found) for name, kind in table.kinds.items()}
     if table.queries is not None:
-        listed = enumerate(table.queries, 1)
-        queries = [query_of_spec(query, kinds, f"{where}, queries, entry {i}", table.at_least) for i, query in listed]
+        listed = _located(table.queries, where)
+        about = partial(query_of_spec, hierarchies=found)
+        queries = [_about(table.where, about(query, kinds, at, table.at_least), at) for at, query in listed]
         unused = sorted(set(kinds).difference(*table.queries))
         if unused:
             raise WorkloadError(f"{where}, kinds: no query of this table names {unused}; name them, or leave them out")
         return Workload(domain, queries, weights=[table.weight] * len(queries))
-    orders = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
-    family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least)
+    orders: dict[str, Any] = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
+    family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least, where=table.where)
     unused = [name for name in kinds if not family.uses[domain.positions((name,))].any()]
     if unused:
         raise WorkloadError(
@@ -156,8 +181,28 @@ def _queries(table: QueriesTable, domain: Domain, where: str) -> Workload:
     return Workload.from_blocks(domain, blocks, family.kinds)
 
 
+def _located(queries: list[Query], where: str) -> list[tuple[str, Query]]:
+    """Each of the queries of a table at ``where`` with the place where it stands."""
+    return [(f"{where}, queries, entry {entry}", query) for entry, query in enumerate(queries, 1)]
+
+
+def _about(universe: Where, query: QueryLike, where: str) -> QueryLike:
+    """The query at ``where``, about the records of a universe."""
+    if not universe:
+        return query
+    try:
+        return Among(query, universe)
+    except WorkloadError as error:
+        raise WorkloadError(f"{where}: {error}") from None
+
+
 def query_of_spec(
-    query: list[str] | dict[str, KindTable], kinds: dict[str, Kind], where: str, at_least: int | None = None
+    query: list[str] | dict[str, KindTable],
+    kinds: dict[str, Kind],
+    where: str,
+    at_least: int | None = None,
+    *,
+    hierarchies: SpecHierarchies = NO_FILES,
 ) -> QueryLike:
     """A query at ``where`` with its own kinds, or those of the whole table, or a threshold.
 
@@ -165,7 +210,7 @@ def query_of_spec(
         WorkloadError: a kind of query has invalid levels, an invalid matrix or invalid labels.
     """
     if isinstance(query, dict):
-        return {name: kind_of_table(kind, f"{where}, {name}") for name, kind in query.items()}
+        return {name: kind_of_table(kind, f"{where}, {name}", name, hierarchies) for name, kind in query.items()}
     if at_least is not None:
         return _threshold(query, at_least, where)
     if len(set(query)) < len(query) or not kinds:
@@ -180,19 +225,21 @@ def _threshold(names: list[str], at_least: int, where: str) -> Threshold:
         raise WorkloadError(f"{where}: {error}") from None
 
 
-def kind_of_table(table: KindTable, where: str) -> Kind:
-    """The kind of query that a spec describes at ``where``.
+def kind_of_table(table: KindTable, where: str, name: str, hierarchies: SpecHierarchies) -> Kind:
+    """The kind of query on an attribute that a spec describes at ``where``.
 
     Raises:
         WorkloadError: invalid levels, matrix or labels.
     """
     try:
         if table.kind == "hierarchy":
-            return Hierarchy(table.levels or [], total=table.total, leaves=table.leaves)
+            return hierarchies.kind(table, name)
         if table.kind == "custom":
             return Custom(table.matrix, table.labels)
         if table.kind == "matching":
             return Matching(table.at_least or 0)
+        if table.kind == "sum":
+            return Sum(table.by)
     except WorkloadError as error:
         raise WorkloadError(f"{where}: {error}") from None
     plain: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}

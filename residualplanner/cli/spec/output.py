@@ -60,6 +60,13 @@ class PublicationTable(SpecTable):
         return Publication(**{name: str(text) for name, text in self.model_dump().items()})
 
 
+class MapTable(SpecTable):
+    """The shapes of the areas that the values of an attribute are."""
+
+    geojson: str = Field(description="A GeoJSON file beside the spec.")
+    code: str = Field(description="The property of its features that has their codes.")
+
+
 class OutputTable(SpecTable):
     """What the published tables look like."""
 
@@ -102,6 +109,9 @@ class OutputTable(SpecTable):
         description="How many simulations tell the errors of numbers that were made from unbiased estimates.",
     )
     quality: QualityTable | None = Field(default=None, description="Columns on how noisy each estimate is.")
+    maps: dict[str, MapTable] = Field(
+        default={}, description="For the maps of a report: the shapes of the areas that the values of an attribute are."
+    )
     publication: PublicationTable = Field(
         default=PublicationTable(), description="Title, author and the like, for readers."
     )

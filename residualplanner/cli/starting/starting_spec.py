@@ -17,7 +17,7 @@ from residualplanner.cli.spec.objects import domain_of_spec
 from residualplanner.cli.starting.declared import Declared
 from residualplanner.cli.starting.dictionary import is_dictionary_header, read_dictionary
 from residualplanner.cli.starting.public_schema import columns_of_schema
-from residualplanner.cli.starting.toml_text import attribute_text, key_text
+from residualplanner.cli.starting.toml_text import attribute_text, key_text, string_text
 from residualplanner.domain import Domain
 from residualplanner.errors import DomainError, FileFormatError
 
@@ -29,6 +29,10 @@ _HEAD = """\
 #   { zcdp = "0.5" }      { approx_dp = { epsilon = "1", delta = "1e-9" } }      { pcost = "1" }
 # Smaller numbers mean more privacy and more noise.
 budget = { zcdp = "0.5" }
+
+# The ledger of all releases from the same records, beside this file: what they may cost together.  The first release
+# begins it, each is charged to it, and one that does not fit is refused before records are read.
+# ledger = { file = "people.ledger", budget = { zcdp = "1" } }
 
 # Instead of a budget: the largest loss allowed, in counts squared; the least budget that reaches it is found.
 # at_most = 25.0
@@ -61,6 +65,7 @@ noise = "discrete"
 #   max_cells = 100000                           no table of more cells than this; can be added to the other two
 #   queries = [["age", "sex"], ["region"]]       tables one by one
 #   at_least = 1                                 with order or queries: who matches in one attribute or more, not in all
+#   where = { employed = ["yes"] }               tables about some of the records only, by their labels
 #   weight = 2.0
 # In place of one count per value there are other kinds of query: "prefix" (up to a value), every "range", or groups:
 #   kinds = { age = "prefix", income = "range", county = { kind = "hierarchy", levels = [{ South = ["Kern"] }] } }
@@ -87,6 +92,8 @@ profile = "default"       # 95% margins and intervals; "acs": 90% margins, as E 
 # quality = { reliable = 0.15, usable = 0.30, suppress = false }
 # For readers of the tables:
 # publication = { title = "...", author = "...", date = 2030-01-01, contact = "...", source = "...", note = "..." }
+# For the maps of a report, the shapes of areas from a GeoJSON file beside this one, and which property is their code:
+# maps = { county = { geojson = "counties.json", code = "GEOID" } }
 
 """
 
@@ -98,6 +105,8 @@ _DOMAIN = """\
 #   income = { bins = [0, 10000, 50000, inf] }   intervals: 0 up to but not including 10000, and so on
 #   admitted = { months = ["2020-01", "2020-12"] }    months of a column of dates; or years = [2015, 2024], or edges
 #                                                     that are dates: bins = [2020-01-01, 2020-07-01]
+#   county = { hierarchy = "counties.csv", levels = ["state", "county"] }    codes and names of a file beside this one;
+#                                                     "hierarchy" among the kinds above has its levels
 # A record with another value, or none, is an error, unless the column says otherwise:
 #   race = { labels = ["A", "B"], unknown = "Other", missing = "Not stated" }
 #   born = { years = [1920, 2020], unknown = "drop", missing = "drop" }
@@ -118,6 +127,9 @@ _BY_HAND = """\
 """
 
 
+_NO_LEDGER = '# ledger = { file = "people.ledger",'
+
+
 class Start(NamedTuple):
     """A spec to start from.
 
@@ -130,6 +142,16 @@ class Start(NamedTuple):
     text: str
     undeclared: tuple[str, ...]
     source: Literal["schema", "dictionary", "records", "records like a dictionary"]
+
+    def with_ledger(self, name: str) -> "Start":
+        """The same with a ledger in a file of this name.
+
+        Example:
+            >>> start = Start(spec_text(Domain({"sex": 2})), (), "schema").with_ledger("census.ledger")
+            >>> [line for line in start.text.splitlines() if line.startswith("ledger")]
+            ['ledger = { file = "census.ledger", budget = { zcdp = "1" } }']
+        """
+        return self._replace(text=self.text.replace(_NO_LEDGER, f"ledger = {{ file = {string_text(name)},"))
 
 
 def starting_spec(

@@ -10,7 +10,7 @@ import math
 import re
 from contextlib import suppress
 
-from residualplanner.domain import About, Attribute, Bins, Into, Label
+from residualplanner.domain import About, Attribute, Bins, Into, Label, Numeric
 from residualplanner.errors import DomainError
 
 _MONTH, _YEAR = re.compile("[0-9]{4}-[0-9]{2}"), re.compile("[0-9]{4}")
@@ -23,10 +23,10 @@ def key_text(name: str) -> str:
         >>> key_text("age"), key_text("income>50K")
         ('age', '"income>50K"')
     """
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name, re.ASCII) else _text(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name, re.ASCII) else string_text(name)
 
 
-def _text(text: str) -> str:
+def string_text(text: str) -> str:
     """A TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -44,7 +44,7 @@ def attribute_text(attribute: Attribute) -> str:
             is_word = rule.label in ("error", "drop")
             fields[word] = f"{{ into = {_label(rule.label)} }}" if is_word else _label(rule.label)
         elif rule != "error":
-            fields[word] = _text(rule)
+            fields[word] = string_text(rule)
     if set(fields) in ({"size"}, {"labels"}) and not attribute.about:
         return next(iter(fields.values()))
     entries = [f"{word} = {value}" for word, value in fields.items()]
@@ -58,7 +58,7 @@ def about_entries(about: About) -> list[str]:
         >>> about_entries(About(title="Income", unit="k€"))
         ['title = "Income"', 'unit = "k€"']
     """
-    return [f"{word} = {_text(text)}" for word, text in about.to_json().items()]
+    return [f"{word} = {string_text(text)}" for word, text in about.to_json().items()]
 
 
 def _value_fields(attribute: Attribute) -> dict[str, str]:
@@ -69,15 +69,30 @@ def _value_fields(attribute: Attribute) -> dict[str, str]:
         if period is not None:
             return period
         edges = [edge.isoformat() if isinstance(edge, dt.date) else number_text(edge) for edge in bins.edges]
-        return {"bins": _list(edges), "labels": _list([_text(label) for label in bins.labels])}
+        return {"bins": _list(edges), "labels": _list([string_text(label) for label in bins.labels])}
+    if attribute.numeric is not None:
+        return {"numeric": _numeric_text(attribute.numeric)}
     if attribute.labels is None:
         return {"size": str(len(attribute.values))}
     is_date = attribute.matching == "date"
     labels = [str(label) if is_date else _label(label) for label in attribute.labels]
     if attribute.meanings:
         pairs = zip(labels, attribute.meanings, strict=True)
-        labels = [f"[{label}, {_text(meaning)}]" if meaning else label for label, meaning in pairs]
+        labels = [f"[{label}, {string_text(meaning)}]" if meaning else label for label, meaning in pairs]
     return {"labels": _list(labels)}
+
+
+def _numeric_text(numeric: Numeric) -> str:
+    """The table of amounts, in exact numbers.
+
+    Example:
+        >>> _numeric_text(Numeric(0, 20, unit="0.5", bins=[5], outside="clip"))
+        '{ low = "0", high = "20", unit = "1/2", bins = ["5"], outside = "clip", between_units = "round" }'
+    """
+    edges = [string_text(str(edge * numeric.unit)) for edge in numeric.edges]
+    fields = {"low": edges[0], "high": edges[-1], "unit": string_text(str(numeric.unit)), "bins": _list(edges[1:-1])}
+    rules = {"outside": string_text(numeric.outside), "between_units": string_text(numeric.between_units)}
+    return "{ " + ", ".join(f"{word} = {text}" for word, text in (fields | rules).items()) + " }"
 
 
 def _period(bins: Bins) -> dict[str, str] | None:
@@ -85,7 +100,7 @@ def _period(bins: Bins) -> dict[str, str] | None:
     first, last = bins.labels[0], bins.labels[-1]
     with suppress(DomainError):
         if _MONTH.fullmatch(first) and bins == Bins.months(first, last):
-            return {"months": _list([_text(first), _text(last)])}
+            return {"months": _list([string_text(first), string_text(last)])}
     with suppress(DomainError, ValueError):
         if _YEAR.fullmatch(first) and bins == Bins.years(int(first), int(last)):
             return {"years": _list([str(int(first)), str(int(last))])}
@@ -95,7 +110,7 @@ def _period(bins: Bins) -> dict[str, str] | None:
 def _label(label: Label) -> str:
     if isinstance(label, bool):
         return "true" if label else "false"
-    return _text(label) if isinstance(label, str) else str(label)
+    return string_text(label) if isinstance(label, str) else str(label)
 
 
 def number_text(number: float) -> str:

@@ -12,7 +12,7 @@ from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError, ResourceError, StoreError
 from residualplanner.ledger import Ledger, LedgerEntry
 from residualplanner.measurement.blocks import AnswersOnDisk
-from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged, warn_without_ledger
 from residualplanner.measurement.exact_noise import exact_noise
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.resources import require_memory
@@ -25,6 +25,7 @@ from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of
 from residualplanner.plan import Plan, bytes_text
 from residualplanner.sources import Cluster, open_cluster
 from residualplanner.stores import ObjectStore, open_store, require_create_if_absent
+from residualplanner.workers import require_guarded_main
 
 _REST = (
     "The answers that were published are in the store: resume_measuring(store, records) has the others drawn, for the "
@@ -116,11 +117,14 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     wrong = type_refusal("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
     if wrong is not None:
         return wrong
+    require_guarded_main("measure_in_store")
     noise, objects, ledger = exact_noise(plan), open_store(store), options.ledger
     tasks = tasks_of_noise(noise, options.task_cells)
     if options.is_strict and ledger is None:
         raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
-    if ledger is not None:
+    if ledger is None:
+        warn_without_ledger()
+    else:
         require_room_for_plan(ledger, plan, noise.cost)
     require_unused(objects)
     collector = _require_room(tasks, objects, options.scratch)
@@ -140,6 +144,7 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
 
 def resumed(store: object, data: object, options: Options) -> Measurement | BaseException:
     """The result of `resume_measuring`, or the error for it to raise."""
+    require_guarded_main("resume_measuring")
     objects = open_store(store)
     release = opened_release(objects)
     if has_ended(objects):
@@ -160,7 +165,10 @@ def resumed(store: object, data: object, options: Options) -> Measurement | Base
 def _ready_cluster(data: object, tasks: Tasks, progress: WatchedProgress) -> Cluster | BaseException:
     """The workers that count the records, or the error to raise if they cannot."""
     try:
-        cluster = open_cluster(data, tasks.noise.plan.domain, progress=progress.report)
+        plan = tasks.noise.plan
+        cluster = open_cluster(
+            data, plan.domain, records_per_person=plan.neighbors.records_per_person, progress=progress.report
+        )
         cluster.require_ready([tasks.counting(number) for number in range(len(tasks))])
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)

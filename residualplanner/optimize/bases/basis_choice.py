@@ -64,7 +64,7 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
         importance (q,): how much the variance of each query's average cell counts, at least 0.
         option: "optimal", or "orthogonal": the best among the bases orthogonal to the total.
 
-    Source: spec eq. (31); with "orthogonal" spec section 4, paper section 7.
+    Source: spec eqs. (31) and (109); with "orthogonal" spec section 4, paper section 7.
     """
     grams = attribute_grams(workload)
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())

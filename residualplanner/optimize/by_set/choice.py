@@ -95,7 +95,7 @@ def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> Selectio
     strategy = _strategy(family, whole, numbers, found, precision * problem.factor)
     strategy, costing = _of_cost_one(strategy, noise, neighbors)
     loss = float((variances / precision).sum()) * float(costing[0] / noise[0])
-    choice = NoiseChoice(costing, loss, min(found.bound * neighbors.cost_factor, loss), _STATUS)
+    choice = NoiseChoice(costing, loss, min(found.bound * neighbors.cost_factor_up, loss), _STATUS)
     return Selection(strategy, costing, loss, choice.gap, _STATUS)
 
 

@@ -17,6 +17,8 @@ from residualplanner._checks import FloatArray
 from residualplanner.optimize.by_set.terms import LossTerms, RestTable, parts_of
 
 Table = NDArray[np.float64]
+#: The least weight of a set, relative to the largest: so the noise of one that no query needs has an optimum.
+_LEAST = 2.0**-60
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,6 +81,7 @@ class SetVariances:
         factors = np.append(present, 1.0)
         values = terms.weight * factors[terms.present].prod(axis=1)
         weights = np.bincount(terms.set, values * forms[terms.form], sets).astype(np.float64)
+        weights = np.maximum(weights, _LEAST * weights.max())
         return cls(weights, terms, grams, factors, offsets, made, formed, forms, values)
 
     def slopes(self, by_weights: FloatArray) -> tuple[FloatArray, FloatArray, list[FloatArray]]:

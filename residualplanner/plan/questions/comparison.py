@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from residualplanner._html import ROWS
 from residualplanner._margins import require_level
-from residualplanner._words import JOIN, TOTAL
+from residualplanner._words import AMONG, JOIN, TOTAL
 from residualplanner.errors import WorkloadError
 from residualplanner.pictures import Picture, fairness_figure
 from residualplanner.plan.plan import Plan
@@ -58,7 +58,8 @@ class Comparison:
         Tables that a plan does not answer are left out of its panel.
         """
         index = self.queries.index.to_frame(index=False)
-        orders = [0 if query == TOTAL else query.count(JOIN) + 1 for query in index["query"]]
+        names = [query.partition(AMONG)[0] for query in index["query"]]
+        orders = [0 if attributes == TOTAL else attributes.count(JOIN) + 1 for attributes in names]
         frames = {}
         for name in self.totals.index:
             frame = index.assign(order=orders, std_err=self.queries["std_err", name].to_numpy())

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
+from residualplanner._html import html_table
+from residualplanner._words import count_text
 from residualplanner.errors import DataError
 from residualplanner.losses import LossLike, read_loss
 from residualplanner.optimize import by_set_problem
@@ -41,7 +43,7 @@ _PART_CELL, _PART_TABLE = 6e-8, 2e-5
 _PART_EQUAL, _PART_OTHER, _PART_DISK_TABLE = 8.5, 16.5, 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ResourceEstimate:
     """What a workload takes, counted exactly or estimated.
 
@@ -77,6 +79,36 @@ class ResourceEstimate:
     writing_seconds: float
     writing_bytes: float
     disk_bytes: float
+
+    def __repr__(self) -> str:
+        steps = "; ".join(f"{step} {', '.join(filter(None, (time, *sizes)))}" for step, time, *sizes in self._steps)
+        return f"<ResourceEstimate for {self._size}: {steps}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(f"Resources for {self._size}", ["step", "time", "memory", "on disk"], self._steps)
+
+    @property
+    def _size(self) -> str:
+        return f"{count_text(self.tables, 'table')} with {count_text(self.cells, 'cell')}"
+
+    @property
+    def _steps(self) -> list[tuple[str, str, str, str]]:
+        """Each step, its time, memory, and what it writes."""
+        return [
+            ("planning", seconds_text(self.planning_seconds), f"{bytes_text(self.planning_bytes)} of memory", ""),
+            (
+                "measuring",
+                seconds_text(self.measuring_seconds),
+                f"{bytes_text(self.measuring_bytes)} of memory",
+                f"{bytes_text(self.measurement_bytes)} on disk",
+            ),
+            (
+                "writing",
+                seconds_text(self.writing_seconds),
+                f"{bytes_text(self.writing_bytes)} of memory",
+                f"{bytes_text(self.disk_bytes)} on disk",
+            ),
+        ]
 
     def __str__(self) -> str:
         return (

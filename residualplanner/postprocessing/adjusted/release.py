@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import require_path
 from residualplanner.errors import WorkloadError, memory_for
-from residualplanner.measurement import NoiseStatement, NoisyAnswers, Progress
-from residualplanner.plan import Plan
+from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.postprocessing.adjusted.drawing import Batched, Simulation
 from residualplanner.postprocessing.adjusted.numbers import LookedUp
 from residualplanner.postprocessing.published_errors import PublishedErrors, require_errors_of
@@ -19,21 +17,19 @@ from residualplanner.reconstruction import (
     PARTS_FORMAT,
     PUBLISHED_ERRORS_FILE,
     FormatName,
+    MeasuredTables,
     ProfileName,
     Publication,
     Quality,
     Table,
-    Tables,
-    chosen_format,
     profile_named,
-    require_exportable,
     save_parts,
     save_tables,
 )
 from residualplanner.workers import Workers
 
 
-class AdjustedRelease(Tables):
+class AdjustedRelease(MeasuredTables):
     """A mapping from queries to tables that were made from unbiased ones."""
 
     @property
@@ -53,16 +49,6 @@ class AdjustedRelease(Tables):
     @abstractmethod
     def simulation(self) -> Simulation[Batched]:
         """The same made again from noise around its tables."""
-
-    @property
-    def plan(self) -> Plan:
-        """What was measured, with how much noise."""
-        return self.measurement.plan
-
-    @property
-    def noise(self) -> NoiseStatement:
-        """How the noise was drawn."""
-        return self.measurement.noise
 
     @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
     def save(  # noqa: PLR0913
@@ -93,7 +79,8 @@ class AdjustedRelease(Tables):
             profile: as of `Release.save`.
             level: as of `Release.save`.
             with_unbiased: whether the unbiased estimates stand beside the numbers, in a column of their own.  Not with
-                "parts".
+                "parts", which have one number for each cell: the unbiased release, saved to a folder of its own, has
+                the same cells in the same order.
             errors: from `published_errors` of this release, to be written to ``published-errors.csv``.
             quality: as of `Release.save`.
             publication: as of `Release.save`.
@@ -105,12 +92,7 @@ class AdjustedRelease(Tables):
             BudgetError, FileExistsError, WorkloadError, MissingExtraError, OSError: as `Release.save` does; the errors
                 are another release's.
         """
-        require_path("save", folder, 'save("release")')
-        if only is not None and format not in (PARTS_FORMAT, None):
-            raise WorkloadError(f'only= is for format="parts", not {format!r}')
-        format = format if only is None else "parts"
-        chosen = chosen_format(self.plan.workload, format, profile, quality=quality)
-        require_exportable(self.plan.workload, chosen, profile, quality=quality)
+        chosen = self._format_to_save(folder, format, profile, quality, only)
         more = self._files_of(errors)
         if chosen == PARTS_FORMAT:
             require_parts_alone(with_unbiased=with_unbiased)

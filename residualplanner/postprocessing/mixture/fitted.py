@@ -31,9 +31,9 @@ from residualplanner.postprocessing.mixture.polishing import polished
 #: Steps of a fit whose start is as near as noise allows, how many more for every doubling of its distance, and at most.
 _STEPS, _MORE_STEPS, _MOST_STEPS = 110, 40, 300
 #: Steps of the mean, as one mixture, for every doubling, and at most; their rate, and that of a start that is far away.
-_TOGETHER, _MOST_TOGETHER, _RATE, _FAR_RATE = 65, 400, 0.1, 0.2
-#: How many mixtures; latent classes of each, and of those whose start is so many doublings away.
-_MEMBERS, _CLASSES, _FAR, _MORE_CLASSES = 6, 50, 3.0, 100
+_TOGETHER, _MOST_TOGETHER, _RATE, _FAR_RATE = 65, 300, 0.1, 0.2
+#: How many mixtures, and latent classes of each; how many doublings are far, and then fewer mixtures of more classes.
+_MEMBERS, _CLASSES, _FAR, _FEWER, _MORE_CLASSES = 6, 50, 3.0, 5, 100
 #: The standard deviation of the logits of starts that are as near as noise allows, how much more it is for every
 #: doubling of their distance, and its maximum.
 _SPREAD, _MORE_SPREAD, _MOST_SPREAD = 0.3, 0.2, 1.0
@@ -101,11 +101,13 @@ def fit_mixture(
     doublings = math.log2(distance_of_independence(loss, measured))
     chosen = ensemble or ensemble_for(doublings)
     spread = min(_SPREAD + _MORE_SPREAD * doublings, _MOST_SPREAD)
+    known = {view.attribute for view in measured.views}
+    spreads = [spread if attribute in known else 0.0 for attribute in range(len(measured.near))]  # the others: uniform
     if not loss.terms:
         chosen = replace(chosen, members=1)
 
     def start(classes: int, generator: np.random.Generator) -> Start:
-        near = start_near(measured.near, classes, spread, generator)
+        near = start_near(measured.near, classes, spreads, generator)
         if not measured.possible:
             return near
         may = supports(measured.blocks, measured.near, measured.possible, classes, generator)
@@ -143,7 +145,7 @@ def ensemble_for(doublings: float) -> Ensemble:
     steps = min(round(_STEPS + _MORE_STEPS * doublings), _MOST_STEPS)
     together = min(round(_TOGETHER * doublings), _MOST_TOGETHER)
     return Ensemble(
-        _MEMBERS,
+        _FEWER if is_far else _MEMBERS,
         _MORE_CLASSES if is_far else _CLASSES,
         Descent(steps=steps),
         Descent(steps=together, rate=_FAR_RATE if is_far else _RATE),

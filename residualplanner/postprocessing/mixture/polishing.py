@@ -14,7 +14,7 @@ from residualplanner.postprocessing.mixture.answers import MeasuredTables
 from residualplanner.postprocessing.mixture.quality import FitQuality, fit_quality
 
 #: How often tables are looked at, and what is done in between.
-_ROUNDS, _DESCENT = 4, Descent(steps=40, rate=0.07)
+_ROUNDS, _DESCENT = 2, Descent(steps=40, rate=0.07)
 #: The most that a table's weight becomes.
 _MOST = 100.0
 

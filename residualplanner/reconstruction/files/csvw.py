@@ -7,13 +7,15 @@ Source: W3C Recommendation "Metadata Vocabulary for Tabular Data", 2015.
 import json
 import string
 from collections.abc import Iterable, Iterator
+from functools import cache, partial
 from urllib.parse import quote
 
 from residualplanner.domain import Attribute
 from residualplanner.queries import Kind
 from residualplanner.reconstruction.files.file_names import escaped
 from residualplanner.reconstruction.files.sidecar import TEXT, Description, label_type
-from residualplanner.reconstruction.forms.label_columns import label_columns
+from residualplanner.reconstruction.forms.label_columns import BESIDE, label_columns, name_beside
+from residualplanner.workload import WrittenQuery
 
 #: Where programs look for the metadata of the CSV files of a folder.
 FILE = "csv-metadata.json"
@@ -28,7 +30,6 @@ _PUBLICATION_TERMS = {
     "source": "dc:source",
     "note": "schema:disambiguatingDescription",
 }
-_MEANINGS = "the meaning of the label in the column before it"
 _LETTERS = frozenset(string.ascii_letters + string.digits + "_")
 
 
@@ -42,18 +43,7 @@ def csvw_pieces(
         tables: for each table the name of its file, its query in words, and its attributes with their kinds.
     """
     attributes = described.plan.domain.attributes
-    values = ", ".join(
-        json.dumps(
-            {
-                "name": _variable(column["name"]),
-                "titles": column["name"],
-                "datatype": column["datatype"],
-                "dc:description": column["meaning"],
-                **({"schema:unitText": column["unit"]} if column["unit"] else {}),
-            }
-        )
-        for column in described.columns
-    )
+    domain, values_of = described.plan.domain, cache(partial(_value_columns, described))
     columns = {
         (position, kind): "".join(f"{column}, " for column in _attribute_columns(attributes[position], kind))
         for position, kind in described.parts
@@ -69,7 +59,8 @@ def csvw_pieces(
     comma = "\n"
     for file, query, pairs in tables:
         keys = [_variable(attributes[position].name) for position, _ in pairs]
-        schema = f'"columns": [{"".join(columns[pair] for pair in pairs)}{values}]'
+        unit = WrittenQuery(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)).unit(domain)
+        schema = f'"columns": [{"".join(columns[pair] for pair in pairs)}{values_of(unit)}]'
         schema += f', "primaryKey": {json.dumps(keys)}' if keys else ""
         names = f'"url": {json.dumps(quote(file))}, "dc:title": {json.dumps(query)}'
         yield f'{comma}  {{{names}, "tableSchema": {{{schema}}}}}'.encode("ascii")
@@ -77,15 +68,32 @@ def csvw_pieces(
     yield b"\n ]\n}\n"
 
 
+def _value_columns(described: Description, unit: str) -> str:
+    """The columns beside the attributes' in tables of this unit."""
+    return ", ".join(
+        json.dumps(
+            {
+                "name": _variable(column["name"]),
+                "titles": column["name"],
+                "datatype": column["datatype"],
+                "dc:description": column["meaning"],
+                **({"schema:unitText": column["unit"]} if column["unit"] else {}),
+            }
+        )
+        for column in described.columns(unit)
+    )
+
+
 def _attribute_columns(attribute: Attribute, kind: Kind) -> Iterator[str]:
     """The columns of labels of an attribute; what is said about it belongs to the first."""
     about = {_TERMS[word]: text for word, text in attribute.about.to_json().items()}
+    beside = {name_beside(attribute, word): sentence for word, sentence in BESIDE.items()}
     for name, labels in label_columns(attribute, kind).items():
         datatype = label_type(labels)
         column: dict[str, object] = {"name": _variable(name), "titles": name, "datatype": datatype, "required": True}
         if datatype == TEXT and "" in labels:
             column["null"] = []  # an empty string is a label, not a missing value
-        yield json.dumps(column | (about if name == attribute.name else {"dc:description": _MEANINGS}))
+        yield json.dumps(column | (about if name == attribute.name else {"dc:description": beside[name]}))
 
 
 def _variable(name: str) -> str:

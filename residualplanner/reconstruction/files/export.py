@@ -52,7 +52,7 @@ from residualplanner.reconstruction.profiles import Profile, level_of, profile_n
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import Workload
+from residualplanner.workload import Workload, WrittenQuery
 
 
 def require_exportable(
@@ -91,8 +91,12 @@ def require_exportable(
 
 
 def _require_free_names(workload: Workload, profile: Profile) -> None:
-    used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
-    require_free_names(label_column_names(workload.domain.attributes[position] for position in used), profile)
+    is_axis = np.array([kind.is_axis for kind in workload.kinds], dtype=bool)
+    uses = workload.uses & is_axis
+    used = np.flatnonzero(uses.any(axis=1)).tolist()
+    kinds = {position: [workload.kinds[code] for code in np.flatnonzero(uses[position])] for position in used}
+    axes = ((workload.domain.attributes[position], kinds[position]) for position in used)
+    require_free_names(label_column_names(axes), profile)
 
 
 def save_tables(  # noqa: PLR0913
@@ -137,7 +141,7 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
 
     plan = described.plan
     errors = pa.Table.from_pandas(plan.errors(described.level), preserve_index=False)
-    index = errors.select(["query", "kinds", "cells"])
+    index = errors.select(["query", "kinds", "cells", *(["unit"] if "unit" in errors.column_names else [])])
     write = _write_book if described.file_format == BOOK_FORMAT else _write_tables
     for name, values in write(tables, folder, described, index).items():
         index = index.append_column(name, [values])
@@ -179,12 +183,13 @@ def _write_book(tables: Iterable[Table], folder: Path, described: Description, i
     )
     names = [table_name(described.parts_of(*query)) for query in queries]
     sheets = sheet_names(names)
-    titles = [described.title_of(query.positions) for query in queries]
-    heads = ("query", "kinds", "cells")
-    rows = zip(sheets, *(index[name].to_pylist() for name in heads), titles, strict=True)
-    book.add_index(("sheet", *heads, *(["title"] if any(titles) else [])), rows)
+    titles = [described.title_of(query) for query in queries]
+    heads = tuple(index.column_names)
+    texts = {"title": titles} if any(titles) else {}
+    rows = zip(sheets, *(index[name].to_pylist() for name in heads), *texts.values(), strict=True)
+    book.add_index(("sheet", *heads, *texts), rows)
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
-    positions = sorted({position for query in queries for position in query.positions})
+    positions = sorted({position for query in queries for position in query.table_axes.positions})
     book.add_texts(ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *described.about_columns(positions)])
     titled = [title or query for title, query in zip(titles, index["query"].to_pylist(), strict=True)]
     for sheet, title, table, variance in zip(sheets, titled, tables, plan.average_variances.tolist(), strict=True):
@@ -200,23 +205,28 @@ def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
     if described.file_format == "csv":
         return lambda _, table: csv_bytes(table)
     workload, queries, kinds = described.plan.workload, index["query"], index["kinds"]
-    return lambda number, table: parquet_bytes(
-        described_table(
-            table,
-            described.about_query(queries[number].as_py(), kinds[number].as_py()),
-            described.about_columns(workload.query_at(number).positions),
-        )
-    )
+
+    def to_parquet(number: int, table: Any) -> Any:
+        query = workload.query_at(number)
+        about = described.about_query(queries[number].as_py(), kinds[number].as_py(), query)
+        return parquet_bytes(described_table(table, about, _about_columns(described, query)))
+
+    return to_parquet
+
+
+def _about_columns(described: Description, written: WrittenQuery) -> list[tuple[str, ...]]:
+    """Name, unit and meaning of the columns of a table."""
+    return described.about_columns(written.positions, written.unit(described.plan.domain))
 
 
 def _book_bytes(described: Description, index: Any, number: int, table: Any) -> bytes:
     """The workbook of one table, given its number in the workload."""
-    query, positions = index["query"][number].as_py(), described.plan.workload.query_at(number).positions
+    name, query = index["query"][number].as_py(), described.plan.workload.query_at(number)
     return workbook_bytes(
         table,
-        described.about_table(query, index["kinds"][number].as_py(), positions),
+        described.about_table(name, index["kinds"][number].as_py(), query),
         described.number_formats,
-        title=described.title_of(positions) or query,
+        title=described.title_of(query) or name,
         publication=described.publication,
     )
 
@@ -225,7 +235,7 @@ def _tables_of(index: Any, plan: Plan) -> Iterator[tuple[str, str, tuple[tuple[i
     """For each table the name of its file, its query in words, and its attributes with their kinds."""
     files, queries = (index[name].to_pylist() for name in ("file", "query"))
     for file, query, written in zip(files, queries, written_queries(plan.workload), strict=True):
-        yield file.removeprefix("tables/"), query, tuple(zip(*written, strict=True))
+        yield file.removeprefix("tables/"), query, tuple(zip(*written.table_axes, strict=True))
 
 
 def _noise_table(plan: Plan) -> Any:

@@ -24,7 +24,7 @@ from residualplanner.reconstruction.origin import unlimited
 from residualplanner.reconstruction.profiles import QUERY, Profile
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import Workload
+from residualplanner.workload import Workload, WrittenQuery
 
 #: The formats of the tables' files.
 FormatName = Literal["parquet", "csv", "xlsx", "workbook", "parts"]
@@ -103,9 +103,11 @@ class TidyWriter:
         estimate = table.estimate.ravel()
         variance = average_variance if _has_one_variance(table) else table.variance.ravel()
         std_err = np.broadcast_to(np.sqrt(variance), estimate.shape)
-        columns = {name: column for axis in range(len(table.positions)) for name, column in self._columns(table, axis)}
+        axes = WrittenQuery(table.positions, table.kinds).table_axes
+        keys = enumerate(zip(*axes, strict=True))
+        columns = {name: column for axis, key in keys for name, column in self._columns(table, axis, key)}
         if self.profile.is_described:
-            columns[QUERY] = pa.array(cell_words(table.names, table.labels_in_words), type=pa.string())
+            columns[QUERY] = pa.array(cell_words(table.names, table.labels_in_words, table.universe), type=pa.string())
         origin = (table.origin or unlimited(table.estimate)).raveled()
         names, optional = [name for name, _ in self.profile.columns], self.profile.optional_names
         numbers = self.profile.numbers(estimate, std_err, self.level, origin=origin)
@@ -114,11 +116,10 @@ class TidyWriter:
             columns[name] = array.dictionary_encode() if name in self.profile.text_names else array
         return pa.table(columns)
 
-    def _columns(self, table: Table, axis: int) -> Iterator[tuple[str, Any]]:
+    def _columns(self, table: Table, axis: int, key: tuple[int, Kind]) -> Iterator[tuple[str, Any]]:
         """The columns of labels of an axis, by name."""
         import pyarrow as pa
 
-        key = (table.positions[axis], table.kinds[axis])
         if key not in self.labels:
             columns = label_columns(self.plan.domain.attributes[key[0]], key[1])
             self.labels[key] = {name: _label_array(labels) for name, labels in columns.items()}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import Identity, Kind, written_kind
 from residualplanner.workload import Workload, WrittenQuery
 
 #: From an attribute's position and a kind of query on it to what the two contribute to file names.
@@ -53,18 +53,23 @@ def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
     """What an attribute, by its encoded ``name``, contributes to file names for each of the ``kinds`` of query on it.
 
     That is the name alone for the identity, else the name, an ``@``, which no encoded name contains, and the kind's
-    name; with a number where several of the kinds have the same name.
+    name; with a number where several of the kinds have the same name.  A selection is called after the first letters
+    of what is selected.
 
     Example:
-        >>> from residualplanner.queries import Custom, Prefix
+        >>> from residualplanner.queries import Custom, Prefix, Selection
         >>> parts_of_kinds("age", [Identity(), Prefix(), Custom([[1, 1], [1, 0]]), Custom([[1, 1], [2, 0]])])
         ['age', 'age@prefix', 'age@custom1', 'age@custom2']
+        >>> parts_of_kinds("age", [Selection("[18, 65)"), Selection("(18, 65]")])
+        ['age@among-18-65_1', 'age@among-18-65_2']
     """
-    total, seen, parts = Counter(kind.name for kind in kinds), Counter[str](), []
+    total, seen, parts = Counter(kind.file_word for kind in kinds), Counter[str](), []
     for kind in kinds:
-        seen[kind.name] += 1
-        number = str(seen[kind.name]) if total[kind.name] > 1 else ""
-        parts.append(name if kind == Identity() else f"{name}@{_encoded(kind.name, _LOWER)}{number}")
+        word = kind.file_word
+        seen[word] += 1
+        # No other word of a selection ends in such a number: they have no "_".
+        number = f"{'_' if kind.where else ''}{seen[word]}" if total[word] > 1 else ""
+        parts.append(name if written_kind(kind) == Identity() else f"{name}@{_encoded(word, _LOWER)}{number}")
     return parts
 
 

@@ -126,16 +126,15 @@ class SavedTables(SavedFolder):
     def _table(self, query: WrittenQuery) -> Table:
         _, saved = self._queries[query.in_domain_order]
         domain, estimate = self.plan.domain, self._columns(query)[self._described.profile.estimate_name].to_numpy()
-        shape = [kind.rows(domain.sizes[position]) for position, kind in zip(*saved, strict=True)]
         axes = [saved.positions.index(position) for position in query.positions]
-        numbers = estimate.astype(np.float64, copy=False).reshape(shape).transpose(axes)
+        numbers = estimate.astype(np.float64, copy=False).reshape(saved.shape(domain)).transpose(axes)
         return Table(self.plan, *query, frozen(numbers), self.product)
 
     def _columns(self, query: WrittenQuery) -> dict[str, Any]:
         """The columns of the file of a query's table, after they have been checked."""
         name, written = self._queries[query.in_domain_order]
         saved, attributes = self.files[name], self.plan.domain.attributes
-        keys = [(attributes[position], kind) for position, kind in zip(*written, strict=True)]
+        keys = [(attributes[position], kind) for position, kind in zip(*written.table_axes, strict=True)]
         axes = [label_columns(attribute, kind) for attribute, kind in keys]
         types = {name: label_type(labels) for columns in axes for name, labels in columns.items()}
         types |= {name: self._described.datatype(name) for name in self._described.profile.value_names}

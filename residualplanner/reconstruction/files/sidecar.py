@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from residualplanner._words import JOIN
+from residualplanner._words import COUNTS, query_text
 from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan, plan_hash
-from residualplanner.queries import Kind
+from residualplanner.queries import Kind, labels_in_words
 from residualplanner.reconstruction.files.file_names import NameParts, parts_of_workload
 from residualplanner.reconstruction.product import Product
 from residualplanner.reconstruction.profiles import Profile
 from residualplanner.reconstruction.publication import Publication
+from residualplanner.workload import WrittenQuery
 
 #: The words of the vocabulary of CSV on the Web for what a column holds.
 TEXT, WHOLE, TRUTH, NUMBER = "string", "integer", "boolean", "double"
@@ -33,6 +34,7 @@ PUBLISHED_ERRORS = {
     "simulations": WHOLE,
 }
 
+UNITS = "those of tables of sums are in errors.csv and, where the tables' files have more columns, in index.csv"
 ROWS = "one row for each cell; the last attribute changes fastest"
 VARIANCE = (
     "exact: it follows from the plan's noise variances alone, is not an estimate from the data, and was known before "
@@ -93,12 +95,11 @@ class Description:
         product = {} if self.product.is_unbiased else made
         return product | ({} if self.profile.quality is None else {"quality": self.profile.quality.to_json()})
 
-    @property
-    def columns(self) -> list[dict[str, str]]:
-        """Name, type, unit and meaning of every column beside the attributes'."""
+    def columns(self, unit: str = COUNTS) -> list[dict[str, str]]:
+        """Name, type, unit and meaning of every column beside the attributes', in tables of this unit."""
         return [
             {"name": name, "datatype": self.datatype(name), "unit": unit, "meaning": meaning}
-            for name, unit, meaning in self.profile.meanings(self.level)
+            for name, unit, meaning in self.profile.meanings(self.level, unit)
         ]
 
     def datatype(self, name: str) -> str:
@@ -112,7 +113,8 @@ class Description:
         about = {
             "rows": ROWS,
             **({"left_out": self.noise.omission} if self.noise.omission else {}),
-            "columns": self.columns,
+            "columns": self.columns(),
+            **({"units": UNITS} if self.plan.workload.has_sums else {}),
             "conf_level": self.level,
             "variance": VARIANCE,
             **({"covariance": COVARIANCE} if self.profile.has_noise else {}),
@@ -131,25 +133,34 @@ class Description:
             for name, quantity in self.profile.columns
         }
 
-    def about_table(self, query: str, kinds: str, positions: Sequence[int]) -> list[tuple[str, ...]]:
+    def about_table(self, name: str, kinds: str, query: WrittenQuery) -> list[tuple[str, ...]]:
         """What one table is, as rows of strings for people.
 
         Args:
-            query: its attributes in words.
-            kinds: the kinds of query on them in words; empty where all are the identity.
-            positions: of its attributes.
+            name: the query in words.
+            kinds: the kinds of query on its attributes in words; empty where all are the identity.
+            query: its attributes with their kinds.
         """
-        columns = [("column", "unit", "meaning"), *self.about_columns(positions)]
-        return [*self.about_query(query, kinds), ("", ""), *columns]
+        unit = query.unit(self.plan.domain)
+        columns = [("column", "unit", "meaning"), *self.about_columns(query.table_axes.positions, unit)]
+        return [*self.about_query(name, kinds, query), ("", ""), *columns]
 
-    def about_query(self, query: str, kinds: str) -> list[tuple[str, str]]:
+    def about_query(self, name: str, kinds: str, query: WrittenQuery) -> list[tuple[str, str]]:
         """What one table is, but not its columns, in pairs of strings; arguments as in `about_table`."""
+        universe = self._universe(query)
         return [
             *self.publication.to_json().items(),
-            ("table", query),
+            ("table", name),
             *([("kinds of query", kinds)] if kinds else []),
+            *([("universe", f"records with {universe}")] if universe else []),
             *self.about_every,
         ]
+
+    def _universe(self, query: WrittenQuery) -> str:
+        """Which records a table is about, by the headings of attributes and the meanings of values; empty for all."""
+        attributes = self.plan.domain.attributes
+        pairs = [(attributes[position], kind.universe) for position, kind in zip(*query.universe, strict=True)]
+        return ", ".join(f"{attribute.heading}: {labels_in_words(kind, attribute)[0]}" for attribute, kind in pairs)
 
     @property
     def about_every(self) -> list[tuple[str, str]]:
@@ -163,9 +174,9 @@ class Description:
             ("plan", f"SHA-256 {self.plan_sha256}"),
         ]
 
-    def about_columns(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
+    def about_columns(self, positions: Sequence[int], unit: str = COUNTS) -> list[tuple[str, ...]]:
         """Name, unit and meaning of the columns of a table of some attributes, where there is something to say."""
-        values = [(column["name"], column["unit"], column["meaning"]) for column in self.columns]
+        values = [(column["name"], column["unit"], column["meaning"]) for column in self.columns(unit)]
         return [*self._about_attributes(positions), *values]
 
     def _about_attributes(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
@@ -174,10 +185,13 @@ class Description:
         texts = [(each.name, each.about, (each.about.title, each.about.note, each.about.source)) for each in described]
         return [(name, about.unit, "; ".join(filter(None, words))) for name, about, words in texts if about]
 
-    def title_of(self, positions: Sequence[int]) -> str:
+    def title_of(self, query: WrittenQuery) -> str:
         """The headings of the attributes of a table in words; empty where none of them has a title."""
-        described = [self.plan.domain.attributes[position] for position in positions]
-        return JOIN.join(each.heading for each in described) if any(each.about.title for each in described) else ""
+        attributes = self.plan.domain.attributes
+        if not any(attributes[position].about.title for position in query.positions):
+            return ""
+        headings = [attributes[position].heading for position in query.table_axes.positions]
+        return query_text(headings, [self._universe(query)])
 
     def _attribute(self, position: int) -> dict[str, Any]:
         attribute, kinds = self.plan.domain.attributes[position], list(self.plan.workload.kinds)
@@ -194,6 +208,7 @@ class Description:
                     "kind": kind.name,
                     "kind_number": kinds.index(kind),
                     "datatype": label_type(kind.labels(attribute)),
+                    **({"among": [*kind.where], "is_column": kind.is_axis} if kind.where else {}),
                 }
                 for (each, kind), part in self.parts.items()
                 if each == position

@@ -157,19 +157,19 @@ class Book:
             for column, text in enumerate(shown, start=1):
                 sheet.write_string(row, column, text, self._styles["text"])
 
-    def add_index(self, heads: Sequence[str], rows: Iterable[tuple[str, str, str, int, str]]) -> None:
-        """Add the list of the tables: of each its sheet, which is linked, its query, kinds, cells and title."""
+    def add_index(self, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Add the list of the tables: of each its sheet, which is linked, its query, kinds and cells, and texts."""
         sheet = self._sheet(INDEX_SHEET, "", heads=heads)
         for column, width in zip(range(len(heads)), _INDEX_WIDTHS, strict=False):
             sheet.set_column(column, column, width, self._styles["text"])
         row = 0
-        for row, (name, query, kinds, cells, title) in enumerate(rows, start=1):
+        for row, (name, query, kinds, cells, *texts) in enumerate(rows, start=1):
             sheet.write_url(row, 0, f"internal:'{name}'!A1", self._styles["link"], name)
             sheet.write_string(row, 1, query[:LETTER_LIMIT])
             sheet.write_string(row, 2, kinds[:LETTER_LIMIT])
             sheet.write_number(row, 3, cells)
-            if title:
-                sheet.write_string(row, 4, title[:LETTER_LIMIT])
+            for column, text in enumerate(texts, start=4):
+                sheet.write_string(row, column, text[:LETTER_LIMIT])
         sheet.autofilter(0, 0, row, len(heads) - 1)
 
     def close(self) -> bytes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner._html import ROWS, html_table, rest_note
-from residualplanner._words import JOIN, TOTAL, count_text, number_text
+from residualplanner._words import COUNTS, count_text, number_text
 from residualplanner.errors import MissingExtraError
 from residualplanner.reconstruction.product import Product
 
@@ -24,7 +24,16 @@ class Viewed(Protocol):
     """What is shown of a table: estimates and standard errors with their labels."""
 
     @property
+    def title(self) -> str: ...  # noqa: D102
+
+    @property
+    def universe(self) -> str: ...  # noqa: D102
+
+    @property
     def names(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def unit(self) -> str: ...  # noqa: D102
 
     @property
     def labels(self) -> tuple[tuple[object, ...], ...]: ...  # noqa: D102
@@ -87,7 +96,8 @@ def xarray_of(table: Viewed) -> "xr.Dataset":
     }
     estimate, std_err = table.product.columns
     arrays = {estimate: (table.names, table.estimate), std_err: (table.names, table.std_err)}
-    return xr.Dataset(arrays, coordinates, {"units": "counts"})
+    about = {"universe": table.universe} if table.universe else {}
+    return xr.Dataset(arrays, coordinates, {"units": table.unit} | about)
 
 
 @contextmanager
@@ -121,7 +131,8 @@ def _rows(table: Viewed) -> list[list[object]]:
 
 
 def _title(table: Viewed) -> str:
-    return f"{JOIN.join(table.names) or TOTAL}: {count_text(table.estimate.size, 'cell')}"
+    unit = "" if table.unit == COUNTS else f", in {table.unit}"
+    return f"{table.title}: {count_text(table.estimate.size, 'cell')}{unit}"
 
 
 def _note(table: Viewed) -> str:

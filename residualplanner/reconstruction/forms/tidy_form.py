@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner._checks import FloatArray
-from residualplanner._words import TOTAL
+from residualplanner._words import AMONG, TOTAL
 from residualplanner.domain import Attribute
 from residualplanner.queries import Kind, labels_in_words
 from residualplanner.reconstruction.forms.label_columns import label_column_names, label_columns
@@ -27,6 +27,7 @@ class TidyForm:
 
     Attributes:
         names: of the attributes.
+        universe: which records it is about, where these are not all.
         axes: each attribute, and the kind of query on it.
         estimate (q_1, .., q_k): in counts.
         std_err (q_1, .., q_k): in counts, of the unbiased estimates.
@@ -35,6 +36,7 @@ class TidyForm:
     """
 
     names: Sequence[str]
+    universe: str
     axes: Sequence[tuple[Attribute, Kind]]
     estimate: FloatArray
     std_err: FloatArray
@@ -46,7 +48,7 @@ class TidyForm:
         import pandas as pd
 
         chosen = profile_named(profile).of(self.product, with_intervals=self.origin is not None).graded(quality)
-        require_free_names(label_column_names(attribute for attribute, _ in self.axes), chosen)
+        require_free_names(label_column_names((attribute, [kind]) for attribute, kind in self.axes), chosen)
         indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
         columns: dict[str, Any] = {
             name: pd.Series(list(labels)).take(index).array
@@ -54,25 +56,28 @@ class TidyForm:
             for name, labels in label_columns(*axis).items()
         }
         if chosen.is_described:
-            columns[QUERY] = cell_words(self.names, [labels_in_words(kind, attribute) for attribute, kind in self.axes])
+            labels = [labels_in_words(kind, attribute) for attribute, kind in self.axes]
+            columns[QUERY] = cell_words(self.names, labels, self.universe)
         origin = (self.origin or unlimited(self.estimate)).raveled()
         numbers = chosen.numbers(self.estimate.ravel(), self.std_err.ravel(), level_of(profile, level), origin=origin)
         columns.update(zip((name for name, _ in chosen.columns), numbers, strict=True))
         return columns
 
 
-def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]]) -> list[str]:
+def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]], universe: str = "") -> list[str]:
     """Every cell of a table in words, in C order.
 
     Args:
         names: of the attributes.
         labels: of each attribute, in words, in the order of its axis.
+        universe: which records the table is about, where these are not all.
 
     Example:
         >>> cell_words(["sex", "yes"], [["F", "M"], ["false", "true"]])
         ['sex=F, yes=false', 'sex=F, yes=true', 'sex=M, yes=false', 'sex=M, yes=true']
-        >>> cell_words([], [])
-        ['(total)']
+        >>> cell_words([], []), cell_words(["sex"], [["F", "M"]], "employed: yes")
+        (['(total)'], ['sex=F among employed: yes', 'sex=M among employed: yes'])
     """
     pairs = [[f"{name}={label}" for label in entries] for name, entries in zip(names, labels, strict=True)]
-    return [", ".join(words) for words in itertools.product(*pairs)] if pairs else [TOTAL]
+    about = f"{AMONG}{universe}" if universe else ""
+    return [(", ".join(words) or TOTAL) + about for words in itertools.product(*pairs)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner.plan import ErrorTable, Plan
-from residualplanner.queries import meanings_of
+from residualplanner.queries import MEANING, meanings_of
 from residualplanner.reconstruction.parts.layout import Layout
 from residualplanner.workload import QueryBlock
 
@@ -62,19 +62,27 @@ def labels_table(plan: Plan) -> Any:
     """One row for each answer on each attribute in each kind of query on it.
 
     Columns: ``attribute``, ``kind`` as in the dictionary of tables, ``index`` of the answer on its axis, ``label``, and
-    ``meaning``: the label in words, or the label itself.
+    ``meaning``: the label in words, or the label itself.  Where a hierarchy is from a file or a frame, also ``level``,
+    ``code``, ``name`` and ``parent``, which are null for all others.
     """
     import pyarrow as pa
 
-    rows: dict[str, list[Any]] = {"attribute": [], "kind": [], "index": [], "label": [], "meaning": []}
-    for position, code in np.argwhere(plan.workload.uses).tolist():
-        attribute, kind = plan.domain.attributes[position], plan.workload.kinds[code]
+    axes = [
+        (plan.domain.attributes[position], plan.workload.kinds[code])
+        for position, code in np.argwhere(plan.workload.uses).tolist()
+    ]
+    beside = [kind.columns_beside(attribute) for attribute, kind in axes]
+    more = list(dict.fromkeys(word for columns in beside for word in columns if word != MEANING))
+    rows: dict[str, list[Any]] = {word: [] for word in ("attribute", "kind", "index", "label", MEANING, *more)}
+    for (attribute, kind), columns in zip(axes, beside, strict=True):
         labels = [str(label) for label in kind.labels(attribute)]
         rows["attribute"] += [attribute.name] * len(labels)
         rows["kind"] += [kind.name] * len(labels)
         rows["index"] += range(len(labels))
         rows["label"] += labels
-        rows["meaning"] += meanings_of(kind, attribute) or labels
+        rows[MEANING] += meanings_of(kind, attribute) or labels
+        for word in more:
+            rows[word] += columns.get(word, [None] * len(labels))
     return pa.table(rows)
 
 

@@ -130,10 +130,9 @@ class SavedParts(SavedFolder):
 
     def _table(self, query: WrittenQuery) -> Table:
         number = self.plan.workload.number_of(query)
-        saved, sizes = self.plan.workload.query_at(number), self.plan.domain.sizes
-        shape = [kind.rows(sizes[position]) for position, kind in zip(*saved, strict=True)]
+        saved = self.plan.workload.query_at(number)
         axes = [saved.positions.index(position) for position in query.positions]
-        estimates = frozen(self.estimates(number).reshape(shape).transpose(axes))
+        estimates = frozen(self.estimates(number).reshape(saved.shape(self.plan.domain)).transpose(axes))
         return Table(self.plan, *query, estimates, self.product)
 
 

@@ -39,7 +39,7 @@ from residualplanner.reconstruction.parts.writers import PartsJob, remove_answer
 from residualplanner.reconstruction.parts.writing import ANSWERS_SHA256, write_tables, write_whole
 from residualplanner.reconstruction.profiles import level_of, profile_named
 from residualplanner.reconstruction.publication import Publication
-from residualplanner.workers import Workers
+from residualplanner.workers import Workers, require_guarded_main
 
 #: How many bytes of a part a cell takes at least.
 _CELL_BYTES = 8
@@ -62,6 +62,7 @@ def save_parts(  # noqa: PLR0913
     They hold ``numbers``, which say how they follow from the answers; ``more`` are data frames by the names of further
     CSV files.
     """
+    require_guarded_main("save")
     writers = writers_of(workers)
     target = Path(folder)
     require_free_folder(target)

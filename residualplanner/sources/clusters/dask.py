@@ -16,8 +16,9 @@ from residualplanner.sources.clusters.partitions import (
     rows_of_pandas,
     rows_of_tables,
 )
-from residualplanner.sources.coding import require_columns
-from residualplanner.sources.column_types import require_types, type_of_series
+from residualplanner.sources.coding import names_of_columns, require_columns, require_types_of
+from residualplanner.sources.column_types import type_of_series
+from residualplanner.sources.people import Contributions
 from residualplanner.workers import DaskWorkers
 
 if TYPE_CHECKING:
@@ -34,16 +35,21 @@ class DaskRecords:
     Args:
         frame: the records.
         domain: the schema.
+        contributions: which records of a person count; all records of a person are brought into one partition.
 
     Raises:
         DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
     """
 
-    def __init__(self, frame: Any, domain: Domain) -> None:
+    def __init__(self, frame: Any, domain: Domain, contributions: Contributions) -> None:
         columns = list(frame.columns)
-        require_columns(domain.names, columns)
-        require_types(domain, [type_of_series(frame[name]._meta) for name in domain.names])
-        self._frame = frame[list(domain.names) or columns[:1]]
+        names = names_of_columns(domain, contributions)
+        require_columns(names, columns)
+        require_types_of(domain, contributions, lambda name: type_of_series(frame[name]._meta))
+        chosen = frame[names or columns[:1]]
+        for person in contributions.columns[:1]:
+            chosen = chosen.shuffle(on=person, shuffle_method="tasks")  # other methods write records to disks
+        self._frame, self.contributions = chosen, contributions
         self.workers = DaskWorkers()
 
     def rows(self, work: Work, finish: Finish) -> list[Row]:

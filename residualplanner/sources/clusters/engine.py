@@ -22,6 +22,7 @@ from residualplanner.sources.clusters.partitions import (
     sums_of_rows,
 )
 from residualplanner.sources.counting import shape_of_group, zero_tables
+from residualplanner.sources.people import Contributions
 from residualplanner.sources.source import Progress, Source, guarded
 from residualplanner.workers import Workers
 
@@ -36,6 +37,11 @@ _FAILED = (
 
 class EngineRecords(Protocol):
     """Records in an engine's frame."""
+
+    @property
+    def contributions(self) -> Contributions:
+        """Which records of a person count."""
+        ...
 
     @property
     def workers(self) -> Workers:
@@ -100,7 +106,7 @@ def _rows(
     records: EngineRecords, domain: Domain, tasks: Sequence[CountingTask], finish: Finish
 ) -> list[Row] | DataError:
     """What is left of the counts of each task, or what is wrong with the records."""
-    rows = guarded(_rows_of_engine, records, Work(domain, tuple(tasks)), finish)
+    rows = guarded(_rows_of_engine, records, Work(domain, tuple(tasks), records.contributions), finish)
     if isinstance(rows, DataError):
         return rows
     problems = b"".join(row.content for row in rows if row.piece == PROBLEMS)

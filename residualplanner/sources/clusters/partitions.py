@@ -27,13 +27,15 @@ from residualplanner._checks import IntArray
 from residualplanner._version import __version__
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
+from residualplanner.sources.amounts import RecordCounts, denominator_of_set, largest_denominator
 from residualplanner.sources.clusters.cluster import CountingTask
 from residualplanner.sources.clusters.packing import PIECE_CELLS, add_packed, pieces_of
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas
-from residualplanner.sources.counting import Counts, shape_of_group
-from residualplanner.sources.covering import Codes
+from residualplanner.sources.counting import shape_of_group
+from residualplanner.sources.multiplicities import MOST, exact_total, too_many
+from residualplanner.sources.people import AllRecords, Contributions
 from residualplanner.sources.records import regrouped
-from residualplanner.sources.rules import Block, Breach, data_error_of_breaches
+from residualplanner.sources.rules import RULES, Block, Breach, data_error_of_breaches
 from residualplanner.sources.source import guarded
 
 if TYPE_CHECKING:
@@ -43,8 +45,7 @@ if TYPE_CHECKING:
 CODES_BYTES = 2**28
 #: The piece of a row that says what is wrong with a partition.
 PROBLEMS = -1
-_UNREADABLE, _OTHER_VERSION, _FIRST_BREACH = 0, 1, 2
-_RULES = ("unknown", "missing")
+_UNREADABLE, _OTHER_VERSION, _TOO_MANY, _FIRST_BREACH = 0, 1, 2, 3
 
 
 class Row(NamedTuple):
@@ -72,22 +73,24 @@ class Work:
     Attributes:
         domain: the schema.
         tasks: the tables to count, those of one task after those of another.
+        contributions: which records of a person count; all records of a person are then in one partition.
         version: of the library in this process; the workers must have the same.
     """
 
     domain: Domain
     tasks: tuple[CountingTask, ...]
+    contributions: Contributions = AllRecords()  # noqa: RUF009 - frozen
     version: str = __version__
 
 
 def rows_of_batches(work: Work, batches: Iterable[Any]) -> Iterator[Row]:
-    """The rows of a partition of Arrow record batches, whose columns are in the order of the attributes."""
-    return _rows(work, lambda: blocks_of_batches(work.domain, batches, by_index=True))
+    """The rows of a partition of Arrow record batches, whose columns are in the order of the domain's."""
+    return _rows(work, lambda: blocks_of_batches(work.domain, work.contributions, batches, by_index=True))
 
 
 def rows_of_pandas(work: Work, frame: "pd.DataFrame") -> Iterator[Row]:
     """The rows of a partition that is a pandas frame."""
-    return _rows(work, lambda: blocks_of_pandas(work.domain, frame))
+    return _rows(work, lambda: blocks_of_pandas(work.domain, work.contributions, frame))
 
 
 def sums_of_rows(work: Work, rows: Iterable[Row]) -> "Iterator[tuple[int, Sum]]":
@@ -137,8 +140,10 @@ def error_of_problems(domain: Domain, content: bytes) -> DataError:
             "the records could not be read as a table.  What the engine's workers said is withheld, because it may "
             "quote a record; look at the same columns in the engine to see it"
         )
-    broken = [divmod(mark - _FIRST_BREACH, len(_RULES)) for mark in sorted(marks)]
-    return data_error_of_breaches(domain, [(position, _RULES[rule]) for position, rule in broken])
+    broken = [divmod(mark - _FIRST_BREACH, len(RULES)) for mark in sorted(marks - {_TOO_MANY})]
+    if not broken:
+        return too_many()
+    return data_error_of_breaches(domain, [(position, RULES[rule]) for position, rule in broken])
 
 
 class Sum:
@@ -155,6 +160,10 @@ class Sum:
         self._ends = [*accumulate(map(math.prod, self._shapes))]
         self._counts = np.zeros(self._ends[-1], dtype=np.int64)
         self._problems: set[int] = set()
+        self._denominator, self._most = (
+            denominator_of_set(work.domain, groups[0][0].tolist()),
+            MOST // largest_denominator(work.domain, groups),
+        )
 
     def add(self, row: Row) -> None:
         """Add a row of this task."""
@@ -162,7 +171,10 @@ class Sum:
             self._problems.update(np.frombuffer(row.content, np.int64).tolist())
         else:
             start = row.piece * PIECE_CELLS
-            add_packed(row.content, self._counts[start : start + PIECE_CELLS])
+            counts = self._counts[start : start + PIECE_CELLS]
+            add_packed(row.content, counts)
+            if (counts < 0).any():  # the sum of two integers that are not negative, neither of which int64 lacks
+                self._problems.add(_TOO_MANY)
 
     @property
     def tables(self) -> list[IntArray]:
@@ -173,7 +185,8 @@ class Sum:
     @property
     def problems(self) -> bytes:
         """The content of a row that says what is wrong with the records; nothing if nothing is."""
-        return _content(self._problems)
+        is_too_many = not self._problems and exact_total(self.tables[0][0]) // self._denominator > self._most
+        return _content(self._problems | ({_TOO_MANY} if is_too_many else set()))
 
 
 def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
@@ -182,29 +195,33 @@ def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
         yield from _problem_rows(work, {_OTHER_VERSION})
         return
     breaches: set[Breach] = set()
-    kept: list[Codes] = []
+    kept: list[Block] = []
+    total, most = 0, min((MOST // largest_denominator(work.domain, task.groups) for task in work.tasks), default=MOST)
     stream = regrouped(work.domain, blocks)
     while isinstance(block := guarded(next, stream, None), Block):
         breaches |= block.breaches
-        kept.append(block.codes)
-        if breaches or sum(codes.nbytes for codes in kept) >= CODES_BYTES:
-            if not breaches:
+        total += block.multiplicities.total
+        kept.append(block)
+        is_wrong = bool(breaches) or total > most
+        if is_wrong or sum(block.codes.nbytes for block in kept) >= CODES_BYTES:
+            if not is_wrong:
                 yield from _counted(work, kept)
             kept = []
-    if breaches or isinstance(block, DataError):
-        unreadable = {_UNREADABLE} if isinstance(block, DataError) else set()
-        broken = {_FIRST_BREACH + len(_RULES) * position + _RULES.index(rule) for position, rule in breaches}
-        yield from _problem_rows(work, unreadable | broken)
+    if breaches or total > most or isinstance(block, DataError):
+        problems = {_UNREADABLE} if isinstance(block, DataError) else set()
+        problems |= {_TOO_MANY} if total > most else set()
+        broken = {_FIRST_BREACH + len(RULES) * position + RULES.index(rule) for position, rule in breaches}
+        yield from _problem_rows(work, problems | broken)
     else:
         yield from _counted(work, kept)
 
 
-def _counted(work: Work, kept: Sequence[Codes]) -> Iterator[Row]:
-    """The rows of some records, (d, records) each, task by task."""
+def _counted(work: Work, kept: Sequence[Block]) -> Iterator[Row]:
+    """The rows of some records, task by task."""
     for task, of_task in enumerate(work.tasks):
-        counts = Counts(work.domain.sizes, of_task.groups)
-        for codes in kept:
-            counts.add(codes)
+        counts = RecordCounts(work.domain, of_task.groups)
+        for block in kept:
+            counts.add(block)
         yield from rows_of_tables(task, counts.tables)
 
 

@@ -10,8 +10,9 @@ from typing import Any, final
 
 from residualplanner.domain import Domain
 from residualplanner.sources.clusters.partitions import Finish, Row, Work, finished, rows_of_batches
-from residualplanner.sources.coding import require_columns
-from residualplanner.sources.column_types import require_types, type_of_spark
+from residualplanner.sources.coding import names_of_columns, require_columns, require_types_of
+from residualplanner.sources.column_types import type_of_spark
+from residualplanner.sources.people import Contributions
 from residualplanner.workers import SparkWorkers
 
 #: How Spark has rows.
@@ -27,20 +28,25 @@ class SparkRecords:
     Args:
         frame: the records.
         domain: the schema.
+        contributions: which records of a person count; all records of a person are brought into one partition.
 
     Raises:
         DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
     """
 
-    def __init__(self, frame: Any, domain: Domain) -> None:
+    def __init__(self, frame: Any, domain: Domain, contributions: Contributions) -> None:
         columns = list(frame.columns)
-        require_columns(domain.names, columns)
+        wanted = names_of_columns(domain, contributions)
+        require_columns(wanted, columns)
         kinds = dict(frame.dtypes)
-        require_types(domain, [type_of_spark(kinds[name]) for name in domain.names])
+        require_types_of(domain, contributions, lambda name: type_of_spark(kinds[name]))
         # by position, because Spark reads "A" as "a" and "a.b" as a field of a column "a"
         names = [f"c{position}" for position in range(len(columns))]
-        positions = [columns.index(name) for name in domain.names] or [0]
-        self._frame = frame.toDF(*names).select([names[position] for position in positions])
+        positions = [columns.index(name) for name in wanted] or [0]
+        chosen = frame.toDF(*names).select([names[position] for position in positions])
+        for person in contributions.columns[:1]:
+            chosen = chosen.repartition(names[columns.index(person)])
+        self._frame, self.contributions = chosen, contributions
         self._session = frame.sparkSession
         self.workers = SparkWorkers(self._session)
 

@@ -1,0 +1,143 @@
+"""What the command that makes records does, in order; and its dry run.
+
+Reads: checked arguments, measurements, folders of tables.  Gives: a file of records, messages about it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from residualplanner._file_kinds import RELEASE, kind_of_path
+from residualplanner._words import JOIN, count_text, number_text
+from residualplanner.cli.messages.failures import telling_outputs
+from residualplanner.cli.messages.output import Output
+from residualplanner.cli.messages.summary import say_measured, say_workload
+from residualplanner.cli.spec.adjustments import WantedOutput
+from residualplanner.errors import ArgumentError
+from residualplanner.measurement import load_measurement
+from residualplanner.postprocessing import FitQuality, read_facts, release_of_tables
+from residualplanner.reconstruction import Release, load_tables, reconstruct
+from residualplanner.synthesis import BinsName, RoundingName, SyntheticRecords, sidecar_path, synthesize
+
+#: How many of the tables that fit worst are named.
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRecords:
+    """The records that are wanted.
+
+    Attributes:
+        facts: the [output] that says what is known anyway.
+        records: how many; None for their known or estimated number.
+        method: how they are made of the model.
+        seed: of the model and the records.
+        bins: how bins are shown.
+    """
+
+    facts: WantedOutput
+    records: int | None = None
+    method: RoundingName = "controlled"
+    seed: int = 0
+    bins: BinsName = "labels"
+
+
+def run_synthesize(paths: Sequence[Path], file: Path, wanted: WantedRecords, output: Output) -> None:
+    """Write records made from a measurement, from several, or from the tables of a folder."""
+    with telling_outputs(sidecar_path(file), file):
+        release = _release_of(paths)
+        _say_release(release, output)
+        with wanted.facts.naming():
+            facts = wanted.facts.adjustments(release.plan.domain)
+            with output.progress("fitting the model") as progress:
+                people = synthesize(
+                    release,
+                    wanted.records,
+                    known=facts.known,
+                    impossible=facts.impossible,
+                    method=wanted.method,
+                    seed=wanted.seed,
+                    progress=progress,
+                )
+        with output.progress("writing the records"):
+            people.save(file, bins=wanted.bins)
+        _say_records(people, output)
+        _say_quality(people.quality, output)
+        words = f": {count_text(len(people), 'synthetic record')}; {sidecar_path(file)} says what they are."
+        output.wrote(file, words, also=[sidecar_path(file)])
+
+
+def rehearse_synthesize(paths: Sequence[Path], file: Path, wanted: WantedRecords, output: Output) -> None:
+    """Say what `run_synthesize` would do."""
+    release = _release_of(paths)
+    with wanted.facts.naming():
+        facts = wanted.facts.adjustments(release.plan.domain)
+        read_facts(release.plan, facts.known, facts.impossible)
+    _say_release(release, output)
+    for path in paths:
+        output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
+    output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
+    text = f"{file}, and {sidecar_path(file)}, which says what the records are"
+    output.fact("Would write", text, event="would-write", path=file)
+    output.say(
+        "No record was read, and nothing was spent or written.  All that can be checked without that is in order.",
+        event="dry-run",
+    )
+    output.say("Next: the same command without --dry-run", event="next")
+
+
+def _release_of(paths: Sequence[Path]) -> Release:
+    """The release of measurements, or of one folder of tables.
+
+    Raises:
+        ArgumentError: a folder is there together with something else.
+    """
+    folders = [path for path in paths if kind_of_path(path) is RELEASE]
+    if not folders:
+        return reconstruct([load_measurement(path) for path in paths])
+    if len(paths) > 1:
+        raise ArgumentError(
+            f"{folders[0]} is the folder of a release, which is taken alone; name one folder, or measurements only"
+        )
+    return release_of_tables(load_tables(folders[0]))
+
+
+def _say_release(release: Release, output: Output) -> None:
+    say_workload(release.plan.workload, output)
+    say_measured(release.noise, output)
+    output.fact("Guarantee", release.noise.guarantee)
+
+
+def _say_records(people: SyntheticRecords, output: Output) -> None:
+    """Say what the records are: none of a person, made with which facts, and what nothing was measured about."""
+    lines = [
+        "synthetic: none is that of a person; what they say beyond the tables is a model's assumption; standard errors "
+        "computed from them are too small"
+    ]
+    if people.facts:
+        lines.append(f"public facts from other sources, not protected by this release: {'; '.join(people.facts)}")
+    output.fact("Records", *lines, records=len(people), method=people.method, seed=people.seed)
+    if people.unmeasured:
+        names = ", ".join(people.unmeasured)
+        words = f"{names}: all values are equally frequent, and independent of the others, as nothing was measured"
+        output.fact("Uniform", words, attributes=list(people.unmeasured))
+
+
+def _say_quality(quality: FitQuality, output: Output) -> None:
+    """Say how far the model's tables are from what was measured, and name those that noise does not explain."""
+    freedom, distance = int(quality.freedoms.sum()), float(quality.distances.sum())
+    worse = quality.worse
+    ratio = number_text(distance / freedom) if freedom else "0"
+    text = f"the model's tables are {ratio} times as far from what was measured as noise explains, in squares"
+    also = f"{len(worse):,} of {len(quality.names):,} sets of attributes fit worse than noise explains"
+    output.fact("Fit", text, also, distance=distance, freedom=freedom, worse=len(worse))
+    ratio_of = dict(zip(quality.names, (quality.distances / np.maximum(quality.freedoms, 1)).tolist(), strict=True))
+    if worse:
+        output.table(
+            ["fits worst", "times the noise"],
+            [(JOIN.join(names), number_text(ratio_of[names])) for names in worse[:_NAMED]],
+            event="fit-of-table",
+            facts=[{"query": list(names), "ratio": ratio_of[names]} for names in worse[:_NAMED]],
+        )

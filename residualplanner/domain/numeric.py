@@ -1,0 +1,301 @@
+"""A column of amounts, of which sums are published and not only counts: bins, each with a cell for either end.
+
+Reads: limits, bins and a unit that a user declares.  Gives: Numeric, a family of values.
+
+An amount v in a bin from l to h counts (h - v) / (h - l) at the bin's low end and (v - l) / (h - l) at its high end.
+In integers: k / D counts at the high end, D the least common multiple of the widths in units.
+Source: spec eqs. (104) and (105).
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import IntArray, value_text
+from residualplanner._words import suggestion
+from residualplanner.domain.bins import Bins
+from residualplanner.domain.entries import number_of
+from residualplanner.domain.families import MISSING, UNKNOWN, Entries, Matching
+from residualplanner.domain.labels import Label
+from residualplanner.errors import DomainError
+
+#: An amount as users declare it; a float is read by its decimal spelling.
+Amount = int | float | str | Fraction | Decimal
+Outside = Literal["refuse", "clip"]
+BetweenUnits = Literal["round", "refuse"]
+
+#: Amounts have fewer units than this, so that floats hold them exactly.
+_MOST_UNITS = 2**53
+#: No denominator is larger, so that 2**33 records times a denominator are fewer than 2**63.
+LARGEST_DENOMINATOR = 2**30
+#: The most bins: two cells for each stay within what matrices are formed for.
+_MOST_BINS = 5_000
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Numeric:
+    """Amounts from one limit to another, such as incomes, whose sums and counts by bin can be published.
+
+    Args:
+        low: the least amount that counts as itself.
+        high: the largest.
+        unit: what amounts are multiples of, such as 1, "0.01" or 100; limits and edges must be.  A coarser unit, or
+            bins of equal widths, keep the integers small that are measured.
+        bins: how many bins of equal width, or the edges between ``low`` and ``high`` (these included or not).
+        outside: what becomes of an amount below ``low`` or above ``high``: "clip", it counts as the limit, or "refuse",
+            it follows the attribute's rule for unknown values, as does what is not a finite number.
+        between_units: what becomes of an amount between two multiples of the unit: "round", to the nearest one, or
+            "refuse", as above.
+
+    Attributes:
+        unit: as a fraction.
+        edges: of the bins, in units, strictly increasing; one more than there are bins.
+        outside: as given.
+        between_units: as given.
+
+    Raises:
+        DomainError: a limit is not below the next one or is not a multiple of the unit; amounts have 2**53 units or
+            more; the common multiple of the bins' widths is above 2**30 units; there are too many bins; another word.
+
+    Source: spec eqs. (104) and (105).
+
+    Example:
+        >>> salary = Numeric(0, 200_000, unit=100, bins=[50_000, 100_000], outside="clip")
+        >>> salary
+        Numeric(0, 200000, unit=100, bins=[50000, 100000], outside='clip')
+        >>> salary.ends.tolist()
+        [[0.0, 50000.0], [50000.0, 100000.0], [100000.0, 200000.0]]
+        >>> salary.denominator
+        1000
+    """
+
+    unit: Fraction
+    edges: tuple[int, ...]
+    outside: Outside
+    between_units: BetweenUnits
+
+    matching: ClassVar[Matching] = "amount"
+    words: ClassVar[str] = "amounts"
+
+    def __init__(
+        self,
+        low: Amount,
+        high: Amount,
+        *,
+        unit: Amount = 1,
+        bins: int | Iterable[Amount] = 1,
+        outside: Outside = "refuse",
+        between_units: BetweenUnits = "round",
+    ) -> None:
+        step = _exact("unit", unit)
+        if not step > 0:
+            raise DomainError(f"the unit of amounts must be positive, got {value_text(unit)}")
+        edges = _edges(low, high, bins, step)
+        _set(self, "unit", step)
+        _set(self, "edges", edges)
+        _set(self, "outside", _word("outside", outside, get_args(Outside)))
+        _set(self, "between_units", _word("between_units", between_units, get_args(BetweenUnits)))
+        if self.denominator > LARGEST_DENOMINATOR:
+            raise DomainError(
+                f"the widths of the bins have the common multiple {self.denominator:,} units, more than "
+                f"{LARGEST_DENOMINATOR:,}; choose a coarser unit, or bins of equal widths"
+            )
+
+    def __len__(self) -> int:
+        """How many cells the bins have: two each."""
+        return 2 * (len(self.edges) - 1)
+
+    @cached_property
+    def denominator(self) -> int:
+        """D, of the fractions of records that are counted: the least common multiple of the widths in units."""
+        return math.lcm(*(high - low for low, high in pairwise(self.edges)))
+
+    @cached_property
+    def bins(self) -> Bins:
+        """The bins, as those of a column whose records are only counted."""
+        return Bins([float(edge * self.unit) for edge in self.edges])
+
+    @property
+    def ends(self) -> NDArray[np.float64]:
+        """The low and the high end of each bin, (bins, 2)."""
+        edges = np.array([float(edge * self.unit) for edge in self.edges])
+        return np.column_stack([edges[:-1], edges[1:]])
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """A label for each cell, which no table shows: tables are by bin."""
+        return tuple(f"{end} end of {label}" for label in self.bins.labels for end in ("low", "high"))
+
+    def code_of(self, entry: object) -> int:
+        """The code of an entry that is not missing, see `cells_of_codes`, or UNKNOWN."""
+        number = number_of(entry)
+        return UNKNOWN if number is None else int(self.codes_of_numbers(np.array([number]))[0])
+
+    def code_of_label(self, label: object) -> int | None:
+        """The cell of this label, or None."""
+        return self.labels.index(label) if isinstance(label, str) and label in self.labels else None
+
+    def holds(self, entries: Entries) -> bool:
+        """Whether any such entries can be values."""
+        return entries == "numbers"
+
+    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
+        """The function that codes a whole column of numbers."""
+        return self.codes_of_numbers if entries == "numbers" else None
+
+    def cells_of_codes(self, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """The cell of the low end of each bin, and the numerator of what counts at its high end, the next cell.
+
+        The code of an amount is ``bin (D + 1) + k``, where k / D of the record counts at the high end.
+
+        Args:
+            codes (m,): from `codes_of_numbers`, UNKNOWN and MISSING among them, which are kept.
+
+        Example:
+            >>> amounts = Numeric(0, 40, bins=[10])
+            >>> amounts.denominator, amounts.codes_of_column("numbers")(np.array([0, 4, 25, 41])).tolist()
+            (30, [0, 12, 46, -1])
+            >>> [found.tolist() for found in amounts.cells_of_codes(np.array([0, 12, 46, -1]))]
+            [[0, 0, 2, -1], [0, 12, 15, 0]]
+        """
+        bins, numerators = np.divmod(codes, self.denominator + 1)
+        return np.where(codes < 0, codes, 2 * bins), np.where(codes < 0, 0, numerators)
+
+    def integer_range(self) -> tuple[int, int] | None:
+        """None: single integers are not told apart."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Edges in units, the unit as text, and the two rules."""
+        rules = {"outside": self.outside, "between_units": self.between_units}
+        return {"numeric": {"unit": str(self.unit), "edges": list(self.edges), **rules}}
+
+    @classmethod
+    def of_units(cls, edges: Iterable[int], unit: str, **rules: Any) -> "Numeric":
+        """The inverse of `to_json`, from edges in units.
+
+        Example:
+            >>> Numeric.of_units([0, 5, 10], "1/100", outside="clip")
+            Numeric(0, 0.1, unit=0.01, bins=[0.05], outside='clip')
+        """
+        step, given = _exact("unit", unit), list(edges)
+        return cls(given[0] * step, given[-1] * step, unit=step, bins=[edge * step for edge in given], **rules)
+
+    def __repr__(self) -> str:
+        texts = [_text(edge * self.unit) for edge in self.edges]
+        shown = {"unit": _text(self.unit)} if self.unit != 1 else {}
+        if len(texts) > 2:
+            shown["bins"] = f"[{', '.join(texts[1:-1])}]" if len(texts) <= 8 else f"[{texts[1]}, ..., {texts[-2]}]"
+        defaults = {"outside": "refuse", "between_units": "round"}
+        shown |= {word: repr(getattr(self, word)) for word, usual in defaults.items() if getattr(self, word) != usual}
+        return f"Numeric({', '.join([texts[0], texts[-1], *(f'{word}={text}' for word, text in shown.items())])})"
+
+    def codes_of_numbers(self, numbers: NDArray[Any]) -> IntArray:
+        """The codes (m,) of numbers (m,), integers or floats; UNKNOWN or MISSING for what is no amount."""
+        units, is_known = self._units(numbers)
+        edges = np.array(self.edges, dtype=np.int64)
+        if self.outside == "clip":  # before the amount is divided between two ends, else a fraction would be negative
+            units = np.clip(units, edges[0], edges[-1])
+        is_known &= (units >= edges[0]) & (units <= edges[-1])
+        units = np.where(is_known, units, edges[0])
+        bins = np.minimum(np.searchsorted(edges, units, side="right") - 1, len(edges) - 2)
+        numerators = (units - edges[bins]) * (self.denominator // (edges[bins + 1] - edges[bins]))
+        codes = np.where(is_known, bins * (self.denominator + 1) + numerators, UNKNOWN)
+        is_missing = np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(len(numbers), dtype=np.bool_)
+        return np.where(is_missing, MISSING, codes)
+
+    def _units(self, numbers: NDArray[Any]) -> tuple[IntArray, NDArray[np.bool_]]:
+        """How many units each number is, and which of them are amounts: finite, and multiples where that is asked for.
+
+        Numbers beyond 2**53 units count as 2**53, which is outside any limits.
+        """
+        floats = numbers.astype(np.float64)
+        p, q = self.unit.numerator, self.unit.denominator
+        with np.errstate(over="ignore", invalid="ignore"):
+            nearest = np.rint(floats * q / p)
+            is_amount = np.isfinite(floats)
+            if self.between_units == "refuse":
+                is_far = np.abs(nearest) >= _MOST_UNITS / p
+                is_amount &= is_far | (nearest * p / q == floats)
+        within = np.clip(np.where(is_amount, nearest, 0), -_MOST_UNITS, _MOST_UNITS)
+        return within.astype(np.int64), is_amount
+
+
+def _set(numeric: Numeric, word: str, value: object) -> None:
+    object.__setattr__(numeric, word, value)
+
+
+def _edges(low: Amount, high: Amount, bins: int | Iterable[Amount], unit: Fraction) -> tuple[int, ...]:
+    """The edges in units."""
+    first, last = _units_of("low", low, unit), _units_of("high", high, unit)
+    if not first < last:
+        raise DomainError(f"amounts need low below high, got {value_text(low)} and {value_text(high)}")
+    if isinstance(bins, int) and not isinstance(bins, bool):
+        return _equal_edges(first, last, bins)
+    if isinstance(bins, str | bytes) or not isinstance(bins, Iterable):
+        raise DomainError(f"bins of amounts are a number or a list of edges, got {value_text(bins)}")
+    given = [_units_of("an edge of bins", edge, unit) for edge in bins]
+    inner = given[given[:1] == [first] : len(given) - (given[-1:] == [last] and len(given) > 0)]
+    edges = (first, *inner, last)
+    if not all(edge < following for edge, following in pairwise(edges)):
+        raise DomainError("edges of bins must be strictly increasing, from low to high")
+    if len(edges) > _MOST_BINS + 1:
+        raise DomainError(f"amounts may have at most {_MOST_BINS:,} bins, got {len(edges) - 1:,}")
+    return edges
+
+
+def _equal_edges(first: int, last: int, bins: int) -> tuple[int, ...]:
+    if not 1 <= bins <= _MOST_BINS:
+        raise DomainError(f"amounts may have 1 to {_MOST_BINS:,} bins, got {bins:,}")
+    width, rest = divmod(last - first, bins)
+    if rest:
+        raise DomainError(
+            f"the {last - first:,} units from low to high cannot be cut into {bins:,} bins of equal width; choose "
+            "another number of them, or give the edges"
+        )
+    return tuple(range(first, last + 1, width))
+
+
+def _units_of(what: str, amount: Amount, unit: Fraction) -> int:
+    units = _exact(what, amount) / unit
+    if units.denominator != 1:
+        raise DomainError(f"{what} must be a multiple of the unit {_text(unit)}, got {value_text(amount)}")
+    if abs(units.numerator) * max(1, unit.numerator) >= _MOST_UNITS:
+        raise DomainError(f"{what} must have fewer than 2**53 units, got {value_text(amount)}; choose a coarser unit")
+    return units.numerator
+
+
+def _exact(what: str, amount: object) -> Fraction:
+    """A declared number as the fraction that its decimal spelling means."""
+    if isinstance(amount, np.generic):
+        amount = amount.item()
+    if isinstance(amount, int | float | str | Fraction | Decimal) and not isinstance(amount, bool):
+        try:
+            return Fraction(repr(amount) if isinstance(amount, float) else amount)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            pass
+    raise DomainError(f"{what} must be a finite number, got {value_text(amount)}")
+
+
+def _text(amount: Fraction) -> str:
+    """An amount in decimal digits where it has few, else as a fraction."""
+    if amount.denominator == 1:
+        return str(amount.numerator)
+    decimal = repr(float(amount))
+    return decimal if Fraction(decimal) == amount else repr(str(amount))
+
+
+def _word(name: str, given: object, known: tuple[str, ...]) -> Any:
+    if not isinstance(given, str) or given not in known:
+        raise DomainError(
+            f"{name} must be {' or '.join(map(repr, known))}, got {value_text(given)}{suggestion(given, known)}"
+        )
+    return cast("Any", given)

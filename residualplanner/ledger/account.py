@@ -1,0 +1,111 @@
+"""The account of a ledger: its terms, its charges, what they add up to, and the next charge, if that fits.
+
+Reads: the bytes of a ledger.  Gives: LedgerAccount, or FileFormatError that names the line.
+"""
+
+import io
+from dataclasses import dataclass
+from fractions import Fraction
+
+from residualplanner._words import short_text_down
+from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.ledger.balance import Balance
+from residualplanner.ledger.file import SIZE_LIMIT
+from residualplanner.ledger.lines import (
+    TAB,
+    LedgerEntry,
+    LedgerTerms,
+    entry_of_line,
+    shortened,
+    shown,
+    terms_of_line,
+)
+from residualplanner.privacy import claim_of_budget
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerAccount:
+    """A ledger at one moment.
+
+    Attributes:
+        terms: of the ledger.
+        head: the hash of its last complete line.
+        entries: its charges.
+        spent: their total cost: exact, or rounded up where that has thousands of digits.
+        torn: the bytes after the last complete line.
+    """
+
+    terms: LedgerTerms
+    head: str
+    entries: tuple[LedgerEntry, ...] = ()
+    spent: Fraction = Fraction(0)
+    torn: bytes = b""
+
+    @property
+    def remaining(self) -> Fraction | None:
+        """What is left, at least 0; None where there is no limit."""
+        return self.balance.remaining
+
+    @property
+    def balance(self) -> Balance:
+        """What is spent and what is left."""
+        return Balance(self.terms.budget, self.spent)
+
+    def require_chargeable(self) -> None:
+        """Raise BudgetError if the budget does not hold for discrete noise, as in files of older versions."""
+        budget = self.terms.budget
+        if budget is not None and "discrete" not in budget.proved_for:
+            raise BudgetError(
+                f"the ledger's budget, {budget.statement}, does not hold for discrete noise, so nothing more is "
+                "charged to it; begin another ledger with what it has left, in zCDP: pcost "
+                f"{short_text_down(budget.pcost_exact - self.spent)}"
+            )
+
+    def next_entry(self, cost: Fraction, plan_sha256: str, label: str) -> LedgerEntry:
+        """The entry that charges ``cost``; BudgetError if that is more than what is left."""
+        total = shortened(self.spent + cost)
+        budget = self.terms.budget
+        if budget is not None and not total <= budget.pcost_exact:
+            limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete")
+            left = budget.pcost_exact - self.spent
+            raise BudgetError(
+                f"the ledger has pcost {shown(left)} left of {limit.statement}; this costs {shown(cost)}; "
+                + (f"a plan for {self.balance.remaining_text} would fit" if left else "nothing else fits either")
+            )
+        entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
+        return entry.chained(self.head, self.torn + TAB if self.torn else b"")
+
+    def bytes_of(self, entry: LedgerEntry) -> bytes:
+        """The bytes to append for the next entry."""
+        return (TAB if self.torn else b"") + entry.line
+
+    def with_entry(self, entry: LedgerEntry) -> "LedgerAccount":
+        """The ledger with its next entry."""
+        return LedgerAccount(self.terms, entry.sha256, (*self.entries, entry), shortened(self.spent + entry.cost))
+
+
+def read_account(content: bytes) -> LedgerAccount:
+    """Read a ledger, and check every line of it.
+
+    Raises:
+        FileFormatError: it is too large, a line is not the one that was written, or the budget is overspent.
+    """
+    if len(content) > SIZE_LIMIT:
+        raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this file is longer")
+    end = content.find(b"\n")
+    if end < 0:
+        raise FileFormatError(
+            "line 1 is incomplete: not a ledger, or one to which nothing was charged; create it again"
+        )
+    terms, whole = terms_of_line(content[:end]), content.rfind(b"\n") + 1
+    entries, head, spent = [], terms.head, Fraction(0)
+    # One line at a time: a file may have 64 million empty lines, and is refused at the first.
+    for number, line in enumerate(io.BytesIO(content[end + 1 : whole]), start=2):
+        entry = entry_of_line(line[:-1], number, head)
+        entries.append(entry)
+        head, spent = entry.sha256, shortened(spent + entry.cost)
+        if terms.budget is not None and not spent <= terms.budget.pcost_exact:
+            raise FileFormatError(
+                f"line {number} spends more than the budget: the ledger was not written by this library"
+            )
+    return LedgerAccount(terms, head, tuple(entries), spent, content[whole:])

@@ -1,0 +1,19 @@
+"""At most k records of each person, chosen by a rule that looks at that person's records alone.
+
+Reads: a column that says whose each record is, and perhaps one by which they are ordered.  Gives: `LimitedRecords`,
+`Contributions`, and blocks of those records that are kept.  That others come or go changes nothing of which records of
+a person are kept, so the privacy cost is that of k records (spec eq. (103)).
+"""
+
+from residualplanner.sources.people.contributions import AllRecords, Contributions, FirstRecords, PersonReader
+from residualplanner.sources.people.limited_records import LimitedRecords, contributions_of, unlimited
+
+__all__ = [
+    "AllRecords",
+    "Contributions",
+    "FirstRecords",
+    "LimitedRecords",
+    "PersonReader",
+    "contributions_of",
+    "unlimited",
+]

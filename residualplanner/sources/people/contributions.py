@@ -1,0 +1,142 @@
+"""Which records of a person count: all of them, or at most some.
+
+Reads: names of columns, a number.  Gives: Contributions.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from residualplanner._checks import IntArray
+from residualplanner.errors import DataError
+from residualplanner.sources.people.entries import (
+    LAST,
+    NOBODY,
+    OrderColumn,
+    PersonColumn,
+    is_order_type,
+    is_person_type,
+)
+from residualplanner.sources.people.keeping import kept_blocks
+from residualplanner.sources.rules import NO_PERSONS, Block
+
+
+class Contributions(Protocol):
+    """Which records of a person count."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read for it: of persons, then of the order, if there is one."""
+        ...
+
+    def reader(self) -> "PersonReader":
+        """What reads these columns, block by block of one stream."""
+        ...
+
+    def require_types(self, types: Sequence[Any]) -> None:
+        """DataError unless columns of these Arrow types serve; None is a column that may hold anything."""
+        ...
+
+
+class PersonReader(Protocol):
+    """Reads whose records are, and leaves out those that do not count."""
+
+    def numbers(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
+        """Persons and positions of a block's records as `Block.persons`, and of so many records without entries.
+
+        Args:
+            arrays: Arrow arrays, one of each column.
+            unknown: how many further records there are.
+        """
+        ...
+
+    def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """Those of a stream's records that count."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AllRecords:
+    """All records count."""
+
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    def reader(self) -> PersonReader:
+        """One that reads nothing."""
+        return _NoReader()
+
+    def require_types(self, types: Sequence[Any]) -> None:
+        """Nothing is required."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRecords:
+    """At most some records of each person count.
+
+    Attributes:
+        person: the column that says whose a record is: integers or text.
+        keep: how many records of a person count at most.
+        order: the column by which a person's records are ordered, the first of which are kept; None for a choice at
+            random.  Records without an entry come last.
+        key: 32 bytes from which every random choice follows, together with the person's own entry.
+    """
+
+    person: str
+    keep: int
+    order: str | None
+    key: bytes = field(repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column of persons, and that of the order, if there is one."""
+        return (self.person,) if self.order is None else (self.person, self.order)
+
+    def reader(self) -> PersonReader:
+        """One that knows no person yet."""
+        return _FirstReader(self)
+
+    def require_types(self, types: Sequence[Any]) -> None:
+        """DataError unless persons are integers or text, and the order numbers, dates, moments or text."""
+        person, *order = types
+        if person is not None and not is_person_type(person):
+            raise DataError(
+                f"column {self.person!r} is of a type that holds no integers and no text, and says whose a record is; "
+                'convert the column (in pandas, where a null turns integers into floats: dtype "Int64")',
+                column=self.person,
+            )
+        if any(kind is not None and not is_order_type(kind) for kind in order):
+            raise DataError(
+                f"column {self.order!r} must hold numbers, dates, moments or text to order a person's records by it",
+                column=self.order or "",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _NoReader:
+    """Reads no persons."""
+
+    def numbers(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
+        del arrays, unknown
+        return NO_PERSONS
+
+    def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        return blocks
+
+
+class _FirstReader:
+    """Numbers persons."""
+
+    def __init__(self, limit: FirstRecords) -> None:
+        self._limit, self._persons, self._order = limit, PersonColumn(), OrderColumn()
+
+    def numbers(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
+        person, *order = arrays
+        persons = self._persons.numbers(person)
+        positions = self._order.positions(order[0]) if order else np.zeros_like(persons)
+        of_unknown = np.array([[NOBODY], [LAST]]).repeat(unknown, axis=1)
+        return np.concatenate([np.stack([persons, positions]), of_unknown], axis=1)
+
+    def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        return kept_blocks(blocks, self._persons, self._order, keep=self._limit.keep, key=self._limit.key)

@@ -1,0 +1,90 @@
+"""Records of which at most some of each person count: what users give in the place of the records.
+
+Reads: any records, and names of columns.  Gives: LimitedRecords.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+from residualplanner._checks import is_unicode, value_text
+from residualplanner.domain import Domain
+from residualplanner.errors import DataError
+from residualplanner.sources.people.contributions import AllRecords, Contributions, FirstRecords
+
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LimitedRecords:
+    """Records of which at most some of each person count, so that ``records_per_person`` is true, not only promised.
+
+    Which records of a person are kept depends on that person's own records alone, and on ``key``.  How many are left
+    out is told nowhere: it would be an exact count.
+
+    Attributes:
+        data: the records: a frame, a path or a `CsvFile`.  While they are read, the codes of all are held in memory;
+            of frames of Dask and PySpark, at each worker those of some persons.
+        person: the column that says whose each record is: integers or text, and no entry may be missing.
+        keep: how many records of each person count; if not given, as many as the plan protects, which are the most.
+        order: the column by which a person's records are ordered, the first of which are kept: numbers, dates, moments
+            or text, in which decimal numbers come first, by their size.  Records without an entry are last.  Equal
+            ones, and all if no order is given, are chosen at random.
+        key: 32 bytes from which the random choice follows, from the operating system if not given.  It need not be
+            secret.  The same key makes the same choice again.
+
+    Raises:
+        DataError: a name that is none, the same name twice, a number that is none.
+
+    Source: spec eq. (103).
+
+    Example:
+        >>> LimitedRecords("visits.parquet", person="patient", keep=3, order="date")
+        LimitedRecords(..., person='patient', keep=3, order='date')
+    """
+
+    data: object
+    person: str
+    keep: int | None = None
+    order: str | None = None
+    key: bytes = field(default_factory=lambda: os.urandom(_KEY_BYTES))
+
+    def __post_init__(self) -> None:
+        for word, name in (("person", self.person), ("order", self.order or "order")):
+            if not isinstance(name, str) or not name or not is_unicode(name):
+                raise DataError(f"{word} must be the name of a column, got {value_text(name)}")
+        if self.person == self.order:
+            raise DataError(f"the records of a person all have the same {self.person!r}; order them by another column")
+        if self.keep is not None and (isinstance(self.keep, bool) or not isinstance(self.keep, int) or self.keep < 1):
+            raise DataError(f"keep must be an integer, at least 1, got {value_text(self.keep)}")
+        if not isinstance(self.key, bytes) or len(self.key) != _KEY_BYTES:
+            raise DataError("key must be 32 bytes, such as os.urandom(32)")
+
+    def __repr__(self) -> str:
+        order = "" if self.order is None else f", order={self.order!r}"
+        return f"LimitedRecords(..., person={self.person!r}, keep={self.keep}{order})"
+
+    def contributions(self, domain: Domain, records_per_person: int) -> FirstRecords:
+        """Which records count, for a plan that protects so many of each person.
+
+        Raises:
+            DataError: more are kept than the plan protects, or a column is that of weights.
+        """
+        keep = records_per_person if self.keep is None else self.keep
+        if keep > records_per_person:
+            raise DataError(
+                f"keep={keep} is more than the {records_per_person} records of a person that the plan protects; plan "
+                f"with records_per_person={keep}, or keep fewer"
+            )
+        if {self.person, self.order} & {column.name for column in domain.weight.columns}:
+            raise DataError("the column of weights is neither that of persons nor their order; name another column")
+        return FirstRecords(self.person, keep, self.order, self.key)
+
+
+def unlimited(data: object) -> object:
+    """All the records, where at most some of each person count."""
+    return data.data if isinstance(data, LimitedRecords) else data
+
+
+def contributions_of(data: object, domain: Domain, records_per_person: int) -> Contributions:
+    """Which records of a person count; DataError where they are more than are protected."""
+    return data.contributions(domain, records_per_person) if isinstance(data, LimitedRecords) else AllRecords()

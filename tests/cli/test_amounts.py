@@ -1,0 +1,142 @@
+"""Amounts and sums on the command line: in specs, plans, releases, files and reports."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from residualplanner.cli.spec.file import read_spec, spec_schema
+from residualplanner.cli.spec.objects import domain_of_spec, workload_of_spec
+from residualplanner.cli.starting.starting_spec import spec_text
+from residualplanner.domain import About, Attribute, Domain, Numeric
+from residualplanner.errors import DomainError, FileFormatError
+from residualplanner.measurement import measure
+from residualplanner.plan import load_plan, select
+from residualplanner.privacy import zcdp
+from residualplanner.queries import Identity, Sum
+from residualplanner.reconstruction import load_tables, reconstruct
+from residualplanner.reporting import write_report
+from residualplanner.workload import Workload
+
+NUMERIC = Numeric(0, 200_000, unit=100, bins=[50_000], outside="clip")
+PAY = Attribute("pay", numeric=NUMERIC, missing="Not stated", about=About(title="Salary", unit="US dollars"))
+DOMAIN = Domain({"sex": ["F", "M"], "pay": PAY})
+SUMS, BINS = {"sex": Identity(), "pay": Sum()}, {"pay": Sum("bin")}
+WORKLOAD = Workload(DOMAIN, [("sex", "pay"), SUMS, BINS])
+SPEC = """\
+budget = { zcdp = "0.5" }
+[domain]
+sex = ["F", "M"]
+[domain.pay]
+numeric = { low = 0, high = 200000, unit = 100, bins = [50000], outside = "clip" }
+title = "Salary"
+unit = "US dollars"
+missing = "Not stated"
+[[workload]]
+queries = [["sex", "pay"], { sex = "identity", pay = "sum" }, { pay = { kind = "sum", by = "bin" } }]
+"""
+
+
+@pytest.fixture
+def amounts(folder):
+    (folder / "pay.toml").write_text(SPEC)
+    return folder / "pay.toml"
+
+
+@pytest.fixture
+def people(folder):
+    chance = np.random.default_rng(3)
+    frame = pd.DataFrame({"sex": chance.choice(["F", "M"], 400), "pay": chance.lognormal(10.8, 0.6, 400).round(2)})
+    frame.loc[:20, "pay"] = np.nan
+    frame.to_csv(folder / "people.csv", index=False)
+    return frame
+
+
+def test_a_spec_says_what_the_library_is_told(amounts):
+    spec = read_spec(amounts)
+    assert domain_of_spec(spec) == DOMAIN
+    assert list(workload_of_spec(spec, DOMAIN)) == list(WORKLOAD)
+    assert "sum" in json.dumps(spec_schema())
+
+
+def test_a_starting_spec_has_the_amounts_of_a_domain(folder):
+    fine = Domain({"pay": PAY, "hours": Attribute("hours", numeric=Numeric("-0.5", 60, unit="0.25", bins=[7, "8.25"]))})
+    (folder / "new.toml").write_text(spec_text(fine))
+    assert domain_of_spec(read_spec(folder / "new.toml")) == fine
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("numeric = { low = 0 }", "high"),
+        ("numeric = { low = 0, high = 5, bin = 2 }", "bin"),
+        ("numeric = { low = 0, high = 5, outside = 'clp' }", "outside"),
+        ("numeric = { low = 0, high = 5 }\nsize = 4", "exactly one of size, labels, bins, months, years, numeric"),
+        ("numeric = { low = 5, high = 0 }", "low below high"),
+        ("numeric = { low = 0, high = 5, bins = 2 }", "cannot be cut into 2 bins"),
+    ],
+)
+def test_amounts_in_a_spec_that_are_wrong_are_refused(folder, wrong, message):
+    text = 'budget = { zcdp = "0.5" }\n[domain.pay]\n' + wrong + '\n[[workload]]\nqueries = [{ pay = "sum" }]\n'
+    (folder / "wrong.toml").write_text(text)
+    with pytest.raises((DomainError, FileFormatError), match=message):
+        domain_of_spec(read_spec(folder / "wrong.toml"))
+
+
+def test_plan_and_release_are_those_of_the_library_and_say_their_units(run, amounts, people, folder):
+    told = run("plan", amounts)
+    assert told.exit_code == 0, told.output
+    assert "errors of sums in units of the largest amount" in " ".join(told.output.split())
+    plan = load_plan(folder / "pay.plan")
+    assert (plan.noise_variances == select(WORKLOAD, budget=zcdp("0.5")).noise_variances).all()
+    assert run("release", amounts, folder / "people.csv", "-o", folder / "out").exit_code == 0
+    tables = load_tables(folder / "out")
+    truth = people["pay"].clip(0, 200_000).groupby(people["sex"]).sum().to_numpy()
+    assert (np.abs(tables[SUMS].estimate.ravel() - truth) < 6 * tables[SUMS].std_err.ravel()).all()
+    assert tables[SUMS].unit == "US dollars"
+    assert run("report", folder / "out").exit_code == 0
+
+
+@pytest.fixture(scope="module")
+def release():
+    frame = pd.DataFrame({"sex": ["F", "M", "M"], "pay": [10_000.0, 60_000.0, np.nan]})
+    return reconstruct(measure(select(WORKLOAD, budget=zcdp("0.5")), frame))
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "xlsx", "workbook", "parts"])
+def test_every_file_of_a_release_is_read_back_with_its_units(release, tmp_path, format):
+    release.save(tmp_path / "out", format=format)
+    again = load_tables(tmp_path / "out")
+    for query in WORKLOAD:
+        np.testing.assert_allclose(again[query].estimate, release[query].estimate, rtol=1e-12)
+        assert again[query].unit == ("counts" if query == ("sex", "pay") else "US dollars")
+    is_parts = format == "parts"
+    errors = (
+        pd.read_parquet(tmp_path / "out" / "tables.parquet") if is_parts else pd.read_csv(tmp_path / "out/errors.csv")
+    )
+    assert errors["unit"].tolist() == ["US dollars", "counts", "US dollars"]
+    if format == "parquet":
+        import pyarrow.parquet as pq
+
+        described = str([field.metadata for field in pq.read_schema(tmp_path / "out/tables/sex.pay@sum.parquet")])
+        assert "US dollars" in described
+        assert "unbiased estimate of the sum" in described
+    if format == "csv":
+        about = json.loads((tmp_path / "out" / "tables" / "csv-metadata.json").read_text())
+        units = [
+            {column.get("schema:unitText") for column in table["tableSchema"]["columns"]} for table in about["tables"]
+        ]
+        assert ["counts" in of_table for of_table in units] == [False, True, False]
+
+
+def test_tables_say_their_unit_wherever_they_are_shown(release, tmp_path):
+    table = release[SUMS]
+    assert repr(table).startswith("sex × pay: 2 cells, in US dollars\n")
+    assert "in US dollars" in table._repr_html_()
+    assert table.to_xarray().attrs["units"] == "US dollars"
+    assert repr(release["sex", "pay"]).startswith("sex × pay: 6 cells\n")
+    write_report(release, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "US dollars" in page
+    assert "sums in units of the largest amount" in page
