@@ -104,6 +104,7 @@ class FromSources(ABC):
 
         Example:
             >>> import pandas as pd
+            >>> from residualplanner import Hierarchy
             >>> frame = pd.DataFrame({"state": ["01", "02"], "county": ["01001", "02013"]})
             >>> Hierarchy.from_frame(frame, ["state", "county"])
             Hierarchy(state: 2, county: 2)
