@@ -22,6 +22,7 @@ from residualplanner.queries.classifications import (
     table_of_file,
     table_of_frame,
 )
+from residualplanner.queries.kind import Kind
 
 
 class FromSources(ABC):
@@ -187,7 +188,8 @@ class FromSources(ABC):
         return self.classification
 
 
-def origins_of(kind: object) -> tuple[Origin, ...]:
+def origins_of(kind: Kind) -> tuple[Origin, ...]:
     """The files that a kind of query is from; none where it is from no file."""
-    classification = kind.classification if isinstance(kind, FromSources) else None
+    of = kind.unselected
+    classification = of.classification if isinstance(of, FromSources) else None
     return () if classification is None else classification.origins
