@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.derived.amount_rows import AmountRows
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind
+from residualplanner.queries import CellRows, Identity, Kind
 from residualplanner.reconstruction import Release, Table
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ def grouped_table(
     release: Release,
     attribute: str,
     by: Iterable[str] | Mapping[str, Kind],
-    rows_of: Callable[[Attribute], AmountRows],
+    rows_of: Callable[[Attribute], CellRows],
     what: str,
 ) -> Table:
     """The rows of an attribute by groups, along the last axis.

@@ -93,7 +93,8 @@ def quantiles(
         >>> import residualplanner as rp
         >>> domain = rp.Domain({"age": rp.Bins(range(0, 101, 5))})
         >>> plan = rp.select(rp.Workload(domain, [{"age": rp.Prefix()}]), budget=rp.zcdp(0.5))
-        >>> release = rp.reconstruct(rp.measure(plan, pd.DataFrame({"age": np.arange(1000) % 100}), noise="gaussian", seed=1))
+        >>> people = pd.DataFrame({"age": np.arange(1000) % 100})
+        >>> release = rp.reconstruct(rp.measure(plan, people, noise="gaussian", seed=1))
         >>> found = quantiles(release, "age", 0.5)
         >>> found.low, found.high
         (array([45.]), array([55.]))
