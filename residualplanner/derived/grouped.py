@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from residualplanner._checks import FloatArray
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import CellRows, Identity, Kind
 from residualplanner.reconstruction import Release, Table
+from residualplanner.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,15 +37,27 @@ def grouped_table(
     groups = dict(by) if isinstance(by, Mapping) else {name: Identity() for name in [*by]}
     if attribute in groups:
         raise WorkloadError(f"{attribute!r} cannot make the groups of its own statistics; leave it out of by=")
-    kind: Kind = rows_of(release.plan.domain[attribute])
+    kind = rows_of(release.plan.domain[attribute])
+    if not _is_answered(release.plan.workload, attribute, kind.rows_of_cells):
+        raise WorkloadError(_lacking(what, attribute, groups))
     try:
-        table = release[{**groups, attribute: kind}]
-        exact = np.isfinite(table.variance).all()
+        return release[{**groups, attribute: kind}]
     except WorkloadError as error:
         raise WorkloadError(f"{_lacking(what, attribute, groups)} ({error})") from None
-    if not exact:
-        raise WorkloadError(_lacking(what, attribute, groups))
-    return table
+
+
+def _is_answered(workload: Workload, attribute: str, wanted: FloatArray) -> bool:
+    """Whether rows are sums of multiples of those that queries have on the attribute, and of the row of a total.
+
+    Others may be measured too, to complete a basis, but with noise without bounds.
+    """
+    position = workload.domain.names.index(attribute)
+    size = workload.domain.sizes[position]
+    used = [workload.kinds[code].matrix(size) for code in np.flatnonzero(workload.uses[position])]
+    asked = np.concatenate([np.ones((1, size)), *used])
+    scaled = asked / np.maximum(np.abs(asked).max(axis=1, keepdims=True), 1e-300)
+    left = wanted - wanted @ np.linalg.pinv(scaled) @ scaled
+    return bool((np.abs(left) <= 1e-9 * np.abs(wanted).max()).all())
 
 
 def frame_of(
@@ -58,7 +72,11 @@ def frame_of(
 
 
 def _lacking(what: str, attribute: str, groups: Mapping[str, Kind]) -> str:
+    """What to add to the workload: the counts by bin, beside the sum where there is one."""
+    by = "".join(f"{name!r}: {kind!r}, " for name, kind in groups.items())
+    counts = f"{{{by}{attribute!r}: Identity()}}"
+    needed = f"{{{by}{attribute!r}: Sum()}} and {counts}" if "sums" in what else counts
     return (
-        f"the release does not answer {what} of {attribute!r} by {[*groups]}; add both to the workload, plan and "
-        "measure again"
+        f"the release does not answer {what} of {attribute!r} by {[*groups]}; let the workload have {needed}, "
+        "plan and measure again"
     )

@@ -83,7 +83,7 @@ def means(
         WorkloadError: the attribute has no amounts, or the release does not answer its sums or counts by these groups.
         BudgetError: ``level`` is not between 0 and 1.
 
-    Source: spec eqs. (124) and (125).
+    Source: spec eqs. (118) and (119).
 
     Example:
         >>> import numpy as np, pandas as pd
@@ -111,12 +111,12 @@ def means(
         release.plan.domain[attribute].about.unit or attribute,
         table.names[:-1],
         table.labels[:-1],
-        frozen(middle + np.clip(ratio.estimate, -half, half)),
-        frozen(ratio.std_err),
-        frozen(middle + ends[0]),
-        frozen(middle + ends[1]),
-        frozen(count),
-        frozen(~ratio.is_clear(margin)),
+        frozen(np.asarray(middle + np.clip(ratio.estimate, -half, half))),
+        frozen(np.asarray(ratio.std_err)),
+        frozen(np.asarray(middle + ends[0])),
+        frozen(np.asarray(middle + ends[1])),
+        frozen(np.asarray(count)),
+        frozen(np.asarray(~ratio.is_clear(margin))),
         level,
     )
 

@@ -86,7 +86,7 @@ def quantiles(
             probability is not between 0 and 1.
         BudgetError: ``level`` is not between 0 and 1.
 
-    Source: spec eq. (126).
+    Source: spec eq. (120).
 
     Example:
         >>> import numpy as np, pandas as pd

@@ -37,7 +37,7 @@ class Ratio:
     def std_err(self) -> FloatArray:
         """By the delta method, to first order in the errors; NaN where C is not above 0.
 
-        Source: spec eq. (124).
+        Source: spec eq. (118).
         """
         return np.sqrt(self._variance_of_difference(self.estimate)) / np.where(self.below > 0, self.below, np.nan)
 
@@ -52,7 +52,7 @@ class Ratio:
         The ratio of what is estimated is in it as often as a normal variable is within ``margin`` standard deviations,
         however small C is, if it is in that range.
 
-        Source: spec eq. (125); Fieller 1954.
+        Source: spec eq. (119); Fieller 1954.
         """
         square = margin**2
         a = self.below**2 - square * self.below_variance
@@ -63,13 +63,16 @@ class Ratio:
             far = np.where(b < 0, b - root, b + root)  # without cancellation
             first, second = far / a, c / far
         between = np.sort(np.stack([first, second]), axis=0)
-        # With a > 0 these are the ends.  Otherwise all ratios but those between them: the range is cut where one lies
+        # With a >= 0 these are the ends.  Otherwise all ratios but those between them: the range is cut where one lies
         # beyond it, and is all of it where both do not, or where no ratio is excluded.
-        inside = a > 0
+        inside = a >= 0
         is_cut = ~inside & (b**2 > a * c)
         low = np.where(is_cut & (between[0] < -limit) & (between[1] > -limit), between[1], -limit)
         high = np.where(is_cut & (between[1] > limit) & (between[0] < limit), between[0], limit)
         low, high = np.where(inside, between[0], low), np.where(inside, between[1], high)
+        # Nothing of the range is left, or the ends are 0 / 0: the whole of it, which claims the least.
+        is_lost = ~(low <= high)
+        low, high = np.where(is_lost, -limit, low), np.where(is_lost, limit, high)
         return np.clip(low, -limit, limit), np.clip(high, -limit, limit)
 
     def _variance_of_difference(self, ratio: FloatArray) -> FloatArray:
