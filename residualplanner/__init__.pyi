@@ -2,6 +2,7 @@ from . import losses as losses
 from . import microdata as microdata
 from . import privacy as privacy
 from .bases import Basis, orthogonal_residuals
+from .derived import MeanTable, QuantileTable, means, quantiles
 from .domain import About, Attribute, Bins, Domain, Numeric, Weight
 from .errors import (
     ArgumentError,
@@ -87,6 +88,7 @@ __all__ = [
     "LimitedRecords",
     "Matching",
     "MaxVariance",
+    "MeanTable",
     "Measurement",
     "MissingExtraError",
     "NoLedgerWarning",
@@ -98,6 +100,7 @@ __all__ = [
     "Publication",
     "PublishedErrors",
     "Quality",
+    "QuantileTable",
     "Range",
     "RapPlan",
     "RapResult",
@@ -134,12 +137,14 @@ __all__ = [
     "load_stored_measurement",
     "load_tables",
     "marginals",
+    "means",
     "measure",
     "measure_in_store",
     "nonnegative",
     "orthogonal_residuals",
     "pcost",
     "published_errors",
+    "quantiles",
     "rap",
     "reconstruct",
     "resource_estimate",

@@ -36,6 +36,7 @@ LAYERS = [
     "sources",
     "measurement",
     "reconstruction",
+    "derived",
     "session",
     "mixtures",
     "postprocessing",

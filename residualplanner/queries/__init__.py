@@ -10,6 +10,7 @@ Attributes of a joint kind, `Matching`, are answered together after that.
 """
 
 from residualplanner.queries.amounts import ByBin, Sum
+from residualplanner.queries.cell_rows import CellRows
 from residualplanner.queries.classifications import Classification, Item, Origin
 from residualplanner.queries.custom import Custom
 from residualplanner.queries.from_sources import origins_of
@@ -27,6 +28,7 @@ __all__ = [
     "MEANING",
     "SIZE_LIMIT",
     "ByBin",
+    "CellRows",
     "Classification",
     "Custom",
     "Hierarchy",

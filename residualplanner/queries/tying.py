@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.amounts import ByBin, Sum
+from residualplanner.queries.cell_rows import CellRows
 from residualplanner.queries.kind import Kind
 
 
@@ -55,7 +56,7 @@ def _on_amounts(kind: Kind, attribute: Attribute) -> Kind:
     """A kind tied to the cells of an attribute whose values are amounts; WorkloadError for that of a threshold."""
     if isinstance(kind, Sum):
         return kind.on(attribute)
-    if isinstance(kind, ByBin):
+    if isinstance(kind, ByBin | CellRows):
         return kind
     if isinstance(getattr(kind, "of", None), Sum):
         raise WorkloadError(

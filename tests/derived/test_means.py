@@ -1,0 +1,138 @@
+"""Means and quantiles by group: errors against explicit matrices, intervals against their definitions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+import residualplanner as rp
+from random_plans import mechanism
+from residualplanner.derived.ratio import Ratio
+from residualplanner.errors import WorkloadError
+
+IDENTITY = rp.Identity()
+BY_JOB = {"job": IDENTITY, "pay": rp.Sum()}
+STATED = rp.Attribute("pay", numeric=rp.Numeric(-10, 30, bins=[5]), missing="Not stated")
+MARGIN = 1.959963984540054
+
+
+def release_of(pay, queries, records=None, *, seed=1):
+    domain = rp.Domain({"job": 3, "pay": pay})
+    plan = rp.select(rp.Workload(domain, queries), budget=rp.zcdp(0.5))
+    if records is None:
+        records = pd.DataFrame({"job": [0, 1] * 100, "pay": [-4.0, 20.0] * 100})
+    return rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=seed))
+
+
+def test_standard_errors_of_means_are_those_of_explicit_matrices():
+    release = release_of(STATED, [("job", "pay"), BY_JOB])
+    found = rp.means(release, "pay", ["job"])
+    one = np.array([[1, 1, 1, 1, 0], [-10, 5, 5, 30, 0]])
+    covariance = dense.least_squares_covariance(*mechanism(release.plan), np.kron(np.eye(3), one))
+    for job in range(2):
+        gradient = np.array([-found.estimate[job], 1]) / found.count[job]
+        block = covariance[2 * job : 2 * job + 2, 2 * job : 2 * job + 2]
+        assert found.std_err[job] == pytest.approx(np.sqrt(gradient @ block @ gradient), rel=1e-6)
+
+
+entries = st.floats(-50, 50)
+
+
+@given(above=entries, below=entries, scale=st.floats(0.1, 20), other=st.floats(0.1, 20), r=st.floats(-0.95, 0.95))
+@settings(max_examples=300)
+def test_fieller_s_interval_is_all_that_a_search_over_ratios_does_not_exclude(above, below, scale, other, r):
+    covariance, limit = r * scale * other, 10.0
+    ratio = Ratio(*map(np.array, (above, below, scale**2, other**2, covariance)))
+    low, high = ratio.interval(MARGIN, limit)
+    t = np.linspace(-limit, limit, 20_001)
+    spread = np.sqrt(scale**2 - 2 * t * covariance + t**2 * other**2)
+    kept = t[np.abs(above - t * below) <= MARGIN * spread]
+    if len(kept):
+        np.testing.assert_allclose([low, high], [kept[0], kept[-1]], atol=2e-3)
+    assert -limit <= low <= high <= limit
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "expected"),
+    [
+        (20.0, 10.0, "two-sided"),
+        (20.0, 1.0, "cut on one side"),
+        (0.5, 0.5, "the whole range"),
+        (3.0, MARGIN, "an end at infinity"),
+    ],
+)
+def test_the_interval_of_each_case_is_of_its_shape(above, below, expected):
+    low, high = Ratio(*map(np.array, (above, below, 1.0, 1.0, 0.0))).interval(MARGIN, 10.0)
+    shape = {(False, False): "two-sided", (True, True): "the whole range"}.get((low == -10, high == 10))
+    assert shape == expected or (shape is None and high == 10 and low > -10)
+
+
+@pytest.mark.parametrize("count", [1, 3, 10, 100])
+def test_intervals_of_means_of_small_groups_cover_as_often_as_stated(count):
+    chance, mean, draws = np.random.default_rng(count), 4.0, 20_000
+    covariance = np.array([[4.0, 3.0], [3.0, 60.0]])
+    below, above = chance.multivariate_normal([count, mean * count], covariance, draws).T
+    variances = (np.full(draws, entry) for entry in (60.0, 4.0, 3.0))
+    low, high = Ratio(above, below, *variances).interval(MARGIN, 10.0)
+    assert ((low <= mean) & (mean <= high)).mean() >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / draws)
+
+
+def test_intervals_of_quantiles_cover_as_often_as_stated():
+    domain = rp.Domain({"age": rp.Bins(range(0, 101, 10))})
+    plan = rp.select(rp.Workload(domain, [{"age": rp.Prefix()}]), budget=rp.zcdp(0.5))
+    people = pd.DataFrame({"age": [5, 15, 35, 36, 55, 75, 95]})
+    hits = []
+    for seed in range(200):
+        found = rp.quantiles(rp.reconstruct(rp.measure(plan, people, noise="gaussian", seed=seed)), "age", 0.5)
+        hits.append(found.low[0] <= 36 <= found.high[0])
+    assert np.mean(hits) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 200)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_estimates_of_quantiles_increase_with_the_probability(seed):
+    pay = rp.Numeric(-10, 30, bins=4)
+    found = rp.quantiles(release_of(pay, [("job", "pay")], seed=seed), "pay", np.linspace(0.02, 0.98, 40), ["job"])
+    known = found.estimate[~np.isnan(found.estimate).any(axis=1)]
+    assert (np.diff(known, axis=1) >= 0).all()
+    assert ((known >= -10) & (known <= 30)).all()
+
+
+def test_an_empty_group_has_no_mean_to_speak_of_and_the_whole_range():
+    found = rp.means(release_of(STATED, [("job", "pay"), BY_JOB]), "pay", ["job"])
+    assert found.too_noisy.tolist() == [False, False, True]
+    assert (found.low[2], found.high[2]) == (-10, 30)
+
+
+def test_means_of_negative_amounts_are_near_the_truth_and_those_of_everybody_have_no_axis():
+    release = release_of(STATED, [("job", "pay"), BY_JOB])
+    found = rp.means(release, "pay", ["job"])
+    assert (np.abs(found.estimate[:2] - [-4, 20]) < 5 * found.std_err[:2]).all()
+    everybody = rp.means(release, "pay")
+    assert everybody.estimate.shape == ()
+    assert abs(everybody.estimate - 8) < 5 * everybody.std_err
+    assert list(found.to_pandas()) == ["job", "mean", "std_err", "low", "high", "count", "too_noisy"]
+
+
+@pytest.mark.parametrize(
+    "queries", [[BY_JOB], [BY_JOB, ("job",)], [("job", "pay")], [{"pay": rp.Sum()}, ("job", "pay")]]
+)
+def test_what_a_plan_lacks_for_means_is_named(queries):
+    needed = r"\{'job': Identity\(\), 'pay': Sum\(\)\} and \{'job': Identity\(\), 'pay': Identity\(\)\}"
+    release = release_of(STATED, queries)
+    if queries[0] == {"pay": rp.Sum()}:
+        assert rp.means(release, "pay", ["job"]).count.shape == (3,)  # bases know the sum's row
+    else:
+        with pytest.raises(WorkloadError, match=needed):
+            rp.means(release, "pay", ["job"])
+
+
+def test_amounts_that_nobody_leaves_out_need_the_sum_and_the_groups_only():
+    found = rp.means(release_of(rp.Numeric(-10, 30), [BY_JOB, ("job",)]), "pay", ["job"])
+    assert (np.abs(found.estimate[:2] - [-4, 20]) < 5 * found.std_err[:2]).all()
+
+
+def test_adjusted_tables_are_refused():
+    with pytest.raises(WorkloadError, match="unbiased tables that reconstruct returns"):
+        rp.means(rp.nonnegative(release_of(STATED, [("job", "pay"), BY_JOB])), "pay", ["job"])
