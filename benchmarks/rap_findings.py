@@ -442,7 +442,9 @@ def f20(r: Results) -> Finding:
     return Finding(
         "F20",
         "the future error is below answering 0, and falls with the number of historical thresholds",
-        "; ".join(f"{family} (1, 4, 16, 64): {listed(found.values())}" for family, found in rows.items())
+        "; ".join(
+            f"{family} ({', '.join(map(str, found))}): {listed(found.values())}" for family, found in rows.items()
+        )
         + f"; answering 0: {zero:.3f}",
         falls and all(error < zero for found in rows.values() for error in found.values()),
     )
