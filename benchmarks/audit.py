@@ -98,9 +98,24 @@ def amounts() -> dict[str, tuple[rp.Plan, list[int]]]:
     }
 
 
-def amount_scores_of(name: str, is_after: bool, runs: int) -> Scores:
+def weights() -> dict[str, tuple[rp.Plan, list[int]]]:
+    """Plans of weighted records, each with a record of the largest weight, of another, and of one that is cut."""
+    hours = rp.Weight("hours", maximum=60, unit=0.5, above="clip")
+    two = rp.select(rp.marginals(rp.Domain({"a": 2, "b": 3}, weight=hours), up_to=2), budget=rp.zcdp("0.5"))
+    pay = rp.Domain({"sex": 2, "pay": rp.Numeric(0, 30, bins=[10])}, weight=hours)
+    by_sex = {"sex": rp.Identity(), "pay": rp.Sum()}
+    both = rp.select(rp.Workload(pay, [("sex", "pay"), by_sex]), budget=rp.zcdp("0.5"))
+    return {
+        "weight at the maximum": (two, [1, 2, 60]),
+        "weight above the maximum": (two, [1, 2, 3000]),
+        "weight between": (two, [1, 2, 47]),
+        "weight and amount": (both, [1, 17, 47]),
+    }
+
+
+def record_scores_of(name: str, is_after: bool, runs: int) -> Scores:
     """The best adversary's scores; called in another process."""
-    experiment = Experiment.adding_entries(*amounts()[name])
+    experiment = Experiment.adding_entries(*(amounts() | weights())[name])
     table = experiment.neighbor if is_after else experiment.table
     return likelihood_scores(experiment, table, runs, OperatingSystemBits())
 
@@ -135,8 +150,8 @@ def engine(pool: ProcessPoolExecutor, runs: int) -> Iterator[Found]:
         sides = [gathered(pool, scores_of, runs, name, is_after) for is_after in (False, True)]
         claim = math.sqrt(plan.pcost)
         yield Found(f"answers, {name}", claim, audit(*sides, mu=claim))
-    for name, (plan, entries) in amounts().items():
-        sides = [gathered(pool, amount_scores_of, runs, name, is_after) for is_after in (False, True)]
+    for name, (plan, entries) in (amounts() | weights()).items():
+        sides = [gathered(pool, record_scores_of, runs, name, is_after) for is_after in (False, True)]
         power = claimed_power(Experiment.adding_entries(plan, entries))
         if not power <= plan.pcost * (1 + 1e-9):
             raise SystemExit(f"{name}: the record costs {power}, more than the plan's {plan.pcost}")

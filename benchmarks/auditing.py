@@ -153,7 +153,10 @@ class Experiment:
 
     @classmethod
     def adding_entries(cls, plan: Plan, entries: Sequence[int]) -> "Experiment":
-        """A table without a record, and with one of these codes and amounts, counted as sources count it."""
+        """A table without a record, and with one of these codes and amounts, counted as sources count it.
+
+        Where the domain has weights, the record's is last.
+        """
         every = np.arange(len(plan.domain))[None]
         return cls._changed(plan, open_source(np.array([entries]), plan.domain).count([every])[0][0])
 
@@ -190,7 +193,8 @@ def blocks(
 ) -> Iterator[tuple[IntegerResiduals, int]]:
     """The answers of ``runs`` runs on one table, up to 100,000 at a time, each set's runs one after another."""
     groups = _groups(experiment)
-    divisors = lattice_divisors(groups, experiment.precision, experiment.plan.neighbors)
+    plan, denominator = experiment.plan, experiment.plan.domain.denominator
+    divisors = lattice_divisors(groups, experiment.precision, plan.neighbors, denominator)
     for start in range(0, runs, RUNS_AT_A_TIME):
         several = min(RUNS_AT_A_TIME, runs - start)
         members = tuple(np.repeat(numbers, several) for numbers in groups.members)
@@ -199,7 +203,10 @@ def blocks(
             np.concatenate([np.broadcast_to(v, (several, *v.shape)) for v in _marginals(experiment, table, numbers)])
             for numbers in groups.members
         ]
-        yield integer_answers(counts, stacked, experiment.precision, divisors, source), several
+        yield (
+            integer_answers(counts, stacked, experiment.precision, divisors, source, denominator=denominator),
+            several,
+        )
 
 
 def likelihood_scores(experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource) -> Scores:
@@ -209,7 +216,7 @@ def likelihood_scores(experiment: Experiment, table: NDArray[np.int64], runs: in
     changed = experiment.neighbor - experiment.table
     for bases, numbers in zip(groups.bases, groups.members, strict=True):
         strategy, inverse = explicit(bases)
-        whole = math.prod(basis.denominator for basis in bases)
+        whole = _whole(experiment.plan, bases)
         change = [strategy @ v.ravel() / whole for v in _marginals(experiment, changed, numbers)]
         # The adversary knows the noise that the plan says, whatever the mechanism really draws.
         weight = [inverse @ part / experiment.plan.noise_variances[i] for part, i in zip(change, numbers, strict=True)]
@@ -288,7 +295,7 @@ def claimed_power(experiment: Experiment) -> float:
     for bases, numbers in zip(groups.bases, groups.members, strict=True):
         strategy, inverse = explicit(bases)
         for number, v in zip(numbers, _marginals(experiment, changed, numbers), strict=True):
-            part = strategy @ v.ravel() / math.prod(basis.denominator for basis in bases)
+            part = strategy @ v.ravel() / _whole(experiment.plan, bases)
             total += float(part @ inverse @ part) / experiment.plan.noise_variances[number]
     return total
 
@@ -356,8 +363,13 @@ def _marginals(experiment: Experiment, table: NDArray[np.int64], numbers: Any) -
 
 
 def denominator_of(plan: Plan) -> int:
-    """D of the table of all attributes.  Source: spec eq. (104)."""
-    return math.prod(attribute.denominator for attribute in plan.domain.attributes)
+    """D of the table of all attributes, times q where records are weighted.  Source: spec eqs. (100) and (104)."""
+    return plan.domain.denominator * math.prod(attribute.denominator for attribute in plan.domain.attributes)
+
+
+def _whole(plan: Plan, bases: Sequence[Basis]) -> int:
+    """What a record of weight 1 counts in a table with these bases."""
+    return plan.domain.denominator * math.prod(basis.denominator for basis in bases)
 
 
 @contextlib.contextmanager

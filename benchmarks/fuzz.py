@@ -2,10 +2,10 @@
 
     python -m benchmarks.fuzz [--mutations N] [--reader NAME ..] [--seed N] [--case NAME:N] [--json FILE]
 
-Plans, measurements, ledgers, specs, release folders in all formats and records as CSV, changed as bytes and in their
-fields, mostly with corrected hashes, so that the code behind them is reached.  Exits with 1 if one of them
-raises an error that is not the library's, warns, takes more than 2 seconds of processor time or 256 MiB of memory, or
-ends the process.  ``--case`` does one of them again and shows where it ends.
+Plans, measurements, ledgers, specs, release folders in all formats, geographies, boundaries and records as CSV, changed
+as bytes and in their fields, mostly with corrected hashes, so that the code behind them is reached.  Exits with 1 if
+one of them raises an error that is not the library's, warns, takes more than 2 seconds of processor time or 256 MiB of
+memory, or ends the process.  ``--case`` does one of them again and shows where it ends.
 """
 
 import argparse

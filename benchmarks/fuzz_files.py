@@ -184,6 +184,13 @@ def changed_ledger(chance: random.Random, files: Files) -> Files:
     return {FILE: written}
 
 
+def changed_geojson(chance: random.Random, files: Files) -> Files:
+    """GeoJSON, changed as bytes or in its values."""
+    if chance.random() < 0.3:
+        return changed_file(chance, files)
+    return {FILE: json_bytes(changed_json(chance, json.loads(files[FILE])))}
+
+
 def changed_folder(chance: random.Random, files: Files) -> Files:
     """A release folder with one file changed, absent or swapped with another; mostly with hashes that fit."""
     changed = dict(files)

@@ -3,6 +3,7 @@
 Gives: READERS.  Nothing here is random: the same version of the library begins from the same bytes.
 """
 
+import json
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import residualplanner as rp
 from benchmarks.fuzz_files import (
@@ -19,6 +21,7 @@ from benchmarks.fuzz_files import (
     Files,
     changed_archive,
     changed_folder,
+    changed_geojson,
     changed_ledger,
     changed_table,
     changed_toml,
@@ -31,6 +34,7 @@ from residualplanner.measurement.answers import AnswerLayout
 from residualplanner.measurement.lattice import lattice_divisors
 from residualplanner.measurement.measurement import groups_of_plan
 from residualplanner.measurement.precision import measured_cost, precision_of
+from residualplanner.pictures.maps.projection import plane_rings
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of
 
@@ -82,6 +86,23 @@ up_to = 2
 queries = [["a"], ["a", "b"]]
 moe = 100
 """
+_LEAVES = "county,county_name,tract,tract_name\n" + "".join(
+    f'{county},"County, {county}",{county}{tract},Tract {tract}\n' for county in ("01", "02") for tract in "123"
+)
+_ITEMS = "level,code,name,parent\ncounty,01,A,\ncounty,02,B,\ntract,011,C,01\ntract,012,D,01\ntract,021,E,02\n"
+_SHAPES = json.dumps(
+    {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"code": code, "name": "x"},
+                "geometry": {"type": "MultiPolygon", "coordinates": [[[[x, 0], [x + 1, 0], [x, 1], [x, 0]]]]},
+            }
+            for x, code in enumerate(("011", "012", "021"))
+        ],
+    }
+)
 _RECORDS = "sex,age,region,note\n" + "".join(
     f'{sex},{age},{region},"text, {age}"\n'
     for sex, age, region in (("F", 5, 0), ("M", 70, 3), ("F", 18.5, 2), ("M", 44, 1)) * 5
@@ -134,6 +155,8 @@ def _plans() -> list[rp.Plan]:
             {"age": rp.Custom([[1, 1, 1], [0, 1, 2]], labels=["all", "sum"])},
         ],
     )
+    leaves = {"side": ["W", "W", "E"], "town": ["1", "2", "3"], "town_name": ["A", "B", "C"]}
+    towns = rp.Hierarchy.from_frame(pd.DataFrame(leaves), ["side", "town"])
     short = rp.Domain({"a": 3, "b": [True, False], "c": [10, -5, 2**40]})
     mixed = rp.marginals(short, up_to=2) + rp.Workload(
         short, [{"a": rp.Range()}, {"a": rp.Range(), "b": rp.Identity()}, rp.Threshold(("b", "c"), 1)]
@@ -144,6 +167,7 @@ def _plans() -> list[rp.Plan]:
         rp.select(rp.marginals(short, up_to=3), budget=rp.gdp("0.3"), loss="max", neighbors="replace"),
         rp.select(mixed, budget=rp.pcost(2), bases="optimal_by_set", records_per_person=2),
         rp.select(rp.marginals(short, up_to=1), loss=rp.Targets([(("a",), 40.0)])),
+        rp.select(rp.Workload(rp.Domain({"town": towns}), [{"town": towns}]), budget=rp.zcdp("0.5")),
     ]
 
 
@@ -295,6 +319,19 @@ def _read_records(path: Path) -> None:
     rp.measure(_strict_plan(), target)
 
 
+def _read_geography(path: Path) -> None:
+    island = rp.Hierarchy.from_file(path, ["county", "tract"])
+    attribute = island.attribute("tract")
+    tied = island.on(attribute)
+    _ = tied.columns_beside(attribute), tied.full_names(attribute)
+
+
+def _read_boundaries(path: Path) -> None:
+    boundaries = rp.Boundaries.from_geojson(path, "code")
+    if any(boundaries.rings.values()):
+        plane_rings({code: rings for code, rings in boundaries.rings.items() if rings})
+
+
 def _text_files(*texts: str) -> list[Files]:
     return [{FILE: text.encode("utf-8")} for text in texts]
 
@@ -309,5 +346,7 @@ READERS = (
     Reader("release of CSV", 2, partial(_folder_files, "csv"), changed_folder, _read_folder),
     Reader("release of workbooks", 2, partial(_folder_files, "xlsx"), changed_folder, _read_folder),
     Reader("release of several measurements", 3, _combined_files, changed_folder, _read_folder),
+    Reader("geography", 4, partial(_text_files, _LEAVES, _ITEMS), changed_table, _read_geography),
+    Reader("boundaries", 4, partial(_text_files, _SHAPES), changed_geojson, _read_boundaries),
     Reader("records as CSV", 4, partial(_text_files, _RECORDS), changed_table, _read_records),
 )

@@ -28,6 +28,10 @@ from numpy.typing import NDArray
 import residualplanner as rp
 from benchmarks.naive_ascent import seconds_to_gap
 from residualplanner.datasets.adult import adult
+from residualplanner.postprocessing.facets import facets_of
+from residualplanner.postprocessing.facts import Facts
+from residualplanner.postprocessing.many_cells.solving import nearly
+from residualplanner.postprocessing.stating import problem_of
 from residualplanner.postprocessing.weights import WEIGHTS, Weights
 
 BUDGETS = (0.3, 1.0, 3.0)
@@ -238,11 +242,27 @@ def ten_attributes() -> dict[str, float]:
     return timed(rp.reconstruct(rp.measure(plan, codes, noise="gaussian", seed=0)))
 
 
-def adult_triples() -> dict[str, float]:
-    """All tables of three attributes of Adult, 21 million cells, after 200 steps."""
+def adult_triples() -> dict[str, dict[str, float]]:
+    """All tables of three attributes of Adult, 21 million cells.
+
+    First until no cell is below 0 by more than 1e-4 of the total, and the bound is as near to the distance; then made
+    non-negative after 650 steps.
+    """
     domain, codes = adult_codes()
     plan = rp.select(rp.marginals(domain, order=3), budget=rp.approx_dp(1.0, DELTA))
-    return timed(rp.reconstruct(rp.measure(plan, codes, noise="gaussian", seed=0)), gap=1e-4, max_steps=200)
+    release = rp.reconstruct(rp.measure(plan, codes, noise="gaussian", seed=0))
+    return {"Adult, 3-way, nearly": nearly_timed(release), "Adult, 3-way": timed(release, gap=1e-4, max_steps=650)}
+
+
+def nearly_timed(release: rp.Release) -> dict[str, float]:
+    """Until cells and bound are within 1e-4."""
+    started = time.process_time()
+    problem = problem_of(release.measurement, Facts(), WEIGHTS["protect-margins"], fixes_total=True)
+    facets = facets_of(problem)
+    assert facets is not None
+    found = nearly(problem, facets, gap=1e-4, below=1e-4 * problem.total, steps=2000)
+    spent = time.process_time() - started
+    return {"cpu s": spent, "below 0, of the total": found.violation / problem.total, "bound off by": found.gap}
 
 
 def timed(release: rp.Release, **options: Any) -> dict[str, float]:
@@ -274,14 +294,20 @@ def main() -> int:
             rows = averaged(sets, epsilon, seeds)
             found["data"].setdefault(name, {})[str(epsilon)] = {"seeds": seeds} | rows
             show(f"{name}, epsilon = {epsilon}, {seeds} measurements", rows)
+            write(found, arguments.json)
     found["times"]["ten attributes, up to 3-way"] = ten_attributes()
     found["times"]["Adult, pairs"] = adult_pairs(arguments.naive_seconds)
     if arguments.three_way:
-        found["times"]["Adult, 3-way"] = adult_triples()
+        found["times"] |= adult_triples()
     show("times", found["times"])
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write(found, arguments.json)
     return 0
+
+
+def write(found: dict[str, Any], path: Path | None) -> None:
+    """Write what was found so far."""
+    if path:
+        path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def show(title: str, rows: dict[str, dict[str, float]]) -> None:

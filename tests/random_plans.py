@@ -152,6 +152,10 @@ class MatrixKind:
     name: str = "matrix"
     is_identity, at_least = False, 0
     where, where_words, is_axis = (), "", True
+    scale = 1.0
+
+    def unit(self, attribute):
+        return ""
 
     @property
     def file_word(self):

@@ -49,6 +49,7 @@ ABOVE_ALL = (
     "errors",
     "_checks",
     "_margins",
+    "_memory",
     "_words",
     "_html",
     "_threads",

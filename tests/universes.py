@@ -37,12 +37,15 @@ def universes(draw: st.DrawFn, domain: rp.Domain) -> dict[str, tuple[int, ...]]:
 
 
 @st.composite
-def universe_workloads(draw: st.DrawFn) -> tuple[rp.Workload, list[tuple[object, Matrix]]]:
-    """A workload of three attributes of 2 to 4 values, and for each query its rows."""
-    domain = rp.Domain(dict(zip("abc", draw(st.tuples(*[st.integers(2, 4)] * 3)), strict=True)))
+def universe_workloads(
+    draw: st.DrawFn, domain: rp.Domain | None = None
+) -> tuple[rp.Workload, list[tuple[object, Matrix]]]:
+    """A workload of three attributes of 2 to 4 values, unless a domain is given, and for each query its rows."""
+    domain = domain or rp.Domain(dict(zip("abc", draw(st.tuples(*[st.integers(2, 4)] * 3)), strict=True)))
     found = []
     for _ in range(draw(st.integers(1, 4))):
-        names = tuple(draw(st.permutations(sorted(draw(st.sets(st.sampled_from("abc"), max_size=2))))))
+        names = tuple(draw(st.permutations(sorted(draw(st.sets(st.sampled_from(domain.names), max_size=2))))))
         selected = draw(universes(domain))
-        found.append((rp.Among(names, where=selected), rows_about(domain, names, selected)))
+        where = {name: [domain[name].value_labels[code] for code in codes] for name, codes in selected.items()}
+        found.append((rp.Among(names, where=where), rows_about(domain, names, selected)))
     return rp.Workload(domain, [query for query, _ in found]), found

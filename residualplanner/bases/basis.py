@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner._words import count_text
-from residualplanner.kron import AxisMap
+from residualplanner.kron import AxisMap, DenseIntegers, IntegerMap
 from residualplanner.queries import Identity, Kind, Prefix, Range, Rows
 
 #: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost, and the
@@ -105,9 +105,20 @@ class Basis(ABC):
         return self.denominator * (self.size if self.takes_differences else 1)
 
     @property
+    def stored(self) -> IntArray | None:
+        """The array that files hold, int64, from which the basis is made again; None for the subtraction basis."""
+        return self.matrix
+
+    @property
+    def integer_maps(self) -> tuple[IntegerMap, ...]:
+        """What counts are multiplied by before there is noise: B, or nothing."""
+        return tuple(DenseIntegers(matrix) for matrix in self.multipliers)
+
+    @property
     def key(self) -> tuple[int, bytes]:
         """Equal for bases that measure the same, and for no others."""
-        return self.size, b"".join(matrix.tobytes() for matrix in self.multipliers)
+        stored = self.stored
+        return self.size, b"" if stored is None else stored.tobytes()
 
     @property
     @abstractmethod

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner.bases.contrasts import Contrasts
 from residualplanner.bases.eigen import eigen
 from residualplanner.bases.newton import is_quick, newton_points
 
@@ -54,6 +55,8 @@ class ResidualBasis:
         multipliers (n,): of the constraints; a start for similar problems.
         gap: the objective is within this fraction of the least possible.
         bound: no basis has a smaller objective than this.
+        scales (n,): where values are merged in groups, the squared scale of the contrasts among the values of each,
+            which add to the lengths of the columns; 0 where none is measured.
     """
 
     S: FloatArray
@@ -61,6 +64,7 @@ class ResidualBasis:
     multipliers: FloatArray
     gap: float
     bound: float
+    scales: FloatArray
 
 
 class _Point(NamedTuple):
@@ -90,6 +94,7 @@ class _Found(NamedTuple):
     S: FloatArray
     v: FloatArray
     multipliers: FloatArray
+    scales: FloatArray
 
     @property
     def gap(self) -> float:
@@ -112,6 +117,8 @@ class Problem:
         raised (r,): by how much each root of an eigenvalue of V was raised, in the coordinates of ``weighed``.
         weighed (r, n): ``Z^T e_j`` in the coordinates of V's eigenvectors.
         is_fixed: whether u is kept as it is.
+        contrasts: of the groups of values that the n stand for.
+        loose (n,): by how much the root of each contrast's weight was raised.
     """
 
     atoms: FloatArray
@@ -123,6 +130,8 @@ class Problem:
     raised: FloatArray
     weighed: FloatArray
     is_fixed: bool
+    contrasts: Contrasts
+    loose: FloatArray
 
     @classmethod
     def of(
@@ -133,11 +142,13 @@ class Problem:
         constant: float,
         directions: Directions,
         is_fixed: bool,
+        contrasts: Contrasts,
     ) -> "Problem":
         """The problem with these weights."""
         n, (Z, unused) = len(present), directions
         values, vectors = eigen(Z.T @ present @ Z)
-        least = _LEAST_WEIGHT * max(float(values.sum()), 1e-3 * float(np.trace(absent)), 1e-280) / n
+        whole = float(values.sum()) + float(contrasts.freedom @ contrasts.weight)
+        least = _LEAST_WEIGHT * max(whole, 1e-3 * float(np.trace(absent)), 1e-280) / float(contrasts.width.sum())
         roots = np.sqrt(np.maximum(values, least))
         raised = roots - np.sqrt(np.maximum(values, 0.0))
         rest = (Z @ vectors) / roots
@@ -149,13 +160,16 @@ class Problem:
             quadratic = np.maximum(quadratic, 0.0)
             rest, atoms = rest @ turned, turned.T @ atoms
         even = absent.sum(axis=0) / n + linear
-        whole = float(absent.sum()) / n**2 + 2 * float(linear.sum()) / n + constant
-        return cls(atoms, quadratic, rest.T @ even, whole, rest, unused, raised, weighed, is_fixed)
+        of_even = float(absent.sum()) / n**2 + 2 * float(linear.sum()) / n + constant
+        weight = np.maximum(contrasts.weight, least)
+        loose = np.sqrt(weight) - np.sqrt(np.maximum(contrasts.weight, 0.0))
+        firm = contrasts._replace(weight=weight)
+        return cls(atoms, quadratic, rest.T @ even, of_even, rest, unused, raised, weighed, is_fixed, firm, loose)
 
     def solve(self, start: Start, gap: float, steps: int) -> _Found:
         """Update multipliers, X and u in turn until the dual bound is close enough."""
         multipliers, v = np.maximum(start[0], start[0].max() * 1e-12), self.atoms @ start[1]
-        best, exponent = _Found(math.inf, -math.inf, self.atoms, v, multipliers), _EXPONENT
+        best, exponent = _Found(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), _EXPONENT
         for _ in range(steps):
             point = self._point(multipliers, v)
             v = v if self.is_fixed else self._best_v(point)
@@ -168,7 +182,7 @@ class Problem:
 
     def polished(self, best: _Found, gap: float) -> _Found:
         """The same after Newton steps, where it is not close enough and they are quick."""
-        if best.gap <= gap or not is_quick(self.atoms):
+        if best.gap <= gap or self.contrasts.freedom.any() or not is_quick(self.atoms):
             return best
         absent = None if self.is_fixed else np.diag(self.absent)
         for multipliers, v in newton_points(self.atoms, absent, self.linear, (best.multipliers, best.v)):
@@ -185,16 +199,19 @@ class Problem:
         moment += total * np.outer(v - mean, v - mean)
         values, vectors = eigen(moment)
         values = np.maximum(values, values[-1] * 1e-15)
-        return _Point(multipliers, v, total, v - mean, vectors / values**0.25, float(np.sqrt(values).sum()))
+        trace = float(np.sqrt(values).sum()) + self.contrasts.trace(multipliers)
+        return _Point(multipliers, v, total, v - mean, vectors / values**0.25, trace)
 
     def _better(self, best: _Found, point: _Point, v: FloatArray) -> tuple[_Found, FloatArray]:
         """The basis of a point's X and v, if it is better, and a better bound; the squared lengths of its columns."""
         S = point.half.T @ (self.atoms - v[:, None])
         lengths: FloatArray = np.einsum("ij,ij->j", S, S)
+        lengths += self.contrasts.lengths(self.contrasts.scales(point.multipliers))
         longest = float(lengths.max())
         objective = point.trace * longest + self._total_part(v)
         if objective < best.objective:
-            best = _Found(objective, best.bound, S / np.sqrt(longest), v, point.multipliers)
+            scales = self.contrasts.scales(point.multipliers) / longest
+            best = _Found(objective, best.bound, S / np.sqrt(longest), v, point.multipliers, scales)
         return best._replace(bound=max(best.bound, self._bound(point, best.objective))), lengths
 
     def residuals(self, best: _Found) -> ResidualBasis:
@@ -202,9 +219,12 @@ class Problem:
         u = 1 / len(best.multipliers) + self.rest @ best.v
         others = _UNUSED_LENGTH * (self.unused - (self.unused @ u)[:, None])
         S = np.vstack([best.S, others])
-        S /= np.sqrt((S * S).sum(axis=0).max())
+        scales = best.scales
+        longest = float(((S * S).sum(axis=0) + self.contrasts.lengths(scales)).max())
+        S, scales = S / np.sqrt(longest), scales / longest
         bound = min(best.bound, best.objective) - self._loosened(best, u)
-        return ResidualBasis(frozen(S), frozen(u), frozen(best.multipliers), 1 - bound / best.objective, bound)
+        gap = 1 - bound / best.objective
+        return ResidualBasis(frozen(S), frozen(u), frozen(best.multipliers), gap, bound, frozen(scales))
 
     def _loosened(self, best: _Found, u: FloatArray) -> float:
         """How much lower the bound may be because the eigenvalues of V were raised.
@@ -213,12 +233,14 @@ class Problem:
         sum of two matrices have at most the sum of theirs; those of the part that was raised are at most the root of
         its rank times its length.
         """
+        contrasts = self.contrasts
+        inside = 2 * float(contrasts.freedom @ (self.loose * np.sqrt(best.multipliers / contrasts.width)))
         where = self.raised > 0
         if not where.any():
-            return 0.0
+            return inside
         apart = self.weighed[where] - (self.weighed[where] @ u)[:, None]
         square = float((self.raised[where] ** 2) @ (apart * apart) @ best.multipliers)
-        return 2 * math.sqrt(int(where.sum()) * square)
+        return 2 * math.sqrt(int(where.sum()) * square) + inside
 
     def _total_part(self, v: FloatArray) -> float:
         """``u^T V_s u``."""

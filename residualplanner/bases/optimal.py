@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.bases.basis_problem import Directions, Problem, ResidualBasis, Start
+from residualplanner.bases.contrasts import Contrasts
 from residualplanner.bases.eigen import eigen
 
 #: Eigenvalues of the queries' Gram matrix below this fraction of the largest count as 0.
@@ -28,6 +29,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
     steps: int = 200,
     start: ResidualBasis | None = None,
     finish: bool = True,
+    contrasts: Contrasts | None = None,
 ) -> ResidualBasis:
     """Minimize ``p tr(V_t G G^T) + u^T V_s u`` over all residual bases of one attribute, with ``p = max ||S e_j||**2``.
 
@@ -44,6 +46,8 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         steps: stop after this many steps, with the gap reached.
         start: the solution of a similar problem.
         finish: whether Newton steps follow where the gap is not reached, and they are quick.
+        contrasts: where each of the n stands for a group of values that can be exchanged, what the queries weigh of the
+            differences among these; the columns of S, u and the multipliers are then those of the groups.
 
     Returns:
         The best basis seen.
@@ -66,11 +70,16 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
     slope = np.zeros(n) if linear is None else linear
     if start is not None:
         begin = start.multipliers, start.u
+    elif contrasts is not None:
+        scale = max(float(np.trace(present)), float(contrasts.freedom @ contrasts.weight), 1e-300)
+        begin = scale * contrasts.width / contrasts.width.sum() ** 2, kept
     elif n > _COARSE_ABOVE:
         begin = _coarse_start(present, absent, slope, constant, kept, gap)
     else:
         begin = np.full(n, max(float(np.trace(present)), 1e-300) / n**2), kept
-    problem = Problem.of(present, V, slope, constant, directions or weighted_directions(present + V), absent is None)
+    known = directions or weighted_directions(present + V)
+    inside = contrasts or Contrasts.none(n)
+    problem = Problem.of(present, V, slope, constant, known, absent is None, inside)
     found = problem.solve(begin if absent is not None else (begin[0], kept), gap, steps)
     return problem.residuals(problem.polished(found, gap) if finish else found)
 

@@ -103,7 +103,8 @@ def require_columns(path: Path, domain: Domain) -> None:
         found = parquet_types(path)
     else:
         raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {path.name!r}")
-    missing = sorted(set(domain.names).difference(found), key=domain.names.index)
+    names = [column.name for column in domain.columns]
+    missing = sorted(set(names).difference(found), key=names.index)
     if missing:
         if is_csv(path):
             _require_commas(path)

@@ -133,7 +133,7 @@ def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path) -> WantedLedge
     if typed is not None or spec.ledger is None:
         return None if typed is None else WantedLedger(typed)
     budget = None if spec.ledger.budget is None else budget_of_table(spec.ledger.budget)
-    expected = ExpectedTerms(budget, neighbors=spec.neighbors, records_per_person=spec.records_per_person)
+    expected = ExpectedTerms(budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
     return WantedLedger(path.parent / spec.ledger.file, expected)
 
 

@@ -93,6 +93,22 @@ NewlinesInValues = Annotated[
         help="In CSV, a newline between quotes belongs to the value; without this option every line is a record.",
     ),
 ]
+Person = Annotated[
+    str | None,
+    typer.Option(
+        help="The column that says whose each record is: no more records of each are counted than the plan protects.",
+        metavar="COLUMN",
+    ),
+]
+PersonOrder = Annotated[
+    str | None,
+    typer.Option(
+        "--order",
+        help="With --person: the column that orders each person's records, the first of which are counted; without "
+        "it they are chosen at random.",
+        metavar="COLUMN",
+    ),
+]
 LedgerFile = Annotated[
     Path | None,
     typer.Option(

@@ -86,13 +86,13 @@ def _measuring(plan: Plan, data: Path, wanted: WantedLedger | None, output: Outp
     require_drawable_budget(plan.budget)
     require_columns(data, plan.domain)
     ledger = None if wanted is None else wanted.rehearsed()
-    cost, names = require_measurable(plan, ledger=ledger), plan.domain.names
+    cost, names = require_measurable(plan, ledger=ledger), [column.name for column in plan.domain.columns]
     output.fact(
         "Would read",
         f"{data}: column{'' if len(names) == 1 else 's'} {listed(names, 6)}; only the names have been read",
         event="would-read",
         path=data,
-        columns=list(names),
+        columns=names,
     )
     if wanted is None or ledger is None:
         words, left = "no ledger is named, so nothing adds up what is spent", None

@@ -39,10 +39,11 @@ from residualplanner.cli.spec.adjustments import WantedOutput
 from residualplanner.cli.spec.file import SpecFile
 from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.spec.output import OutputTable
+from residualplanner.cli.spec.records import PeopleTable, records_of
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.errors import NoLedgerWarning
 from residualplanner.ledger import Ledger
-from residualplanner.measurement import CsvFile, Measurement, load_measurement, measure
+from residualplanner.measurement import Measurement, load_measurement, measure
 from residualplanner.plan import Plan, error_format, write_error_table
 from residualplanner.postprocessing import AdjustedRelease, Adjustments, published_errors
 from residualplanner.reconstruction import (
@@ -87,14 +88,22 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
 
 
 def run_measure(
-    plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output, *, newlines_in_values: bool = False
+    plan: Plan,
+    data: Path,
+    path: Path,
+    ledger: Path | None,
+    output: Output,
+    *,
+    newlines_in_values: bool = False,
+    people: PeopleTable | None = None,
 ) -> None:
     """Write the measurement of the records."""
     folder = path.with_suffix(".tables")
     with telling_measurement(path, folder, is_release=False):
         say_workload(plan.workload, output)
         wanted = None if ledger is None else WantedLedger(ledger)
-        _measure_to(path, plan, data, ledger=wanted, output=output, newlines_in_values=newlines_in_values)
+        records = records_of(data, newlines_in_values=newlines_in_values, people=people)
+        _measure_to(path, plan, data, records, ledger=wanted, output=output)
         output.wrote(path, ": the noisy answers, and nothing else of the records.")
         output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
@@ -137,9 +146,8 @@ def run_release(
             plan, adjustments = make_plan_and_adjustments(changed, spec, output)
         size, file_format = measurement_bytes(plan), say_format(plan.workload, changed.output, output)
         require_room_for_tables(folder, plan.workload, file_format, measurement=measured, size=size)
-        measurement = _measure_to(
-            measured, plan, data, ledger=charged, output=output, newlines_in_values=newlines_in_values
-        )
+        records = records_of(data, newlines_in_values=newlines_in_values, people=changed.people)
+        measurement = _measure_to(measured, plan, data, records, ledger=charged, output=output)
         if kept is not None:
             output.wrote(kept, ": the noisy answers, from which reconstruct makes tables at no further cost.")
         _write_tables(reconstruct(measurement), folder, changed.output, adjustments, output)
@@ -212,11 +220,8 @@ def say_format(workload: Workload, wanted: OutputTable, output: Output) -> Forma
     return found
 
 
-def measure_records(
-    plan: Plan, data: Path, *, output: Output, ledger: Ledger | None = None, newlines_in_values: bool = False
-) -> Measurement:
+def measure_records(plan: Plan, records: object, *, output: Output, ledger: Ledger | None = None) -> Measurement:
     """Charge the ledger, if there is one, count the records and add the plan's noise, which is exact."""
-    records = CsvFile(data, newlines_in_values=True) if newlines_in_values else data
     with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
         return measure(plan, records, ledger=ledger, progress=progress)
@@ -252,14 +257,14 @@ def _beside(tables: AdjustedRelease, wanted: OutputTable, output: Output) -> dic
 
 
 def _measure_to(
-    path: Path, plan: Plan, data: Path, *, ledger: WantedLedger | None, output: Output, newlines_in_values: bool
+    path: Path, plan: Plan, data: Path, records: object, *, ledger: WantedLedger | None, output: Output
 ) -> Measurement:
     """Measure, and write the measurement at once, where there is known to be space for it."""
     require_drawable_budget(plan.budget)
-    require_columns(data, plan.domain)
+    require_columns(data, plan.domain)  # those of persons are found to be missing before the charge, too
     require_space(path, measurement_bytes(plan))
     charged = None if ledger is None else ledger.opened(plan, output)
-    measurement = measure_records(plan, data, ledger=charged, output=output, newlines_in_values=newlines_in_values)
+    measurement = measure_records(plan, records, ledger=charged, output=output)
     with telling_loss(path, charged):
         measurement.save(path)
     say_spending(measurement, output)

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from residualplanner._checks import is_frame, value_text
 from residualplanner._html import html_table, rest_note
-from residualplanner._words import suggestion
+from residualplanner._words import COUNTS, suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
@@ -96,6 +96,11 @@ class Domain:
     def denominator(self) -> int:
         """The integer by which records are multiplied before they are counted, so that counts are integers."""
         return self.weight.denominator
+
+    @property
+    def unit(self) -> str:
+        """What tables hold: "counts", or the column of weights, quoted."""
+        return self.weight.unit_name or COUNTS
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

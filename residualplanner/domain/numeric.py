@@ -10,7 +10,6 @@ Source: spec eqs. (104) and (105).
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -22,22 +21,17 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray, value_text
 from residualplanner._words import suggestion
 from residualplanner.domain.bins import Bins
+from residualplanner.domain.declared_amounts import MOST_UNITS, Amount, amount_text, edges_in_units, exact_amount
 from residualplanner.domain.entries import number_of
 from residualplanner.domain.families import MISSING, UNKNOWN, Entries, Matching
 from residualplanner.domain.labels import Label
 from residualplanner.errors import DomainError
 
-#: An amount as users declare it; a float is read by its decimal spelling.
-Amount = int | float | str | Fraction | Decimal
 Outside = Literal["refuse", "clip"]
 BetweenUnits = Literal["round", "refuse"]
 
-#: Amounts have fewer units than this, so that floats hold them exactly.
-_MOST_UNITS = 2**53
 #: No denominator is larger, so that 2**33 records times a denominator are fewer than 2**63.
 LARGEST_DENOMINATOR = 2**30
-#: The most bins: two cells for each stay within what matrices are formed for.
-_MOST_BINS = 5_000
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -95,10 +89,10 @@ class Numeric:
         outside: Outside = "refuse",
         between_units: BetweenUnits = "round",
     ) -> None:
-        step = _exact("unit", unit)
+        step = exact_amount("unit", unit)
         if not step > 0:
             raise DomainError(f"the unit of amounts must be positive, got {value_text(unit)}")
-        edges = _edges(low, high, bins, step)
+        edges = edges_in_units(low, high, bins, step)
         _set(self, "unit", step)
         _set(self, "edges", edges)
         _set(self, "outside", _word("outside", outside, get_args(Outside)))
@@ -186,12 +180,12 @@ class Numeric:
             >>> Numeric.of_units([0, 5, 10], "1/100", outside="clip")
             Numeric(0, 0.1, unit=0.01, bins=[0.05], outside='clip')
         """
-        step, given = _exact("unit", unit), list(edges)
+        step, given = exact_amount("unit", unit), list(edges)
         return cls(given[0] * step, given[-1] * step, unit=step, bins=[edge * step for edge in given], **rules)
 
     def __repr__(self) -> str:
-        texts = [_text(edge * self.unit) for edge in self.edges]
-        shown = {"unit": _text(self.unit)} if self.unit != 1 else {}
+        texts = [amount_text(edge * self.unit) for edge in self.edges]
+        shown = {"unit": amount_text(self.unit)} if self.unit != 1 else {}
         if len(texts) > 2:
             shown["bins"] = f"[{', '.join(texts[1:-1])}]" if len(texts) <= 8 else f"[{texts[1]}, ..., {texts[-2]}]"
         defaults = {"outside": "refuse", "between_units": "round"}
@@ -223,74 +217,14 @@ class Numeric:
             nearest = np.rint(floats * q / p)
             is_amount = np.isfinite(floats)
             if self.between_units == "refuse":
-                is_far = np.abs(nearest) >= _MOST_UNITS / p
+                is_far = np.abs(nearest) >= MOST_UNITS / p
                 is_amount &= is_far | (nearest * p / q == floats)
-        within = np.clip(np.where(is_amount, nearest, 0), -_MOST_UNITS, _MOST_UNITS)
+        within = np.clip(np.where(is_amount, nearest, 0), -MOST_UNITS, MOST_UNITS)
         return within.astype(np.int64), is_amount
 
 
 def _set(numeric: Numeric, word: str, value: object) -> None:
     object.__setattr__(numeric, word, value)
-
-
-def _edges(low: Amount, high: Amount, bins: int | Iterable[Amount], unit: Fraction) -> tuple[int, ...]:
-    """The edges in units."""
-    first, last = _units_of("low", low, unit), _units_of("high", high, unit)
-    if not first < last:
-        raise DomainError(f"amounts need low below high, got {value_text(low)} and {value_text(high)}")
-    if isinstance(bins, int) and not isinstance(bins, bool):
-        return _equal_edges(first, last, bins)
-    if isinstance(bins, str | bytes) or not isinstance(bins, Iterable):
-        raise DomainError(f"bins of amounts are a number or a list of edges, got {value_text(bins)}")
-    given = [_units_of("an edge of bins", edge, unit) for edge in bins]
-    inner = given[given[:1] == [first] : len(given) - (given[-1:] == [last] and len(given) > 0)]
-    edges = (first, *inner, last)
-    if not all(edge < following for edge, following in pairwise(edges)):
-        raise DomainError("edges of bins must be strictly increasing, from low to high")
-    if len(edges) > _MOST_BINS + 1:
-        raise DomainError(f"amounts may have at most {_MOST_BINS:,} bins, got {len(edges) - 1:,}")
-    return edges
-
-
-def _equal_edges(first: int, last: int, bins: int) -> tuple[int, ...]:
-    if not 1 <= bins <= _MOST_BINS:
-        raise DomainError(f"amounts may have 1 to {_MOST_BINS:,} bins, got {bins:,}")
-    width, rest = divmod(last - first, bins)
-    if rest:
-        raise DomainError(
-            f"the {last - first:,} units from low to high cannot be cut into {bins:,} bins of equal width; choose "
-            "another number of them, or give the edges"
-        )
-    return tuple(range(first, last + 1, width))
-
-
-def _units_of(what: str, amount: Amount, unit: Fraction) -> int:
-    units = _exact(what, amount) / unit
-    if units.denominator != 1:
-        raise DomainError(f"{what} must be a multiple of the unit {_text(unit)}, got {value_text(amount)}")
-    if abs(units.numerator) * max(1, unit.numerator) >= _MOST_UNITS:
-        raise DomainError(f"{what} must have fewer than 2**53 units, got {value_text(amount)}; choose a coarser unit")
-    return units.numerator
-
-
-def _exact(what: str, amount: object) -> Fraction:
-    """A declared number as the fraction that its decimal spelling means."""
-    if isinstance(amount, np.generic):
-        amount = amount.item()
-    if isinstance(amount, int | float | str | Fraction | Decimal) and not isinstance(amount, bool):
-        try:
-            return Fraction(repr(amount) if isinstance(amount, float) else amount)
-        except (ValueError, OverflowError, ZeroDivisionError):
-            pass
-    raise DomainError(f"{what} must be a finite number, got {value_text(amount)}")
-
-
-def _text(amount: Fraction) -> str:
-    """An amount in decimal digits where it has few, else as a fraction."""
-    if amount.denominator == 1:
-        return str(amount.numerator)
-    decimal = repr(float(amount))
-    return decimal if Fraction(decimal) == amount else repr(str(amount))
 
 
 def _word(name: str, given: object, known: tuple[str, ...]) -> Any:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, Number, is_unicode, require_fraction, value_text
 from residualplanner._words import fraction_text, suggestion
+from residualplanner.domain.declared_amounts import amount_text
 from residualplanner.domain.entries import number_of
 from residualplanner.domain.families import MISSING, UNKNOWN, Column, Entries
 from residualplanner.errors import BudgetError, DomainError
@@ -52,8 +53,8 @@ class Weighting(Protocol):
         ...
 
     @property
-    def counted(self) -> str:
-        """What estimates and errors are in, for titles and messages."""
+    def unit_name(self) -> str:
+        """What estimates and errors are in; empty where that is numbers of records."""
         ...
 
     @property
@@ -73,7 +74,7 @@ class EqualWeights:
     columns: ClassVar[tuple[Column, ...]] = ()
     maximum: ClassVar[Fraction] = Fraction(1)
     denominator: ClassVar[int] = 1
-    counted: ClassVar[str] = "counts"
+    unit_name: ClassVar[str] = ""
     sentence: ClassVar[str] = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -134,9 +135,9 @@ class Weight:
             object.__setattr__(self, word, value)
 
     def __repr__(self) -> str:
-        unit = "" if self.unit == 1 else f", unit={_text(self.unit)}"
+        unit = "" if self.unit == 1 else f", unit={amount_text(self.unit)}"
         above = "" if self.above == "refuse" else f", above={self.above!r}"
-        return f"Weight({self.name!r}, maximum={_text(self.maximum)}{unit}{above})"
+        return f"Weight({self.name!r}, maximum={amount_text(self.maximum)}{unit}{above})"
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -154,17 +155,19 @@ class Weight:
         return self.unit.denominator
 
     @property
-    def counted(self) -> str:
+    def unit_name(self) -> str:
         """The column that is added up."""
-        return f"totals of {self.name!r}"
+        return repr(self.name)
 
     @property
     def sentence(self) -> str:
         """What tables hold."""
-        most = f"at most {_text(self.maximum)}" + (" (a larger one counts as that)" if self.above == "clip" else "")
+        most = f"at most {amount_text(self.maximum)}" + (
+            " (a larger one counts as that)" if self.above == "clip" else ""
+        )
         return (
-            f"Records are weighted by {self.name!r}, {most}: all numbers and their errors are {self.counted}, "
-            "not numbers of records."
+            f"Records are weighted by {self.name!r}, {most}: all numbers and their errors are totals of "
+            f"{self.name!r}, not numbers of records."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -250,14 +253,6 @@ def _exact(what: str, number: Number) -> Fraction:
         return require_fraction(f"the {what} of weights", repr(number) if isinstance(number, float) else number)
     except BudgetError as error:
         raise DomainError(str(error)) from None
-
-
-def _text(number: Fraction) -> str:
-    """A number in decimal digits where these are few, else as a fraction."""
-    if number.denominator == 1:
-        return str(number.numerator)
-    decimal = repr(float(number))
-    return decimal if Fraction(decimal) == number else f"{str(number)!r}"
 
 
 def _is_zero(entry: object) -> bool:

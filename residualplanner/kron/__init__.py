@@ -15,7 +15,9 @@ from residualplanner.kron.arrays import (
 from residualplanner.kron.axis_maps import AxisMap, ProductMap, keeping, matrix_map
 from residualplanner.kron.devices import HOST, Device, cuda_device, device_of
 from residualplanner.kron.double_word import combine_words, float_identifies, products_modulo
+from residualplanner.kron.integer_maps import DenseIntegers, IntegerMap
 from residualplanner.kron.integers import differences_of_tables, integer_products
+from residualplanner.kron.nested import Layer, NestedIntegers, NestedMaps, layer_of, nested_rows
 from residualplanner.kron.residuals import (
     rebuilding,
     subtracting,
@@ -35,7 +37,12 @@ __all__ = [
     "HOST",
     "Array",
     "AxisMap",
+    "DenseIntegers",
     "Device",
+    "IntegerMap",
+    "Layer",
+    "NestedIntegers",
+    "NestedMaps",
     "ProductMap",
     "SameArray",
     "Scratch",
@@ -49,8 +56,10 @@ __all__ = [
     "float_identifies",
     "integer_products",
     "keeping",
+    "layer_of",
     "matrix_map",
     "namespace",
+    "nested_rows",
     "products_modulo",
     "read_only",
     "rebuilding",

@@ -9,15 +9,13 @@ Source: docs/mathematics.md section 6.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.kron.exact_products import exact_product, float_product
-from residualplanner.kron.integers import along_axis
+from residualplanner.kron.integer_maps import IntegerMap, integer_maps
 
 _INT64 = 2**63
 
@@ -41,7 +39,9 @@ def float_identifies(bound: int, roundings: int) -> bool:
     return roundings < 2**50 and bound <= 2**112 and 2 * roundings * bound <= 2**115
 
 
-def products_modulo(tables: IntArray, matrices: Mapping[int, IntArray], *, total: int) -> tuple[IntArray, FloatArray]:
+def products_modulo(
+    tables: IntArray, matrices: Mapping[int, IntArray | IntegerMap], *, total: int
+) -> tuple[IntArray, FloatArray]:
     """Apply an integer matrix along some axes: `integer_products`, with results of any size.
 
     Args:
@@ -61,13 +61,13 @@ def products_modulo(tables: IntArray, matrices: Mapping[int, IntArray], *, total
         >>> products_modulo(np.array([[2**40, 1]]), {1: np.array([[2**30, 3]])}, total=2**41)
         (array([[3]]), array([[1.18059162e+21]]))
     """
-    low, near, largest = tables, None, total
-    for axis, matrix in matrices.items():
-        before, largest = largest, largest * max(1, int(np.abs(matrix).max()))
+    near: FloatArray | None = None
+    low, largest = tables, total
+    for axis, matrix in integer_maps(matrices).items():
+        before, largest = largest, largest * matrix.largest
         if largest >= _INT64:
-            floats = low.astype(np.float64) if near is None else near
-            near = along_axis(float_product, matrix.astype(np.float64), floats, axis)
-        low = along_axis(partial(exact_product, total=min(before, _INT64)), matrix, low, axis)
+            near = matrix.near(low.astype(np.float64) if near is None else near, axis)
+        low = matrix.modulo(low, axis, min(before, _INT64))
     return low, low.astype(np.float64) if near is None else near
 
 

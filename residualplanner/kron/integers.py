@@ -8,14 +8,13 @@ Source: spec eqs. (34), (35) and (36).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner.kron.arrays import Array, Scratch
-from residualplanner.kron.exact_products import exact_product
+from residualplanner.kron.integer_maps import IntegerMap, integer_maps
 
 _INT64 = 2**63
 
@@ -56,7 +55,7 @@ def differences_of_tables(
     return result
 
 
-def integer_products(tables: Array, matrices: Mapping[int, IntArray], *, total: int) -> Array:
+def integer_products(tables: Array, matrices: Mapping[int, IntArray | IntegerMap], *, total: int) -> Array:
     """Apply an integer matrix along some axes.
 
     Args:
@@ -77,18 +76,9 @@ def integer_products(tables: Array, matrices: Mapping[int, IntArray], *, total: 
                 [-1]]])
     """
     result = tables
-    for axis, matrix in matrices.items():
-        largest = total * max(1, int(np.abs(matrix).max()))
-        if result.dtype == np.int64 and largest < _INT64:
-            result = along_axis(partial(exact_product, total=total), matrix, result, axis)
-        else:
-            result = along_axis(np.matmul, matrix.astype(object), result.astype(object), axis)
+    for axis, matrix in integer_maps(matrices).items():
+        largest = total * matrix.largest
+        is_narrow = result.dtype == np.int64 and largest < _INT64
+        result = matrix.modulo(result, axis, total) if is_narrow else matrix.exact(result, axis)
         total = largest
     return result
-
-
-def along_axis(product: Callable[[Array, Array], Array], matrix: Array, tables: Array, axis: int) -> Array:
-    """Apply a matrix (m, n) along one axis of ``tables`` by a product along the middle axis of a stack (a, n, r)."""
-    before, after = tables.shape[:axis], tables.shape[axis + 1 :]
-    mapped = product(matrix, tables.reshape(math.prod(before), tables.shape[axis], math.prod(after)))
-    return mapped.reshape(*before, len(matrix), *after)

@@ -60,7 +60,7 @@ class NoiseRecord:
         neighbors: the change that the privacy statement is about, in words.
         versions: of the packages that drew the noise.
         unlimited_because: the reason of the ledger that was charged for having no budget; empty where it has one.
-        omission: which records are in no table, in a sentence; empty where all are.
+        omission: which records are in no table, and how much the others count, in sentences; or empty.
     """
 
     kind: Kind = "gaussian"

@@ -116,7 +116,7 @@ class CombinedNoise:
 
     @property
     def omission(self) -> str:
-        """Which records are in no table, in a sentence: the same for all, since they have one domain."""
+        """Which records are in no table, and how much the others count: the same for all, with one domain."""
         return self.records[0].omission
 
     @property

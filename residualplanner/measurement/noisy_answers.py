@@ -87,7 +87,7 @@ def noisy_answers(
         array([[10, 16]])
     """
     scratch = scratch or Scratch()
-    matrices = {axis: matrix for axis, basis in enumerate(bases, start=1) for matrix in basis.multipliers}
+    matrices = {axis: matrix for axis, basis in enumerate(bases, start=1) for matrix in basis.integer_maps}
     axes = [axis for axis, basis in enumerate(bases, start=1) if basis.takes_differences]
     denominator = math.prod(basis.denominator for basis in bases)
     finish = partial(_finish, factor=divisor // denominator, axes=axes, scratch=scratch)
@@ -155,7 +155,7 @@ def width_of(bases: Sequence[Basis], precision: float, divisor: int, records: in
     if fits_int64_path(bases, precision, divisor, records):
         return Width.INT64
     doubled = sum(basis.takes_differences for basis in bases)
-    roundings = sum(matrix.shape[1] for basis in bases for matrix in basis.multipliers) + doubled + 4
+    roundings = sum(matrix.roundings for basis in bases for matrix in basis.integer_maps) + doubled + 4
     bound = _largest(bases, divisor, records) + (2**63 << doubled)
     if _noise_bound(precision, divisor) < _INT64_ROOM // 2 and float_identifies(bound, roundings):
         return Width.DOUBLE_WORD

@@ -111,13 +111,14 @@ def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence
 def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
     """Estimates with two intervals each: a thick bar for the cell by itself, a thin one for all cells at once.
 
-    Where margins are not those of the estimates there are no intervals.
+    Intervals that were cut at the counts that are possible need not have the estimate in them.
     """
     figure, axes = _bars(len(table.labels))
     rows, estimates = np.arange(len(table.labels)), table.estimates
-    intervals = ((table.joint_margins, labels[1], QUIET, 1), (table.margins, labels[0], SKY, 6))
-    for margins, label, color, width in intervals if table.has_intervals else ():
-        axes.hlines(rows, estimates - margins, estimates + margins, color=color, linewidth=width, label=label)
+    looks = ((labels[1], QUIET, 1), (labels[0], SKY, 6))
+    for ends, (label, color, width) in zip(table.intervals, looks, strict=True):
+        if ends is not None:
+            axes.hlines(rows, *ends, color=color, linewidth=width, label=label)
     axes.plot(estimates, rows, "o", color=INK, markersize=3, label="estimate")
     _name_rows(axes, [cell_name(cell) for cell in table.labels])
     axes.axvline(0, color=QUIET, linewidth=0.8)

@@ -25,7 +25,10 @@ class ShownTable:
         estimates (r,): in counts.
         std_errs (r,): in counts.
         level: the confidence level of the margins.
-        has_intervals: whether the margins are those of the estimates, so that intervals around these mean something.
+        has_intervals: whether there are intervals.
+        ends: the low and high ends of the interval of each cell by itself, (r,) each, where the margins are not those
+            of the estimates.
+        joint_ends: those of all cells at once, likewise.
 
     Example:
         >>> shown = ShownTable(("sex",), 2, (("F",), ("M",)), np.array([5.0, 9.0]), np.array([1.0, 1.0]), 0.95)
@@ -40,6 +43,8 @@ class ShownTable:
     std_errs: FloatArray
     level: float
     has_intervals: bool = True
+    ends: tuple[FloatArray, FloatArray] | None = None
+    joint_ends: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -55,6 +60,16 @@ class ShownTable:
     def joint_margins(self) -> FloatArray:
         """The margins within which all cells of the table are at once, by the union bound, (r,), in counts."""
         return margin_factor(min(1 - (1 - self.level) / max(self.cells, 1), 1 - 2**-53)) * self.std_errs
+
+    @property
+    def intervals(self) -> tuple[tuple[FloatArray, FloatArray] | None, ...]:
+        """The ends of the intervals for all cells at once, and of those of each cell by itself; None for no such."""
+        if not self.has_intervals:
+            return None, None
+        if self.ends is not None:
+            return self.joint_ends, self.ends
+        margins = self.joint_margins, self.margins
+        return tuple((self.estimates - margin, self.estimates + margin) for margin in margins)
 
 
 def shown_table(

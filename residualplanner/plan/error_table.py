@@ -73,8 +73,10 @@ class ErrorTable:
                 "expected_max_abs_error": accuracy.max_abs_errors[rows],
             }
         )
+        domain = self.workload.domain
+        if self.workload.has_sums or domain.weight.unit_name:
+            table["unit"] = [self.workload.query_at(number).unit(domain) for number in range(first, last)]
         if self.workload.has_sums:
-            table["unit"] = [self.workload.query_at(number).unit(self.workload.domain) for number in range(first, last)]
             table["scale"] = self.workload.scales[rows]
         if self.targets is not None:
             table["target"] = self.targets.in_order(self.workload)[rows]

@@ -24,7 +24,7 @@ def query_names(workload: Workload, blocks: Sequence[QueryBlock]) -> Any:
         >>> domain = Domain({"age": 3, "employed": ["yes", "no"]})
         >>> workload = Workload(domain, [("age",), ("age", "employed"), Among(("age",), where={"employed": "yes"})])
         >>> list(query_names(workload, workload.blocks))
-        ['age', 'age among employed: yes', 'age × employed']
+        ['age', 'age × employed', 'age among employed: yes']
     """
     import pandas as pd
     import pyarrow as pa

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.bases import Basis, integer_basis, subtraction_basis
+from residualplanner.bases import Basis, integer_basis, nested_basis_of_array, subtraction_basis
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.plan.workload_arrays import array_of
 from residualplanner.strategy import Strategy
@@ -92,9 +92,9 @@ def _matrices_to_arrays(bases: Sequence[Basis]) -> tuple[list[str], dict[str, ND
     arrays: dict[str, NDArray[Any]] = {}
     index = np.full(len(bases), -1, dtype=np.int32)
     for i, basis in enumerate(bases):
-        for matrix in basis.multipliers:
+        if basis.stored is not None:
             index[i] = found.setdefault((basis.family, basis.key), len(found))
-            arrays[f"{BASES}matrix_{index[i]}"] = matrix
+            arrays[f"{BASES}matrix_{index[i]}"] = basis.stored
     return [family for family, _ in found], arrays, index
 
 
@@ -127,7 +127,7 @@ def _basis(name: str, family: str, matrix: NDArray[Any]) -> Basis:
     if matrix.dtype != np.dtype("<i8"):
         raise FileFormatError(f"{name} must be int64, got {matrix.dtype}")
     try:
-        return integer_basis(matrix, family)
+        return nested_basis_of_array(matrix, family) if matrix.ndim == 1 else integer_basis(matrix, family)
     except WorkloadError as error:
         raise FileFormatError(f"invalid {name}: {error}") from error
 

@@ -24,6 +24,10 @@ from residualplanner.workload import QueryLike, query_of, written_query
 
 #: Counts that differ by less than this, relative to the largest, are equal.
 _EQUAL = 1e-9
+#: The largest count that is known, up to which every integer is a number of double precision.
+_LARGEST = 2**53
+#: The kinds of arrays that are no counts, though they can be made numbers: texts, and what is true or false.
+_NO_NUMBERS = "USb"
 #: How many labels a message lists.
 _LISTED = 8
 
@@ -210,11 +214,18 @@ def _known(plan: Plan, stated: StatedTable) -> Fact:
 def _numbers(words: str, table: ArrayLike | Table, shape: tuple[int, ...]) -> FloatArray:
     """What the user states, as an array of the shape of the query's table."""
     try:
-        counts = np.asarray(table.estimate if isinstance(table, Table) else table, dtype=np.float64)
+        given = np.asarray(table.estimate if isinstance(table, Table) else table)
+        if given.dtype.kind in _NO_NUMBERS:
+            raise TypeError
+        counts = given.astype(np.float64)
     except (TypeError, ValueError):
         raise WorkloadError(f"{words} must be an array of counts of shape {shape}, got {value_text(table)}") from None
-    if counts.shape != shape or not np.isfinite(counts).all():
+    if counts.shape != shape:
         raise WorkloadError(f"{words} must be finite counts of shape {shape}, got shape {counts.shape}")
+    if not (np.abs(counts) <= _LARGEST).all():
+        raise WorkloadError(
+            f"{words} must be finite counts, of at most {_LARGEST:,}; leave out a table that is not known"
+        )
     return counts
 
 
@@ -246,6 +257,9 @@ def _impossible(plan: Plan, stated: StatedZeros) -> Fact:
         )
     with _told_where(stated.words):
         codes = {name: _codes(domain, name, labels) for name, labels in cells.items()}
+    empty = [name for name, found in codes.items() if not found]
+    if empty:
+        raise WorkloadError(f"{stated.words or 'impossible'}: no label of {empty[0]!r} is given; write one, or several")
     shown = {name: [domain[name].value_labels[code] for code in found] for name, found in codes.items()}
     words = (
         stated.words
@@ -279,8 +293,23 @@ def _require_measured(plan: Plan, words: str, attributes: Sequence[int]) -> None
         raise WorkloadError(f"{words}: no table of the release has the attributes {names!r} together; leave it out")
 
 
+def _require_possible(facts: Facts) -> None:
+    """Raise WorkloadError where cells that cannot occur are all that there are, and it is not known that all are 0."""
+    if any(not fact.counts.sum() for fact in facts.known):
+        return
+    for attributes in {fact.attributes for fact in facts.impossible}:
+        about = [fact for fact in facts.impossible if fact.attributes == attributes]
+        if not np.all([fact.counts for fact in about], axis=0).any():
+            words = ", ".join(fact.words for fact in about)
+            raise WorkloadError(
+                f"{words}: no cell is left in which a record could be; correct this, or write known={{(): 0}} if there "
+                "are no records"
+            )
+
+
 def _require_agreement(plan: Plan, facts: Facts) -> None:
-    """Raise WorkloadError, naming them, where two facts contradict each other."""
+    """Raise WorkloadError, naming them, where facts contradict each other."""
+    _require_possible(facts)
     for one, other in combinations(facts.known, 2):
         common = [attribute for attribute in one.attributes if attribute in other.attributes]
         mine, theirs = (cell_counts(plan, common, fact.over(common)) for fact in (one, other))

@@ -6,6 +6,8 @@ Source: parametric bootstrap, Efron and Tibshirani (1993), chapter 6; jackknife,
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ from residualplanner.workload import Workload
 
 #: The fewest simulations, and into how many groups they are divided to tell the error of a bias.
 _FEWEST, _GROUPS = 10, 8
+#: From how many cells on their errors are added up in single precision.
+_MANY_CELLS = 2_000_000
 
 
 @memory_for("to simulate the errors of tables of this size; ask for fewer tables, or use a machine with more memory")
@@ -39,7 +43,7 @@ def published_errors(
 
     The noise is continuous, drawn in floating point from a generator with a seed: it protects nothing, and nothing that
     has seen records is drawn with it.  Solutions are as near to the exact ones as matters here: no cell is below 0 by
-    more than a thousandth of the smallest standard error.
+    more than a thousandth of the smallest standard error; where there are more than two million cells, a twentieth.
 
     Args:
         release: from `nonnegative` or `rounded`; the errors of unbiased tables are known exactly, see `Plan.errors`.
@@ -56,7 +60,8 @@ def published_errors(
         SolverError: the tables of a simulation were not found.
 
     Guarantees: post-processing of what is published; it costs no budget.
-    Cost: for each simulation about a third of `nonnegative`; memory of ten arrays a table.
+    Cost: for each simulation about a third of `nonnegative`, of millions of cells half; memory of nine numbers a cell,
+        in single precision from two million cells on, beside that of `nonnegative`, whatever the number of simulations.
     Source: spec eqs. (6), (48) and (50).
 
     Example:
@@ -94,8 +99,8 @@ class _Tally:
 
     cells: NDArray[np.int64]
     starts: NDArray[np.int64]
-    truth: NDArray[np.float64]
-    sums: NDArray[np.float64]
+    truth: NDArray[np.floating]
+    sums: NDArray[np.floating]
     squares: NDArray[np.float64]
 
     @classmethod
@@ -103,7 +108,9 @@ class _Tally:
         """Nothing yet."""
         cells = workload.cells.astype(np.int64)
         starts, total = np.cumsum(cells) - cells, int(cells.sum())
-        made = cls(cells, starts, np.empty(total), np.zeros((_GROUPS, total)), np.empty((len(cells), simulations)))
+        kept: Any = np.float64 if total < _MANY_CELLS else np.float32
+        truth, sums = np.empty(total, dtype=kept), np.zeros((_GROUPS, total), dtype=kept)
+        made = cls(cells, starts, truth, sums, np.empty((len(cells), simulations)))
         for batch in simulation.center.batches():
             made.truth[made._where(batch)] = batch.estimates.reshape(len(batch.queries), -1)
         return made
@@ -117,10 +124,15 @@ class _Tally:
             self.squares[batch.queries, number] = (off * off).mean(axis=1)
 
     def products(self) -> NDArray[np.float64]:
-        """The products of the mean errors of any two groups, summed over the cells of each table, (g, g, m)."""
+        """The products of the mean errors of any two groups, summed over the cells of each table, (g, g, m); once."""
         count = self.squares.shape[1]
-        means = self.sums / np.bincount(np.arange(count) % _GROUPS)[:, None]
-        return np.array([[np.add.reduceat(one * other, self.starts) for other in means] for one in means])
+        means = self.sums
+        means /= np.bincount(np.arange(count) % _GROUPS).astype(means.dtype)[:, None]
+        found = np.empty((_GROUPS, _GROUPS, len(self.starts)))
+        for one, other in combinations_with_replacement(range(_GROUPS), 2):
+            both = means[one] * means[other]
+            found[one, other] = found[other, one] = np.add.reduceat(both, self.starts, dtype=np.float64)
+        return found
 
     def _where(self, batch: TableBatch) -> NDArray[np.int64]:
         """Where the cells of tables stand among all, a row for each table."""

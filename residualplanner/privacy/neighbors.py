@@ -65,7 +65,7 @@ class Neighbors:
     def cost_factor(self) -> Fraction:
         """How much more all records of a person cost than one of weight 1: k w squared, when all fall into one cell.
 
-        Source: spec eq. (102).
+        Source: spec eqs. (101) and (102).
         """
         return (self.records_per_person * self.largest_weight) ** 2
 

@@ -17,7 +17,7 @@ from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.joint import answered_jointly, joint_factors, require_joint
 from residualplanner.queries.json import kind_from_json, kind_to_json
-from residualplanner.queries.kind import MEANING, Kind, Rows, labels_in_words, meanings_of
+from residualplanner.queries.kind import MEANING, SIZE_LIMIT, Kind, Rows, labels_in_words, meanings_of
 from residualplanner.queries.runs import Prefix, Range
 from residualplanner.queries.selected_values import checked_values
 from residualplanner.queries.selection import Selection
@@ -25,6 +25,7 @@ from residualplanner.queries.tying import tied_kind, written_kind
 
 __all__ = [
     "MEANING",
+    "SIZE_LIMIT",
     "ByBin",
     "Classification",
     "Custom",

@@ -47,6 +47,10 @@ class BinRows:
         of_bins: NDArray[np.float64] = self.of_bins.matrix(size - self.bins)
         return of_bins[:, self._bin_of(size)]
 
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """Each column of W of a bin twice, without the entries 0."""
+        return sparse.csr_array(self.of_bins.sparse_rows(size - self.bins)[:, self._bin_of(size)])
+
     def gram(self, size: int) -> NDArray[np.float64]:
         """``C^T W^T W C``."""
         return self._spread(self.of_bins.gram(size - self.bins), size)

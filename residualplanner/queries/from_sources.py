@@ -22,6 +22,7 @@ from residualplanner.queries.classifications import (
     table_of_file,
     table_of_frame,
 )
+from residualplanner.queries.kind import Kind
 
 
 class FromSources(ABC):
@@ -103,6 +104,7 @@ class FromSources(ABC):
 
         Example:
             >>> import pandas as pd
+            >>> from residualplanner import Hierarchy
             >>> frame = pd.DataFrame({"state": ["01", "02"], "county": ["01001", "02013"]})
             >>> Hierarchy.from_frame(frame, ["state", "county"])
             Hierarchy(state: 2, county: 2)
@@ -187,7 +189,8 @@ class FromSources(ABC):
         return self.classification
 
 
-def origins_of(kind: object) -> tuple[Origin, ...]:
+def origins_of(kind: Kind) -> tuple[Origin, ...]:
     """The files that a kind of query is from; none where it is from no file."""
-    classification = kind.classification if isinstance(kind, FromSources) else None
+    of = kind.unselected
+    classification = of.classification if isinstance(of, FromSources) else None
     return () if classification is None else classification.origins

@@ -14,7 +14,7 @@ from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.classifications import Classification, RowItem
 from residualplanner.queries.from_sources import FromSources
-from residualplanner.queries.kind import OfAllRecords, meaning_column, names_by_meaning, require_size
+from residualplanner.queries.kind import OfAllRecords, meaning_column, names_by_meaning
 from residualplanner.queries.levels import (
     GivenLevel,
     Level,
@@ -103,7 +103,6 @@ class Hierarchy(FromSources, SparseKind, OfAllRecords):
         """
         if self._is_of(attribute):
             return self
-        require_size(attribute)
         tied = Hierarchy.__new__(Hierarchy)
         try:
             levels = named_levels(self.levels, attribute)
@@ -118,7 +117,6 @@ class Hierarchy(FromSources, SparseKind, OfAllRecords):
 
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError unless it is a hierarchy of this attribute's values with more rows than their total."""
-        require_size(attribute)
         if self.values is not None and not self._is_of(attribute):
             raise WorkloadError(f"the hierarchy on {attribute.name!r} is tied to other values than that attribute has")
         # The rows always give the total: every level holds each value once, so its groups add up to it.

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from residualplanner._checks import value_text
 from residualplanner.domain import Attribute
@@ -29,6 +30,10 @@ class ValueRows(PlainRows, Protocol):
     def matrix(self, size: int) -> NDArray[np.float64]:
         """The identity matrix, (size, size)."""
         return np.eye(size)
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """The identity matrix, (size, size)."""
+        return sparse.csr_array(sparse.eye_array(size))
 
     def gram(self, size: int) -> NDArray[np.float64]:
         """The identity matrix, (size, size)."""

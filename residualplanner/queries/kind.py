@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.domain import Attribute, Label, label_text
@@ -33,6 +34,10 @@ class Rows(Protocol):
 
     def matrix(self, size: int) -> NDArray[np.float64]:
         """W itself, dense, (q, n)."""
+        ...
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """W itself, without its entries 0, (q, n)."""
         ...
 
     def gram(self, size: int) -> NDArray[np.float64]:
@@ -280,6 +285,10 @@ class PlainRows(OfAllRecords, Protocol):
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError where the attribute has too many values."""
         require_size(attribute)
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """W without its entries 0, (q, size)."""
+        return sparse.csr_array(self.matrix(size))
 
     def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""

@@ -15,7 +15,7 @@ from scipy import sparse
 from residualplanner._checks import IntArray, value_text
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
-from residualplanner.queries.kind import Kind, require_size
+from residualplanner.queries.kind import Kind, meaning_column, names_by_meaning, require_size
 from residualplanner.queries.selected_values import SPELLED, checked_values, selected_codes, selected_words
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, SparseKind
 from residualplanner.queries.tying import tied_kind
@@ -161,6 +161,16 @@ class Selection(SparseKind):
             meanings = [attribute.value_meanings[code] for code in self.codes]
             return (" or ".join(meanings) if len(meanings) <= SPELLED else self.where_words,)
         return self._kept(self.of.meanings(attribute))
+
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """What stands beside the labels of the kind's answers, (q,) each; or the meanings of the values."""
+        if self.of is None:
+            return meaning_column(self, attribute)
+        return {word: self._kept(entries) for word, entries in self.of.columns_beside(attribute).items()}
+
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """Other words for the kind's answers, (q,); or the meanings of the values."""
+        return names_by_meaning(self, attribute) if self.of is None else self._kept(self.of.full_names(attribute))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Selection) and self._content == other._content

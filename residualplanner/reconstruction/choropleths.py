@@ -82,7 +82,7 @@ def areas_of_table(table: Table) -> list[Areas]:
     """
     if len(table.names) != 1:
         raise WorkloadError(f"a map is of a table of one attribute, got {list(table.names)}; sum over the others first")
-    attribute, kind = table.plan.domain.attributes[table.positions[0]], table.kinds[0]
+    attribute, kind = table.plan.domain[table.names[0]], next(kind for kind in table.kinds if kind.is_axis)
     labels = tuple(map(label_text, kind.labels(attribute)))
     beside = kind.columns_beside(attribute)
     levels = np.array(beside.get("level", (attribute.name,) * len(labels)))

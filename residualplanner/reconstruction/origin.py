@@ -55,6 +55,10 @@ class Origin:
         """Of the cells in C order."""
         return Origin(*(part.ravel() for part in self._parts))
 
+    def taken(self, numbers: NDArray[np.int64]) -> "Origin":
+        """Of some of its cells, along the first axis."""
+        return Origin(*(frozen(part[numbers]) for part in self._parts))
+
     @property
     def _parts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         return self.estimate, self.least, self.most

@@ -13,7 +13,7 @@ from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner._margins import margin_factor
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
-from residualplanner.pictures import Picture, ShownTable, draw_intervals, shown_table
+from residualplanner.pictures import Picture, ShownTable, draw_intervals, rows_to_show, shown_table
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind, labels_in_words
 from residualplanner.reconstruction.estimate import Estimate
@@ -252,7 +252,10 @@ class Table:
     def shown(self, level: float = 0.95) -> ShownTable:
         """The cells to show where there is room for a few: all, or the largest estimates."""
         found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level)
-        return replace(found, has_intervals=self.product.is_unbiased)
+        if self.origin is None:
+            return replace(found, has_intervals=self.product.is_unbiased)
+        origin = self.origin.raveled().taken(rows_to_show(self.estimate.ravel()))
+        return replace(found, ends=origin.interval(found.margins), joint_ends=origin.interval(found.joint_margins))
 
     def to_frame(
         self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
@@ -301,7 +304,8 @@ class Table:
     def plot(self, level: float = 0.95) -> Picture:
         """Estimates with their intervals: thick for each cell by itself, thin for all cells at once.
 
-        Where there are more than 20 cells, those with the largest estimates.
+        Where there are more than 20 cells, those with the largest estimates.  Of numbers that were made from unbiased
+        estimates, the intervals are those of these, cut at the counts that are possible.
 
         Args:
             level: the confidence level of both intervals.

@@ -124,7 +124,8 @@ def tables_json(page: PageTables) -> str:
 
 def _columns(subject: Subject) -> tuple[Column, ...]:
     product = subject.product
-    level = level_text(subject.level)
+    level, unit = level_text(subject.level), subject.plan.domain.weight.unit_name
+    published = f"The published total of {unit}." if unit else "The published number of records."
     cut = f"of the {level} interval for the true count: that of the unbiased estimate, cut at possible counts."
     ends = (Column("low", f"{level} from", f"Low end {cut}", "number", 1),
             Column("high", f"{level} to", f"High end {cut}", "number", 1))  # fmt: skip
@@ -138,7 +139,7 @@ def _columns(subject: Subject) -> tuple[Column, ...]:
     )
     grade = Column("quality", "Quality", subject.quality.meaning if subject.quality else "", "text")
     return (
-        Column("estimate", "Estimate", "The published number of records.", "number", 0 if product.is_rounded else 1),
+        Column("estimate", "Estimate", published, "number", 0 if product.is_rounded else 1),
         *errors,
         Column("cv", "Coefficient of variation", "Standard error over the size of the estimate.", "percent", 1),
         *([grade] if subject.quality else []),

@@ -37,6 +37,11 @@ _KEPT = 1_000
 #: The most cells of a table that is read for a report, and the most orders that are shown.
 LARGEST = 2_000_000
 _ORDERS = 4
+#: What is said of intervals of numbers that are not unbiased.
+_CUT = (
+    " Intervals are those of the unbiased estimates, cut at the counts that are possible: a number can be outside "
+    "its own."
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,7 +95,7 @@ def estimates_of(subject: Subject) -> Iterator[Figure]:
         if subject.product.is_unbiased:
             yield _estimates(table, name, order, subject.level)
         else:
-            yield _made_estimates(table, name, order)
+            yield _made_estimates(table, name, order, subject.level)
 
 
 def total_texts(subject: Subject) -> tuple[str, str, str] | None:
@@ -99,7 +104,9 @@ def total_texts(subject: Subject) -> tuple[str, str, str] | None:
     table = subject.read_table(rows[0]) if rows else None
     if table is None or np.isnan(table.estimates[0]):
         return None
-    records = "Records that are not left out" if omission_of(subject.plan.domain) else "Records"
+    weighted = subject.plan.domain.weight.unit_name
+    records = f"Total of {weighted}" if weighted else "Records"
+    records += " that are not left out" if omission_of(subject.plan.domain) and not weighted else ""
     number, percent = f"{table.estimates[0]:,.{0 if subject.product.is_rounded else 1}f}", level_text(subject.level)
     if subject.plan.neighbors.has_public_total:
         return f"{records} (public)", f"{table.estimates[0]:,.0f}", "the same before and after a change of records"
@@ -261,20 +268,24 @@ def _estimates(table: ShownTable, name: str, order: int, level: float) -> Figure
     )
 
 
-def _made_estimates(table: ShownTable, name: str, order: int) -> Figure:
-    """The same of numbers that are not unbiased: without intervals, as these would not cover the truth."""
+def _made_estimates(table: ShownTable, name: str, order: int, level: float) -> Figure:
+    """The same of numbers that are not unbiased: with the intervals of those that are, cut at what is possible."""
     import pandas as pd
 
+    percent = level_text(level)
     data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
     columns = {"estimate": table.estimates, "std_err_unbiased": table.std_errs}
+    columns |= dict(zip(("ci_low", "ci_high"), table.ends, strict=True)) if table.ends is not None else {}
+    ends = () if table.ends is None else (f"{percent} from", "To")
+    labels = (f"{percent} interval of the cell by itself", "of all cells of the table at once")
     size = "All" if table.is_whole else f"The {len(table.labels)} largest numbers of"
     return Figure(
         name=f"table-{order}",
         title=name,
-        caption=f"{size} {count_text(table.cells, 'cell')}.",
-        svg=svg_of(partial(draw_intervals, table, labels=("", ""))),
+        caption=f"{size} {count_text(table.cells, 'cell')}.{_CUT if table.ends is not None else ''}",
+        svg=svg_of(partial(draw_intervals, table, labels=labels)),
         data=pd.concat([data, pd.DataFrame(columns)], axis=1),
-        head=(*table.names, "Estimate", "Standard error of the unbiased estimate"),
+        head=(*table.names, "Estimate", "Standard error of the unbiased estimate", *ends),
         rows=[(*cell, *map(_shown, row)) for cell, *row in zip(table.labels, *columns.values(), strict=True)],
     )
 

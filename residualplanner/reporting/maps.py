@@ -71,10 +71,12 @@ def _tables(subject: Subject, name: str) -> Iterator[Table]:
     for row in alone.tolist():
         yield subject.table(row)
     if len(alone):
-        return
+        return  # a table of one attribute is about all records
     with_others = np.array([name in query.split(JOIN) for query in queries], dtype=np.bool_) & subject.has_table
     for row in np.flatnonzero(with_others)[np.argsort(orders[with_others], kind="stable")].tolist():
         table = subject.table(row)
+        if table.universe:
+            continue
         try:
             yield table.sum(*(other for other in table.names if other != name))
         except WorkloadError:  # rows of another attribute do not add up

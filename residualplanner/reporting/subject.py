@@ -5,16 +5,15 @@ Nothing here has seen a record; estimates come from releases.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, frozen
 from residualplanner._margins import margin_factor
-from residualplanner._words import COUNTS
-from residualplanner.pictures import ShownTable
+from residualplanner.pictures import ShownTable, rows_to_show
 from residualplanner.plan import Plan
 from residualplanner.reconstruction import (
     UNBIASED,
@@ -105,7 +104,8 @@ class Subject:
     @property
     def unit(self) -> str:
         """The unit of numbers about all tables together, in words."""
-        return "counts; sums in units of the largest amount" if self.plan.workload.has_sums else COUNTS
+        unit = self.plan.domain.unit
+        return f"{unit}; sums in units of the largest amount" if self.plan.workload.has_sums else unit
 
     @property
     def _scales(self) -> "pd.Series[float] | float":
@@ -156,7 +156,13 @@ class Subject:
 
     def read_table(self, row: int) -> ShownTable:
         """The rows to show of the table that a row of the error table is about, in a release."""
-        return self.table(row).shown(self.level)
+        table = self.table(row)
+        found = table.shown(self.level)
+        if found.ends is not None or not self.has_intervals:
+            return found
+        chosen = rows_to_show(table.estimate.ravel())
+        low, high = self.interval(row)
+        return replace(found, has_intervals=True, ends=(frozen(low[chosen]), frozen(high[chosen])))
 
     def table(self, row: int) -> Table:
         """The table that a row of the error table is about, in a release."""

@@ -111,6 +111,8 @@ class Several:
 
     Attributes:
         entries (records,): int64, none negative; `several` checks their sum.
+
+    Source: spec eq. (100).
     """
 
     entries: IntArray

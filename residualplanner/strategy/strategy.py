@@ -188,8 +188,8 @@ class Strategy:
             mine = [self.bases[number] for number in self.numbers_of(attribute)]
             if len({(basis.size, basis.answers) for basis in mine}) > 1:
                 raise WorkloadError("the bases of an attribute must have one size and equally many answers in all sets")
-            if any(basis.is_symmetric for basis in mine):
-                raise WorkloadError("an attribute with the subtraction basis has it in all sets")
+            if not all(basis.multipliers for basis in mine):
+                raise WorkloadError("an attribute with the subtraction basis or a nested one has it in all sets")
             if not all(mine[0].spans_rows(rows) for basis in mine for rows in basis.multipliers):
                 raise WorkloadError("the bases of an attribute must answer the same queries in all sets")
 

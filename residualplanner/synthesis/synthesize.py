@@ -58,7 +58,7 @@ def synthesize(
     Guarantees: post-processing; it costs no budget.  Neither mixture nor records have a combination of values that
         cannot occur.  Known totals and tables of single attributes hold exactly in the mixture, and in as many
         records; with "weighted" known tables hold exactly wherever records are, and others about.
-    Cost: of Adult, 91 tables of pairs, 2 to 4 CPU seconds for epsilon up to 1 and about 15 for epsilon 10.
+    Cost: of Adult, 91 tables of pairs, 3 to 5 CPU seconds for epsilon up to 1 and 10 to 20 for epsilon 10.
     Source: spec eqs. (66) to (76).
 
     Example:

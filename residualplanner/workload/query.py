@@ -70,7 +70,7 @@ class WrittenQuery(NamedTuple):
         return WrittenQuery(tuple(position for position, _ in by_position), tuple(kind for _, kind in by_position))
 
     def unit(self, domain: Domain) -> str:
-        """The unit of its answers in words: "counts", or that of the amounts that are summed up.
+        """The unit of its answers in words: "counts", or that of the amounts and weights that are summed up.
 
         Example:
             >>> from residualplanner.domain import About, Attribute, Numeric
@@ -80,8 +80,8 @@ class WrittenQuery(NamedTuple):
             >>> written_query(domain, {"sex": Identity(), "salary": Sum()}).unit(domain)
             'US dollars'
         """
-        pairs = zip(self.kinds, self.positions, strict=True)
-        return JOIN.join(filter(None, (kind.unit(domain.attributes[i]) for kind, i in pairs))) or COUNTS
+        units = (kind.unit(domain.attributes[i]) for kind, i in zip(self.kinds, self.positions, strict=True))
+        return JOIN.join(filter(None, (*units, domain.weight.unit_name))) or COUNTS
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
         """How many answers each attribute has: one where records are only selected."""

@@ -92,6 +92,6 @@ def universe_of(domain: Domain, where: Where | None, joint: Mapping[str, Kind]) 
     for position in domain.positions(tuple(given)):
         attribute = domain.attributes[position]
         row = tied_kind(Selection(given[attribute.name]), attribute)
-        if len(row.where) < attribute.size:
+        if len(row.where) < attribute.by_bin.size:
             rows[position] = row
     return Universe(rows, tuple(domain.names[position] for position in rows), not joint)

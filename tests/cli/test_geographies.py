@@ -95,6 +95,20 @@ def test_a_crosswalk_is_another_kind_of_query_on_the_same_attribute(write):
     assert targets_of_spec(read_spec(path)) is not None
 
 
+def test_groups_of_a_crosswalk_are_cut_along_a_level(write):
+    kind = DISTRICTS.replace('group = "cd"', 'group = "cd", within = "state"').replace("leaves = false, ", "")
+    path = write(kind=kind)
+    (found,) = [each for each in workload_of(path).kinds if each.name == "hierarchy"]
+    assert found.labels(domain_of_spec(read_spec(path))["county"])[:6] == (
+        "(total)",
+        "01",
+        "02",
+        "01-1",
+        "01-2",
+        "02-2",
+    )
+
+
 @pytest.mark.parametrize(
     ("domain", "kind", "error", "message"),
     [

@@ -219,12 +219,13 @@ def test_the_schema_knows_the_kinds():
         "identity",
         "prefix",
         "range",
+        "sum",
         "hierarchy",
         "custom",
         "matching",
     ]
     short = definitions["QueriesTable"]["properties"]["kinds"]["additionalProperties"]["anyOf"]
-    assert {"enum": ["identity", "prefix", "range", "hierarchy"], "type": "string"} in short
+    assert {"enum": ["identity", "prefix", "range", "sum", "hierarchy"], "type": "string"} in short
     assert {"$ref": "#/$defs/KindTable"} in short
 
 

@@ -121,8 +121,18 @@ def test_what_a_file_is_for_is_said(every_file, folder, run):
         ("reconstruct", "p.plan", "-o", "n"): "a plan, which is for measure, compare and report; reconstruct wants",
         ("plan", "records.csv"): "a CSV file, which is for init, and as records for measure and release; plan wants",
         ("measure", "p.plan", "book.xlsx", "-o", "n"): "an Excel workbook; save it as CSV; measure wants records",
-        ("measure", "p.plan", "tables", "-o", "n"): "the folder of a release, which is for report; measure wants",
-        ("compare", "p.plan", "tables"): "the folder of a release, which is for report; compare wants a plan",
+        (
+            "measure",
+            "p.plan",
+            "tables",
+            "-o",
+            "n",
+        ): "the folder of a release, which is for report and synthesize; measure wants",
+        (
+            "compare",
+            "p.plan",
+            "tables",
+        ): "the folder of a release, which is for report and synthesize; compare wants a plan",
     }.items():
         assert words in run(*command).stderr
 

@@ -50,7 +50,9 @@ def test_weights_are_read_exactly_however_they_are_written(weight, units, roundi
 
 
 def test_a_float_of_32_bits_is_the_decimal_that_it_spells():
-    found = WEIGHTS[4].codes_of_column("numbers")(np.array([0.1, 3.07, 3.075, np.nan, np.inf, -1, 99], dtype=np.float32))
+    found = WEIGHTS[4].codes_of_column("numbers")(
+        np.array([0.1, 3.07, 3.075, np.nan, np.inf, -1, 99], dtype=np.float32)
+    )
     assert found.tolist() == [10, 307, BETWEEN_UNITS, MISSING, UNKNOWN, NEGATIVE, 1250]
 
 
@@ -91,7 +93,7 @@ def test_a_domain_with_weights_survives_json(weight):
     domain = Domain({"a": 2}, weight=weight)
     assert Domain.from_json(json.loads(json.dumps(domain.to_json()))) == domain
     assert domain != Domain({"a": 2})
-    assert eval(repr(weight), {"Weight": Weight}) == weight  # noqa: S307 - our own text
+    assert eval(repr(weight), {"Weight": Weight}) == weight
     assert [column.name for column in domain.columns] == ["a", "w"]
     assert domain.denominator == weight.unit.denominator
 

@@ -178,7 +178,7 @@ def test_records_that_change_between_two_readings_are_an_error(monkeypatch):
         def count(self, groups, *, progress=None):
             return open_source(next(left), DOMAIN).count(groups, progress=progress)
 
-    monkeypatch.setattr(sys.modules["residualplanner.measurement.measure"], "open_source", lambda *_: Changing())
+    monkeypatch.setattr(sys.modules["residualplanner.measurement.measure"], "open_source", lambda *_, **__: Changing())
     with pytest.raises(DataError, match="the records changed while they were read"):
         measure(PLAN, RECORDS, memory=LITTLE)
 

@@ -164,7 +164,8 @@ def test_a_kind_that_does_not_follow_is_refused_in_a_file(tmp_path):
     ("name", "change", "message"),
     [
         ("bases/matrix_0", lambda B: B.astype(np.float64), "must be int64, got float64"),
-        ("bases/matrix_0", lambda B: B[0], "invalid bases/matrix_0: a basis must be integers of shape"),
+        ("bases/matrix_0", lambda B: B[None], "invalid bases/matrix_0: a basis must be integers of shape"),
+        ("bases/matrix_0", lambda B: B[0], "invalid bases/matrix_0: the array of a nested basis ends too early"),
         ("bases/matrix_0", lambda B: B * 0, "independent"),
         ("bases/matrix_0", lambda B: B[:1], "equally many answers in all sets"),
         (

@@ -75,7 +75,9 @@ def test_integers_raise_no_rows_variance_by_much(size, monkeypatch):
     kept = []
     whole = joint.whole_basis
     monkeypatch.setattr(
-        joint, "whole_basis", lambda forms, S, *rest: kept.append((S, whole(forms, S, *rest))) or kept[-1][1]
+        joint,
+        "whole_basis",
+        lambda forms, found, *rest: kept.append((found.S, whole(forms, found, *rest))) or kept[-1][1],
     )
     select(Workload(Domain({"a": size}), [{"a": Prefix()}]), budget=ONE, loss="max")
     ((S, basis),) = kept

@@ -1,16 +1,19 @@
 """Queries about some of the records cost, vary and are planned as their explicit matrices say."""
 
 import math
+from functools import reduce
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
 from dense import Matrix
 from random_plans import mechanism
 from residualplanner.errors import DomainError, WorkloadError
+from residualplanner.plan.query_names import query_names
 from residualplanner.workload import written_query
 from universes import DOMAIN, rows_about, universe_workloads
 
@@ -52,6 +55,13 @@ def test_no_plan_is_below_the_bound_for_all_mechanisms(problem):
     plan = rp.select(workload, budget=rp.pcost(1))
     distinct = {workload.number_of(written_query(workload.domain, query)): rows for query, rows in queries}
     assert plan.loss_value >= least_sum(np.vstack(list(distinct.values())), steps=100) * (1 - 1e-9)
+
+
+@given(parts=st.lists(universe_workloads(domain=DOMAIN), min_size=1, max_size=3))
+def test_names_of_queries_are_in_the_order_of_the_workload(parts):
+    workload = reduce(rp.Workload.__add__, [part for part, _ in parts])
+    expected = [workload.query_at(number).words(DOMAIN) for number in range(len(workload))]
+    assert list(query_names(workload, workload.blocks)) == expected
 
 
 @settings(max_examples=12)

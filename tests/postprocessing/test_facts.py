@@ -1,6 +1,7 @@
 """What is known anyway: exact in the tables, refused by name where it contradicts itself, told in every file."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -109,7 +110,24 @@ def test_facts_hold_where_bases_vary_by_set(seed):
         ),
         ({"known": {"sex": [-1, 4]}}, r"known\[\('sex',\)\] has a negative count"),
         ({"known": {"sex": [1, 2, 3]}}, r"known\[\('sex',\)\] must be finite counts of shape \(2,\), got shape \(3,\)"),
-        ({"known": {"sex": [1, np.nan]}}, r"must be finite counts"),
+        (
+            {"known": {"sex": [1, np.nan]}},
+            r"must be finite counts, of at most 9,007,199,254,740,992; leave out a table",
+        ),
+        ({"known": {(): math.inf}}, r"must be finite counts, of at most"),
+        ({"known": {(): 1e300}}, r"must be finite counts, of at most"),
+        ({"known": {(): "40"}}, r"must be an array of counts of shape \(\), got '40'"),
+        ({"known": {"sex": [True, False]}}, r"must be an array of counts of shape \(2,\)"),
+        ({"impossible": [{"age": []}]}, r"impossible: no label of 'age' is given; write one, or several"),
+        (
+            {"impossible": [{"sex": ["F", "M"]}]},
+            r"\['F', 'M'\]\}\]: no cell is left in which a record could be; correct",
+        ),
+        ({"impossible": [{"one": 0}]}, r"no cell is left in which a record could be; correct this, or write known="),
+        (
+            {"known": {(): 40}, "impossible": [{"sex": "F"}, {"sex": "M"}]},
+            r"impossible\[\{'sex': 'F'\}\], impossible\[\{'sex': 'M'\}\]: no cell is left",
+        ),
         ({"known": {"sex": "many"}}, r"must be an array of counts of shape \(2,\), got 'many'"),
         (
             {"known": {("age", "marital", "sex"): np.ones((4, 3, 2))}},
@@ -154,3 +172,8 @@ def test_files_say_what_was_taken_from_elsewhere_and_is_not_protected(tmp_path):
     assert metadata["tables"]["product"]["statement"] == sentence
     assert sentence in (tmp_path / "tables/tables/csv-metadata.json").read_text()
     assert rp.load_tables(tmp_path / "tables").product.elsewhere == sentence
+
+
+def test_where_there_are_no_records_no_cell_need_be_possible():
+    made = rp.nonnegative(release(), known={(): 0}, impossible=[{"sex": ["F", "M"]}])
+    assert all((table.estimate == 0).all() for table in made.tables())

@@ -70,14 +70,15 @@ def test_steps_are_those_of_the_accelerated_ascent_by_explicit_matrices(name, ce
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_steps_that_follow_few_cells_are_those_of_the_accelerated_ascent(name):
+def test_steps_that_follow_few_cells_are_those_of_the_accelerated_ascent(name, monkeypatch):
+    monkeypatch.setattr("residualplanner.postprocessing.many_cells.followed_ascent._OFTEN", 1)
     problem = problem_for(name)
     ascent = MarginAscent(problem, facets_of(problem))
-    ascent.advance(12)
+    ascent.advance(4)
     followed = ascent.followed()
     followed.advance(18)
-    here = by_matrices(problem, 30)
-    assert np.abs(here - by_matrices(problem, 12)).max() > 1e-3 * here.max()
+    here = by_matrices(problem, 22)
+    assert np.abs(here - by_matrices(problem, 4)).max() > 1e-6 * here.max()
     assert followed.multipliers() == pytest.approx(here, abs=1e-5 * here.max())
 
 
@@ -133,3 +134,16 @@ def test_no_more_steps_are_taken_than_allowed(monkeypatch):
     assert made.steps == 30
     assert made.gap > 1e-9
     assert min(float(table.estimate.min()) for table in made.tables()) >= 0
+
+
+@pytest.mark.parametrize("kept", [0, 2_000_000], ids=["single precision", "double precision"])
+def test_errors_of_very_many_cells_are_those_of_few(monkeypatch, kept):
+    made = rp.nonnegative(release_for("triples"))
+    exact = rp.published_errors(made, simulations=10)
+    monkeypatch.setattr("residualplanner.postprocessing.many_cells.solving._MANY_CELLS", 0)
+    monkeypatch.setattr("residualplanner.postprocessing.published_errors_simulation._MANY_CELLS", kept)
+    found = rp.published_errors(made, simulations=10)
+    assert found.rmse == pytest.approx(exact.rmse, rel=0.02)
+    assert found.bias == pytest.approx(exact.bias, rel=0.05, abs=0.01)
+    assert found.rmse_simulation_error == pytest.approx(exact.rmse_simulation_error, rel=0.2)
+    assert (found.rmse != exact.rmse).all()

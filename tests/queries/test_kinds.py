@@ -118,11 +118,17 @@ def test_kinds_cannot_be_changed(kind):
         kind.levels = ()
 
 
-@pytest.mark.parametrize("kind", [Prefix(), Range(), Hierarchy([10]), Custom([[1, 1]])], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [Prefix(), Range(), Custom([[1, 1]])], ids=lambda kind: kind.name)
 def test_attributes_of_very_many_values_are_refused_before_matrices_are_made(kind):
     with pytest.raises(WorkloadError, match="'id' has 4,611,686,018,427,387,904 values; attributes with more than"):
         tied_kind(kind, Attribute("id", 2**62))
     assert tied_kind(Identity(), Attribute("id", 2**62)) == Identity()
+
+
+def test_a_hierarchy_of_very_many_values_is_refused_before_its_rows_are_made():
+    with pytest.raises(WorkloadError, match="'id': too large: 1 levels of 4,611,686,018,427,387,904 values"):
+        tied_kind(Hierarchy([10]), Attribute("id", 2**62))
+    assert tied_kind(Hierarchy([100]), Attribute("id", 20_000)).rows(20_000) == 20_201
 
 
 GOOD = kind_to_json(Custom([[1, 1], [0, 1]]))

@@ -91,6 +91,16 @@ def test_the_metadata_of_csv_files_says_what_the_columns_are(release, tmp_path):
     assert "the label of what it is a part of" in text
 
 
+def test_tables_of_some_areas_have_the_same_columns():
+    query = {"county": rp.Selection(["01001", "01003"], COUNTIES), "sex": rp.Identity()}
+    table = any_release(rp.select(rp.Workload(DOMAIN, [query]), budget=rp.pcost(1)))[query]
+    frame = table.to_frame()
+    names = dict(zip(frame["county"], frame["county_name"], strict=True))
+    assert names["01003"] == "Baldwin County"
+    assert "02013" not in names
+    assert table.at(county="Baldwin County, Alabama", sex="F") == table.at(county="01003", sex="F")
+
+
 def test_another_attribute_may_not_have_the_name_of_such_a_column():
     domain = rp.Domain({"county": COUNTIES, "county_level": 2})
     release = any_release(

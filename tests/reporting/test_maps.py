@@ -80,6 +80,16 @@ def test_a_level_that_several_tables_have_is_drawn_once():
     assert list(found) == ["map-1-estimate", "map-1-cv"]
 
 
+def test_tables_of_some_records_only_are_not_taken_for_all():
+    some = {"town": PLACES, "sex": rp.Selection("F")}
+    release = released(some, {"town": PLACES, "sex": rp.Identity()})
+    found = drawn(release, shapes(CODES))["map-1-estimate"]["estimate"].to_numpy()
+    assert found == pytest.approx(release[TOWNS].estimate[3:])
+    with pytest.raises(WorkloadError, match="maps: no table of 'town' has areas with a shape"):
+        drawn(released(some), shapes(CODES))
+    assert rp.choropleth(release[some], shapes(CODES)).title == "estimate by town"
+
+
 def test_plain_labels_are_codes_too():
     release = released(["town"])
     data = drawn(release, shapes(CODES))["map-1-estimate"]

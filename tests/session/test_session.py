@@ -93,6 +93,7 @@ def test_a_plan_that_does_not_fit_is_refused_before_records_are_read_with_what_w
     session.balance_after(session.select(WORKLOAD))  # what is offered does fit
 
 
+@pytest.mark.slow
 def test_another_process_goes_on_with_what_is_left(tmp_path):
     path = tmp_path / "visits.ledger"
     Session(RECORDS, ledger=path, budget=zcdp(1)).release(PLAN).measurement.save(tmp_path / "m")

@@ -342,3 +342,21 @@ def test_the_manuals_example_runs(session, page, tmp_path, monkeypatch):
     names = {"spark": session, "rp": rp, "plan": plan, "people": people}
     exec(block, names)  # the page is ours
     assert isinstance(names["measurement"], rp.Measurement)
+
+
+@pytest.mark.slow
+def test_weights_and_the_first_records_of_each_person_are_those_of_a_frame_in_memory(session):
+    random = np.random.default_rng(5)
+    frame = pd.DataFrame({"a": random.integers(0, 3, 60), "w": random.integers(0, 9, 60) / 2})
+    frame["Id"], frame["day"] = [f"p{number}" for number in random.integers(0, 6, 60)], random.integers(0, 4, 60)
+    domain = Domain({"a": 3}, weight=rp.Weight("w", maximum=4, unit=0.5))
+    expected, found = (
+        open_source(
+            rp.LimitedRecords(data, person="Id", order="day", key=bytes(32)), domain, records_per_person=2
+        ).count([np.array([[0]])])
+        for data in (frame, session.createDataFrame(frame).repartition(5))
+    )
+    assert found[0].tolist() == expected[0].tolist()
+    nobody = session.createDataFrame([(0, 1.0, None)], "a int, w double, Id string")
+    with pytest.raises(DataError, match="the column of persons does not say whose each record is"):
+        open_source(rp.LimitedRecords(nobody, person="Id"), domain).count([np.array([[0]])])

@@ -25,7 +25,7 @@ from benchmarks.auditing import (
     plan_by_set,
 )
 from residualplanner.discrete_gaussian import InsecureTestBits
-from residualplanner.domain import Domain, Numeric
+from residualplanner.domain import Domain, Numeric, Weight
 from residualplanner.plan import select
 from residualplanner.privacy import gdp, zcdp
 from residualplanner.queries import Identity, Sum
@@ -123,7 +123,30 @@ def test_a_record_of_any_amount_achieves_what_its_ends_say_and_no_more_than_the_
     assert found.epsilon <= gaussian_epsilon(mu)
 
 
+def weights_plan():
+    """All tables of two attributes, of records that are weighted by hours."""
+    hours = Weight("hours", maximum=60, unit=0.5, above="clip")
+    return select(marginals(Domain({"a": 2, "b": 3}, weight=hours), up_to=2), budget=zcdp("0.5"))
+
+
+@pytest.mark.parametrize("hours", [60, 61, 47, 1])
+def test_a_record_of_any_weight_achieves_what_its_weight_says_and_no_more_than_the_claim(hours):
+    plan = weights_plan()
+    each = Experiment.adding_entries(plan, (1, 2, hours))
+    mu = math.sqrt(claimed_power(each))
+    assert mu == pytest.approx(min(hours, 60) / 60 * math.sqrt(plan.pcost))
+    found = audit_likelihood(each, FEW, bits(f"weight {hours}"))
+    assert abs(found.mu - mu) <= 5 * found.mu_error
+    assert found.epsilon <= gaussian_epsilon(mu)
+
+
 # Mechanisms that break their claim.
+
+
+def weight_above_its_maximum() -> Experiment:
+    """A weight of twice the maximum that was not clipped."""
+    honest = Experiment.adding_entries(weights_plan(), (1, 2, 60))
+    return replace(honest, neighbor=2 * honest.neighbor - honest.table)
 
 
 def clipped_after_interpolation() -> Experiment:
@@ -144,6 +167,7 @@ FAULTS = {
     "a table measured twice": lambda: experiment("sum").measuring_twice(3),
     "a record that weighs 2": lambda: experiment("sum", times=2),
     "one record replaced, called added": replaced,
+    "a weight above its maximum": weight_above_its_maximum,
     "an amount clipped after it was divided": clipped_after_interpolation,
     "noise 10% low with bases by set": lambda: experiment("by set").with_deviation(0.9),
 }

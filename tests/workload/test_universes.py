@@ -45,6 +45,8 @@ def test_the_order_in_which_a_query_is_written_is_that_of_its_axes():
     assert query.positions == (1, 0, 2)
     assert query.table_axes.positions == (1, 0)
     assert query.words(DOMAIN) == "sex × age among employed: no"
+    several = written_query(DOMAIN, rp.Among(("age",), where={"employed": "no", "sex": 1}))
+    assert several.words(DOMAIN) == "age among sex: 1, employed: no"
     assert list(rp.Workload(DOMAIN, [rp.Among(("sex", "age"), where={"employed": "no"})])) == [
         rp.Among(("sex", "age"), where={"employed": "no"})
     ]
@@ -92,3 +94,13 @@ def test_something_else_than_a_query_is_refused(query):
 def test_a_name_that_is_written_twice_is_refused():
     with pytest.raises(DomainError, match="occur twice"):
         rp.Workload(DOMAIN, [rp.Among(("age", "age"), where={"employed": "yes"})])
+
+
+def test_bins_of_a_numeric_attribute_are_selected_by_their_intervals():
+    domain = rp.Domain({"income": rp.Numeric(0, 100, unit=1, bins=4), "sex": 2})
+    assert list(rp.marginals(domain, order=1, where={"income": "[0, 25)"})) == [
+        rp.Among(("sex",), where={"income": "[0, 25)"})
+    ]
+    every = {"income": ["[0, 25)", "[25, 50)", "[50, 75)", "[75, 100]"]}
+    assert list(rp.Workload(domain, [rp.Among(("sex",), where=every)])) == [("sex",)]
+    assert list(rp.marginals(domain, order=1, where=every)) == list(rp.marginals(domain, order=1))

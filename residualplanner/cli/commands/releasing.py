@@ -9,14 +9,17 @@ from residualplanner.cli import options as opt
 from residualplanner.cli.expected_files import MEASUREMENT, PLAN, SPEC, require_file, require_records
 from residualplanner.cli.messages.failures import require_free_file, require_new_folder
 from residualplanner.cli.option_groups import Messages, Numbers, PlanChanges, with_groups
+from residualplanner.errors import DataError
 
 
 @with_groups
-def measure(
+def measure(  # noqa: PLR0913
     plan: opt.PlanFile,
     data: opt.Data,
     path: opt.NewMeasurement,
     ledger: opt.LedgerFile = None,
+    person: opt.Person = None,
+    order: opt.PersonOrder = None,
     newlines_in_values: opt.NewlinesInValues = False,
     dry_run: opt.DryRun = False,
     *,
@@ -31,9 +34,13 @@ def measure(
     require_free_file(path)
     from residualplanner.cli.rehearsal import rehearse_measure
     from residualplanner.cli.runs import run_measure
+    from residualplanner.cli.spec.records import PeopleTable
     from residualplanner.plan import load_plan
 
-    run = rehearse_measure if dry_run else partial(run_measure, newlines_in_values=newlines_in_values)
+    if person is None and order is not None:
+        raise DataError("--order is for the records of each person; name the column of persons with --person")
+    people = None if person is None else PeopleTable(person=person, keep=None, order=order)
+    run = rehearse_measure if dry_run else partial(run_measure, newlines_in_values=newlines_in_values, people=people)
     run(load_plan(plan), data, path, ledger, messages.output)
 
 

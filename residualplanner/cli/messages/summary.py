@@ -9,7 +9,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner._words import count_text, is_plain, listed, number_text, optimality_text, rounded_up, table_text
+from residualplanner._words import (
+    COUNTS,
+    count_text,
+    is_plain,
+    listed,
+    number_text,
+    optimality_text,
+    rounded_up,
+    table_text,
+)
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import say_sizes
 from residualplanner.domain import omission_of
@@ -45,10 +54,10 @@ def say_plan(plan: Plan, output: Output) -> None:
     say_omission(plan, output)
     if set(plan.basis_summary) != {"subtraction"}:
         output.fact("Bases", bases_text(plan), *by_set_hint(plan))
-    rmse, worst = plan.rmse, math.sqrt(plan.max_variance)
+    rmse, worst, unit = plan.rmse, math.sqrt(plan.max_variance), plan.domain.unit
     output.fact(
         "Accuracy",
-        f"typical error (rmse) {number_text(rmse)} counts, worst cell {number_text(worst)} counts"
+        f"typical error (rmse) {number_text(rmse)} {unit}, worst cell {number_text(worst)} {unit}"
         + ("; errors of sums in units of the largest amount" if plan.workload.has_sums else ""),
         rmse=rmse,
         max_std_err=worst,
@@ -58,7 +67,7 @@ def say_plan(plan: Plan, output: Output) -> None:
     loss_value, gap = number_text(plan.loss_value), optimality_text(plan.gap, plan.basis_summary)
     output.fact(
         "Minimized",
-        f"{plan.loss.words}: {loss_value}{plan.loss.unit} ({plan.status}); {gap}",
+        f"{plan.loss.words}: {loss_value}{plan.loss.unit.replace(COUNTS, unit)} ({plan.status}); {gap}",
         loss=plan.loss.words,
         loss_value=plan.loss_value,
         gap=plan.gap,

@@ -15,6 +15,7 @@ from residualplanner.cli.spec.attributes import Attribute
 from residualplanner.cli.spec.kinds import Kind, Query, Where
 from residualplanner.cli.spec.messages import messages_of
 from residualplanner.cli.spec.output import OutputTable
+from residualplanner.cli.spec.records import PeopleTable, WeightTable
 from residualplanner.cli.spec.typed_budget import toml_text
 from residualplanner.cli.spec.values import (
     BetweenZeroAndOne,
@@ -140,9 +141,15 @@ class SpecFile(SpecTable):
         description="Neighbors: a record more or less; or a record with other values, their number public.",
     )
     records_per_person: int = Field(1, ge=1, le=10**6, description="The most records of one person: a promise.")
+    people: PeopleTable | None = Field(
+        None, description="Whose each record is, so that records_per_person is true, not only promised."
+    )
     noise: Literal["discrete"] = Field("discrete", description="The kind of noise: exact discrete Gaussian.")
     ledger: LedgerTable | None = Field(None, description="The ledger of all releases from the same records.")
     domain: dict[str, Attribute] = Field(description="The columns and the values each can take.")
+    weight: WeightTable | None = Field(
+        None, description="The column by which records are weighted: tables hold its totals, not numbers of records."
+    )
     workload: list[QueriesTable] = Field(min_length=1, max_length=1000, description="The tables to publish.")
     output: OutputTable = Field(OutputTable(), description="What the published tables look like.")
     _folder: Path = PrivateAttr(Path())
@@ -163,6 +170,19 @@ class SpecFile(SpecTable):
         if (self.budget is None) == (self.at_most is None):
             raise refusal('give exactly one of budget = { zcdp = "0.5" } and at_most = 25.0, or [[targets]]')
         return self
+
+    @model_validator(mode="after")
+    def _agrees_on_people(self) -> "SpecFile":
+        stated = "records_per_person" in self.model_fields_set
+        if stated and self.people is not None and self.people.keep not in (None, self.records_per_person):
+            raise refusal("people.keep and records_per_person say different things; leave one of them out")
+        return self
+
+    @property
+    def most_records(self) -> int:
+        """How many records of a person are protected."""
+        kept = None if self.people is None else self.people.keep
+        return self.records_per_person if kept is None else kept
 
 
 def read_spec(path: Path) -> SpecFile:

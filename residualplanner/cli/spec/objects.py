@@ -36,7 +36,8 @@ def domain_of_spec(spec: SpecFile) -> Domain:
         )
         raise DomainError(message, attributes=undeclared)
     found = hierarchies_of_spec(spec)
-    return Domain({name: _attribute(name, table, found) for name, table in spec.domain.items() if table is not None})
+    attributes = {name: _attribute(name, table, found) for name, table in spec.domain.items() if table is not None}
+    return Domain(attributes, weight=None if spec.weight is None else spec.weight.weight)
 
 
 def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
@@ -109,7 +110,7 @@ def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
         gap=spec.gap,
         bases=spec.bases,
         neighbors=spec.neighbors,
-        records_per_person=spec.records_per_person,
+        records_per_person=spec.most_records,
     )
 
 

@@ -17,10 +17,12 @@ from residualplanner.cli.spec.objects import domain_of_spec
 from residualplanner.cli.starting.declared import Declared
 from residualplanner.cli.starting.dictionary import is_dictionary_header, read_dictionary
 from residualplanner.cli.starting.public_schema import columns_of_schema
-from residualplanner.cli.starting.toml_text import attribute_text, key_text, string_text
-from residualplanner.domain import Domain
+from residualplanner.cli.starting.toml_text import attribute_text, key_text, string_text, weight_text
+from residualplanner.domain import Domain, Weight
 from residualplanner.errors import DomainError, FileFormatError
 
+#: Where the weight of a domain stands.
+_WEIGHT = '# weight = { column = "hours", maximum = 60, unit = "0.5", above = "clip" }\n'
 _HEAD = """\
 # What to publish, and at what privacy budget.  Lines that start with # are comments.
 # "residualplanner schema" prints every field there is.
@@ -54,7 +56,12 @@ loss = "sum"
 # The output must hardly change with one record more or less ("replace": one record with other values; the number of
 # records is then public).
 # If a person has up to k records, write records_per_person = k; else each record is protected, not the person.
+# If a column says whose each record is, so many of each person count, and no more, the first by another column:
+# people = { person = "id", keep = 3, order = "date" }
 neighbors = "add-remove"
+
+# Totals of a column, in place of numbers of records: each record counts as much as that column says.
+# weight = { column = "hours", maximum = 60, unit = "0.5", above = "clip" }
 
 # Discrete Gaussian noise, exact in distribution, from the operating system's random bits.
 noise = "discrete"
@@ -237,6 +244,8 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
     lines = [f"{key_text(name)} = {attribute_text(domain[name])}" for name in domain]
     entry = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
     head = _HEAD.replace("\nup_to = 2\n", f"\n{entry}")
+    if isinstance(domain.weight, Weight):
+        head = head.replace(_WEIGHT, f"weight = {weight_text(domain.weight)}\n")
     return head + _DOMAIN + "\n".join(lines) + "\n"
 
 

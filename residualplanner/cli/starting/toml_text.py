@@ -10,7 +10,7 @@ import math
 import re
 from contextlib import suppress
 
-from residualplanner.domain import About, Attribute, Bins, Into, Label, Numeric
+from residualplanner.domain import About, Attribute, Bins, Into, Label, Numeric, Weight
 from residualplanner.errors import DomainError
 
 _MONTH, _YEAR = re.compile("[0-9]{4}-[0-9]{2}"), re.compile("[0-9]{4}")
@@ -49,6 +49,17 @@ def attribute_text(attribute: Attribute) -> str:
         return next(iter(fields.values()))
     entries = [f"{word} = {value}" for word, value in fields.items()]
     return "{ " + ", ".join([*entries, *about_entries(attribute.about)]) + " }"
+
+
+def weight_text(weight: Weight) -> str:
+    """The inline table of a weight, with exact numbers.
+
+    Example:
+        >>> print(weight_text(Weight("hours", maximum=60, unit=0.5)))
+        { column = "hours", maximum = "60", unit = "1/2", above = "refuse" }
+    """
+    numbers = f"maximum = {string_text(str(weight.maximum))}, unit = {string_text(str(weight.unit))}"
+    return f"{{ column = {string_text(weight.name)}, {numbers}, above = {string_text(weight.above)} }}"
 
 
 def about_entries(about: About) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,12 @@ from residualplanner.bases import (
     Directions,
     ResidualBasis,
     integer_basis,
-    inverse_parts,
-    optimal_residuals,
     rounded_matrix,
     weighted_directions,
 )
 from residualplanner.errors import SolverError, WorkloadError
-from residualplanner.queries import Kind
+from residualplanner.optimize.bases.tangent import Tangent, inverse_forms
+from residualplanner.queries import SIZE_LIMIT, Kind
 from residualplanner.workload import Workload
 
 #: How much larger, relative, an attribute's part of the loss may get because its basis is rounded to integers.
@@ -35,51 +34,12 @@ ROUNDING_LOSS = 3e-6
 #: Attributes of more values are searched for with neighboring values merged, then solved once in full.
 COARSE_VALUES = 400
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
-_STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (10_000, 8))
+_STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (math.inf, 8))
 #: So many binary digits, and one more for each doubling of the number of values, are tried first.
 _FEWEST_DIGITS = 1
 #: Up to so many rows of a kind are scaled to one length to see which directions matter; rows with less than this part
 #: of their squared length off their mean depend on the total alone.
-_SCALED_ROWS, _CONSTANT = 2**20, 1e-12
-
-
-class Tangent(NamedTuple):
-    """The objective of one attribute: ``p tr(V_t G G^T) + u^T V_s u + 2 linear^T u + constant``.
-
-    Attributes:
-        present (g, g): V_t.
-        absent (g, g): V_s.
-        linear (g,), constant: from the constant parts of rows.
-    """
-
-    present: NDArray[np.float64]
-    absent: NDArray[np.float64]
-    linear: FloatArray
-    constant: float
-
-    @classmethod
-    def of(cls, present: NDArray[np.float64], absent: NDArray[np.float64]) -> "Tangent":
-        """From augmented forms (1 + g, 1 + g), the first index of which stands for the constant parts of rows."""
-        return cls(present[1:, 1:], absent[1:, 1:], absent[0, 1:], float(absent[0, 0]))
-
-    def restricted(self, averaging: NDArray[np.float64]) -> "Tangent":
-        """The same for merged values, each a mean over its group with the weights ``averaging`` (groups, g)."""
-        present, absent = (averaging @ form @ averaging.T for form in (self.present, self.absent))
-        return Tangent(present, absent, averaging @ self.linear, self.constant)
-
-    def best(self, directions: Directions, **how: Any) -> ResidualBasis:
-        """The best basis, see `optimal_residuals`."""
-        present, absent, linear, constant = self
-        return optimal_residuals(present, absent, linear=linear, constant=constant, directions=directions, **how)
-
-    def loss(self, S: NDArray[np.float64]) -> float:
-        """Its value for a residual matrix (g-1, g).  Source: spec eq. (31)."""
-        u, form = inverse_forms(S)
-        return float((S * S).sum(axis=0).max() * (self.present * form).sum()) + self.at(u)
-
-    def at(self, u: FloatArray) -> float:
-        """The part that depends on u (g,) only."""
-        return float(u @ self.absent @ u + 2 * self.linear @ u) + self.constant
+_SCALED_ROWS, CONSTANT = 2**20, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +106,74 @@ class AttributeGrams:
         """The sum of the augmented Gram matrices times ``weights`` (kinds,), (1 + g, 1 + g)."""
         return np.asarray(np.tensordot(weights, self.grams, axes=1))
 
+    def tangent(self, weights: FloatArray) -> Tangent:
+        """The objective for ``weights`` (2 kinds,): of each kind's t, then of each kind's s."""
+        present, absent = (self.weighted(part) for part in np.split(weights, 2))
+        return Tangent.of(present, absent)
+
     @property
     def scales(self) -> FloatArray:
         """The size of each kind, apart from constant parts, (kinds,)."""
         return np.asarray(np.trace(self.grams[:, 1:, 1:], axis1=1, axis2=2))
+
+    def exact(self, found: ResidualBasis) -> Any:
+        """A basis as the methods below take it: the residual matrix (g-1, g)."""
+        return found.S
+
+    def rounded(self, found: ResidualBasis, exponent: int, slack: float) -> Any:
+        """The same in multiples of ``2**-exponent``."""
+        return np.ldexp(rounded_matrix(found.S, exponent, slack), -exponent)
+
+    def loss(self, weights: FloatArray, near: Any) -> float:
+        """The objective of `tangent` at a basis from `exact` or `rounded`.
+
+        Raises:
+            LinAlgError: it is no basis.
+        """
+        return self.tangent(weights).loss(near)
+
+    def rows_present(self, workload: Workload, near: Any) -> FloatArray:
+        """The present factor of every row of every kind for noise of cost 1, divided by the row's squared length."""
+        spread, (_, form) = self.spread, inverse_forms(near)
+        whole, even = spread @ (spread @ form).T, np.eye(self.size)
+        kinds = [workload.kinds[code].centered(self.size).rows for code in self.kinds]
+        parts = [kind.row_forms(whole) / np.maximum(kind.row_forms(even), 1e-300) for kind in kinds]
+        return np.concatenate(parts) * float((near * near).sum(axis=0).max())
+
+    def row_factors(self, workload: Workload, kind: int, near: Any) -> FloatArray:
+        """The variance factors s and t of every row of a kind of the workload, (2, rows)."""
+        rows, constant = workload.kinds[kind].centered(self.size)
+        u, form = inverse_forms(near)
+        spread = self.spread
+        absent = (constant + rows.apply(spread @ u, 0)) ** 2
+        return np.stack([absent, np.maximum(rows.row_forms(spread @ (spread @ form).T), 0.0)])
+
+    def scaled_factors(self, workload: Workload, kind: int, near: Any) -> FloatArray:
+        """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
+        return np.asarray(self.row_factors(workload, kind, near) * [[1.0], [float((near * near).sum(axis=0).max())]])
+
+    def found_factors(self, workload: Workload, kind: int, found: ResidualBasis) -> FloatArray:
+        """The factors of every row for a basis in real numbers, (2, rows)."""
+        return self.row_factors(workload, kind, self.exact(found))
+
+    def row_orbits(self, kind: int, rows: int) -> NDArray[np.int64]:
+        """Equal numbers for rows of a kind that have the same factors by symmetry, (rows,)."""
+        del kind
+        return np.arange(rows)
+
+    def tangent_of_rows(self, workload: Workload, slopes: list[tuple[int, FloatArray, FloatArray]]) -> Tangent:
+        """The objective for slopes in the factors s and t of every row, of some kinds of the workload; of trace 1."""
+        both = np.zeros((2, 1 + len(self.width), 1 + len(self.width)))
+        for kind, *parts in slopes:
+            for number, slope in enumerate(parts):
+                both[number] += self.restricted(workload.kinds[kind].augmented_gram(self.size, slope))
+        absent, present = both / np.trace(both[:, 1:, 1:], axis1=1, axis2=2).sum()
+        return Tangent.of(present, absent)
+
+    def made(self, near: Any, exponent: int, family: str, gap: float) -> Basis:
+        """The basis of integers of one from `rounded`."""
+        matrix = np.rint(np.ldexp(near, exponent)).astype(np.int64)
+        return integer_basis(matrix[:, self.group], family, gap=gap)
 
     def factors(self, found: ResidualBasis) -> tuple[FloatArray, FloatArray]:
         """The variance factors t and s of each kind, (kinds,) both, with p = 1."""
@@ -164,25 +188,46 @@ def kind_classes(workload: Workload) -> NDArray[np.int64]:
     return np.unique(np.column_stack([workload.domain.sizes, workload.uses]), axis=0, return_inverse=True)[1].ravel()
 
 
-def attribute_grams(workload: Workload) -> dict[int, AttributeGrams]:
+def attribute_grams(
+    workload: Workload, forms_of: Callable[[Workload, int, tuple[int, ...]], AttributeGrams] | None = None
+) -> dict[int, AttributeGrams]:
     """The Gram matrices of each attribute with more than one value and another kind than single values, by position.
 
     An attribute of a joint kind has none: it has the subtraction basis, which treats all its values in the same way.
-    Attributes of one size and the same kinds have the same object.
+    Attributes of one size and the same kinds have the same object, made by ``forms_of``, or `plain_forms`.
     """
     made: dict[tuple[int, tuple[int, ...]], AttributeGrams] = {}
-    forms = {}
-    for attribute, size in enumerate(workload.domain.sizes):
-        kinds = tuple(np.flatnonzero(workload.uses[attribute]).tolist())
-        own = [workload.kinds[code] for code in kinds]
-        if size > 1 and not all(kind.is_identity for kind in own) and not any(kind.at_least for kind in own):
-            if (size, kinds) not in made:
-                made[size, kinds] = _forms(workload, size, kinds)
-            forms[attribute] = made[size, kinds]
+    forms, make = {}, forms_of or plain_forms
+    for attribute in searched_attributes(workload):
+        key = workload.domain.sizes[attribute], tuple(np.flatnonzero(workload.uses[attribute]).tolist())
+        if key not in made:
+            made[key] = make(workload, *key)
+        forms[attribute] = made[key]
     return forms
 
 
-def _forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AttributeGrams:
+def searched_attributes(workload: Workload) -> list[int]:
+    """The attributes whose basis is searched for, ascending."""
+    found = []
+    for attribute, size in enumerate(workload.domain.sizes):
+        own = [workload.kinds[code] for code in np.flatnonzero(workload.uses[attribute]).tolist()]
+        if size > 1 and not all(kind.is_identity for kind in own) and not any(kind.at_least for kind in own):
+            found.append(attribute)
+    return found
+
+
+def plain_forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AttributeGrams:
+    """The Gram matrices of kinds, by their numbers in a workload, with equal columns merged.
+
+    Raises:
+        WorkloadError: there are too many values for matrices of n x n.
+    """
+    if size > SIZE_LIMIT:
+        raise WorkloadError(
+            f"an attribute of {size:,} values, more than {SIZE_LIMIT:,}, can only have hierarchies whose groups lie "
+            "inside one another or apart, and one basis for all sets; leave out queries that overlap, or "
+            "'optimal_by_set'"
+        )
     own = [workload.kinds[code] for code in kinds]
     same = np.unique(np.column_stack([kind.equal_columns(size) for kind in own]), axis=0, return_inverse=True)[1]
     _, first, number = np.unique(same, return_index=True, return_inverse=True)
@@ -206,7 +251,7 @@ def _reach(kind: Kind, size: int) -> NDArray[np.float64]:
         gram = rows.gram(size)
         return gram / float(np.trace(gram))
     lengths = rows.row_forms(np.eye(size) - 1 / size)
-    is_some = lengths > _CONSTANT * rows.row_forms(np.eye(size))
+    is_some = lengths > CONSTANT * rows.row_forms(np.eye(size))
     return rows.weighted_gram(np.divide(1.0, lengths, where=is_some, out=np.zeros(count)), size) / count
 
 
@@ -231,7 +276,7 @@ def in_full(
         averaging[finer.group, forms.group] = forms.width[forms.group] / finer.width[finer.group]
         here = tangent.restricted(averaging)
         if option == "orthogonal":
-            found = best_orthogonal(finer, here.present, start=start, steps=steps)
+            found = best_orthogonal(finer, here, start=start, steps=steps)
         else:
             found = here.best(finer.directions, start=start, steps=steps)
         coarse = finer
@@ -240,12 +285,13 @@ def in_full(
 
 def orthogonal_start(forms: AttributeGrams) -> ResidualBasis:
     """The best basis orthogonal to the total, where every kind counts as if it were alone."""
-    return best_orthogonal(forms, forms.weighted(1 / forms.scales)[1:, 1:], steps=steps_for(len(forms.width)))
+    tangent = forms.tangent(np.tile(1 / forms.scales, 2))
+    return best_orthogonal(forms, tangent, steps=steps_for(len(forms.width)))
 
 
-def best_orthogonal(forms: AttributeGrams, present: NDArray[np.float64], **how: Any) -> ResidualBasis:
-    """The best basis orthogonal to the total for V_t (g, g), see `optimal_residuals`."""
-    return optimal_residuals(present, u=forms.width / forms.size, directions=forms.directions, **how)
+def best_orthogonal(forms: AttributeGrams, tangent: Tangent, **how: Any) -> ResidualBasis:
+    """The best basis orthogonal to the total for the present part of a tangent, see `optimal_residuals`."""
+    return tangent.best_orthogonal(forms.width / forms.size, forms.directions, **how)
 
 
 def steps_for(values: int) -> int:
@@ -255,21 +301,21 @@ def steps_for(values: int) -> int:
 
 def whole_basis(
     forms: AttributeGrams,
-    S: FloatArray,
-    is_close: Callable[[NDArray[np.float64]], bool],
+    found: ResidualBasis,
+    is_close: Callable[[Any], bool],
     family: str,
     slack: float = 0.0,
-    gap_of: Callable[[NDArray[np.float64]], float] = lambda _: math.inf,
+    gap_of: Callable[[Any], float] = lambda _: math.inf,
 ) -> Basis:
     """The basis in integers, with as few digits as ``is_close`` accepts.
 
     Args:
         forms: the Gram matrices.
-        S (g-1, g): the basis in real numbers.
-        is_close: whether a matrix like ``S`` is as good; it may raise LinAlgError if it is not a basis.
+        found: the basis in real numbers.
+        is_close: whether one from `AttributeGrams.rounded` is as good; it may raise LinAlgError if it is no basis.
         family: the word for it in plans.
         slack: how exact the lengths of columns are, see `rounded_matrix`.
-        gap_of: the gap of a matrix like ``S``, if one is proved.
+        gap_of: the gap of one from `AttributeGrams.rounded`, if one is proved.
 
     Raises:
         SolverError: no such matrix was found.
@@ -277,24 +323,8 @@ def whole_basis(
     Source: spec eq. (36).
     """
     for exponent in range(_FEWEST_DIGITS + len(forms.width).bit_length(), 30):
-        matrix = rounded_matrix(S, exponent, slack)
         with suppress(np.linalg.LinAlgError, WorkloadError):
-            near = np.ldexp(matrix, -exponent)
+            near = forms.rounded(found, exponent, slack)
             if is_close(near):
-                return integer_basis(matrix[:, forms.group], family, gap=gap_of(near))
+                return forms.made(near, exponent, family, gap_of(near))
     raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")
-
-
-def rows_present(workload: Workload, forms: AttributeGrams, S: NDArray[np.float64]) -> FloatArray:
-    """The present factor of every row of every kind for noise of cost 1, divided by the row's squared length."""
-    spread, (_, form) = forms.spread, inverse_forms(S)
-    whole, even = spread @ (spread @ form).T, np.eye(forms.size)
-    kinds = [workload.kinds[code].centered(forms.size).rows for code in forms.kinds]
-    parts = [kind.row_forms(whole) / np.maximum(kind.row_forms(even), 1e-300) for kind in kinds]
-    return np.concatenate(parts) * float((S * S).sum(axis=0).max())
-
-
-def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
-    """The vector u (g,) and ``G G^T`` (g, g) of a residual matrix (g-1, g)."""
-    u, G = inverse_parts(S)
-    return u, G @ G.T

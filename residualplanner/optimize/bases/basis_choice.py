@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray
 from residualplanner._threads import one_thread
@@ -26,15 +25,15 @@ from residualplanner.optimize.bases.attribute_grams import (
     COARSE_VALUES,
     ROUNDING_LOSS,
     AttributeGrams,
-    Tangent,
     attribute_grams,
     best_orthogonal,
     in_full,
     orthogonal_start,
-    rows_present,
     steps_for,
     whole_basis,
 )
+from residualplanner.optimize.bases.grams_of_attributes import forms_for_sum
+from residualplanner.optimize.bases.tangent import Tangent
 from residualplanner.strategy import CHUNK, noise_weights, variance_pieces
 from residualplanner.workload import Workload
 
@@ -54,7 +53,9 @@ _FULL_VALUES = 2048
 BasisOption = Literal["optimal", "orthogonal"]
 
 
-def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption = "optimal") -> tuple[Basis, ...]:
+def choose_bases(
+    workload: Workload, importance: FloatArray, option: BasisOption = "optimal", *, merged: bool = True
+) -> tuple[Basis, ...]:
     """The residual basis of every attribute, (d,), for a sum of average variances weighted by ``importance`` (q,).
 
     Attributes that are only counted by single values keep the subtraction basis, which is the best for them.
@@ -63,10 +64,11 @@ def choose_bases(workload: Workload, importance: FloatArray, option: BasisOption
         workload: the queries.
         importance (q,): how much the variance of each query's average cell counts, at least 0.
         option: "optimal", or "orthogonal": the best among the bases orthogonal to the total.
+        merged: whether attributes of many values may have nested bases, where values can be exchanged.
 
     Source: spec eqs. (31) and (109); with "orthogonal" spec section 4, paper section 7.
     """
-    grams = attribute_grams(workload)
+    grams = attribute_grams(workload, forms_for_sum if merged else None)
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
     with nullcontext() if many else one_thread():
         coarse = {attribute: forms.coarse() for attribute, forms in grams.items()}
@@ -147,22 +149,22 @@ class _Search:
 
     def _tangent(self, attribute: int, forms: AttributeGrams | None = None) -> Tangent:
         """The tangent of F as a function of one attribute's basis; with the Gram matrices ``forms``, if given."""
-        forms = forms or self.grams[attribute]
-        return Tangent.of(*(forms.weighted(part) for part in np.split(self._weights(attribute), 2)))
+        return (forms or self.grams[attribute]).tangent(self._weights(attribute))
 
-    def _loses_little(self, attribute: int, found: ResidualBasis) -> Callable[[NDArray[np.float64]], bool]:
+    def _loses_little(self, attribute: int, found: ResidualBasis) -> Callable[[Any], bool]:
         """Whether a matrix in place of ``found`` raises the attribute's part of the loss and rows' noise a little."""
-        tangent, forms = self._tangent(attribute), self.grams[attribute]
-        allowed = tangent.loss(found.S) * (1 + ROUNDING_LOSS)
-        rows = rows_present(self.workload, forms, found.S)
+        weights, forms = self._weights(attribute), self.grams[attribute]
+        allowed = forms.loss(weights, forms.exact(found)) * (1 + ROUNDING_LOSS)
+        rows = forms.rows_present(self.workload, forms.exact(found))
         limit = rows * (1 + _ROW_LOSS) + _NOTHING * rows.max()
 
-        def is_close(S: NDArray[np.float64]) -> bool:
-            return tangent.loss(S) <= allowed and bool((rows_present(self.workload, forms, S) <= limit).all())
+        def is_close(near: Any) -> bool:
+            is_good = forms.loss(weights, near) <= allowed
+            return is_good and bool((forms.rows_present(self.workload, near) <= limit).all())
 
         return is_close
 
-    def _gap_of(self, attribute: int, found: ResidualBasis, option: str) -> Callable[[NDArray[np.float64]], float]:
+    def _gap_of(self, attribute: int, found: ResidualBasis, option: str) -> Callable[[Any], float]:
         """How far a matrix in place of ``found`` is from the best, proved by a bound for the present noise."""
         tangent, forms = self._tangent(attribute), self.grams[attribute]
         steps = max(steps_for(len(forms.width)), _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
@@ -170,8 +172,9 @@ class _Search:
         if option == "optimal":
             bound = tangent.best(forms.directions, **how).bound
         else:
-            bound = best_orthogonal(forms, tangent.present, **how).bound + tangent.at(forms.width / forms.size)
-        return lambda S: max(0.0, 1 - bound / tangent.loss(S))
+            bound = best_orthogonal(forms, tangent, **how).bound + tangent.at(forms.width / forms.size)
+        weights = self._weights(attribute)
+        return lambda near: max(0.0, 1 - bound / forms.loss(weights, near))
 
     def refined(self, grams: dict[int, AttributeGrams], option: str) -> "_Search":
         """The same for all values, where values were merged: solved in full, and improved once if feasible."""
@@ -194,7 +197,7 @@ class _Search:
             is_near = option == "optimal" and len(forms.width) > _FULL_VALUES
             family = "near_optimal" if is_near else option
             is_close, gap_of = self._loses_little(members[0], found), self._gap_of(members[0], found, option)
-            basis = whole_basis(forms, found.S, is_close, family, gap_of=gap_of)
+            basis = whole_basis(forms, found, is_close, family, gap_of=gap_of)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)

@@ -15,7 +15,7 @@ from residualplanner._words import suggestion
 from residualplanner.bases import Basis, integer_basis, integer_twin, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.optimize.bases.attribute_grams import attribute_grams
+from residualplanner.optimize.bases.attribute_grams import searched_attributes
 from residualplanner.optimize.bases.basis_choice import choose_bases
 from residualplanner.optimize.bases.joint_choice import choose_bases_for_maximum
 from residualplanner.workload import Workload
@@ -45,14 +45,14 @@ def bases_for(workload: Workload, importance: FloatArray, bases: Bases, *, for_m
     option = read_bases(workload.domain, bases)
     given = {} if isinstance(option, str) else option
     names, sizes = workload.domain.names, workload.domain.sizes
-    if all(names[attribute] in given for attribute in attribute_grams(workload)):
+    if all(names[attribute] in given for attribute in searched_attributes(workload)):
         found = tuple(subtraction_basis(size) for size in sizes)
     elif option == "orthogonal":
         found = choose_bases(workload, importance, "orthogonal")
     elif for_maximum:
         found = choose_bases_for_maximum(workload, importance)
     else:
-        found = choose_bases(workload, importance, "optimal")
+        found = choose_bases(workload, importance, merged=option != BY_SET)
     return tuple(given.get(name, basis) for name, basis in zip(names, found, strict=True))
 
 

@@ -8,7 +8,7 @@ is below the least maximum.  The weights are found as for given bases: a cell wh
 gains weight, one below loses it, and in turn noise and bases follow the weights.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,15 @@ from residualplanner._threads import one_thread
 from residualplanner.bases import Basis, ResidualBasis, subtraction_basis, subtraction_numbers
 from residualplanner.optimize.bases.attribute_grams import (
     AttributeGrams,
-    Tangent,
     attribute_grams,
-    inverse_forms,
     kind_classes,
     orthogonal_start,
     whole_basis,
 )
 from residualplanner.optimize.bases.basis_choice import choose_bases
 from residualplanner.optimize.bases.cell_weights import CellGroup, cell_groups, similar_rows
+from residualplanner.optimize.bases.grams_of_attributes import forms_for_maximum
+from residualplanner.optimize.bases.tangent import Tangent
 from residualplanner.workload import Workload, workload_orbits
 
 #: How many weights there are at most: above it similar rows of a kind have one in common.
@@ -72,7 +72,7 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
         to 150 rounds.
     Source: spec section 10, warning 1; eqs. (17) and (31).
     """
-    grams = attribute_grams(workload)
+    grams = attribute_grams(workload, forms_for_maximum)
     bases = [subtraction_basis(size) for size in workload.domain.sizes]
     if any(len(forms.width) > _EFFORT[-1][0] for forms in grams.values()):
         return choose_bases(workload, importance)
@@ -142,28 +142,25 @@ class _Search:
 
     def basis(self, code: int) -> Basis:
         """A basis in integers: no row's variance factors rise by much, as a mean, flat at the optimum, would allow."""
-        forms, S = self.forms[code], self.found[code].S
+        forms, found = self.forms[code], self.found[code]
         weighted = {axis for group in self.groups for axis in np.unique(group.axes).tolist()}
         kinds = [axis.kind for number, axis in enumerate(self.axes) if axis.basis == code and number in weighted]
-        exact = [self._scaled_factors(forms, S, kind) for kind in kinds]
+        exact = [forms.scaled_factors(self.workload, kind, forms.exact(found)) for kind in kinds]
         limits = [factors + _ROUNDING_LOSS * factors.max(axis=1, keepdims=True) for factors in exact]
 
-        def is_close(rounded: NDArray[np.float64]) -> bool:
-            found = (self._scaled_factors(forms, rounded, kind) for kind in kinds)
-            return all(bool((factors <= limit).all()) for factors, limit in zip(found, limits, strict=True))
+        def is_close(near: Any) -> bool:
+            factors = (forms.scaled_factors(self.workload, kind, near) for kind in kinds)
+            return all(bool((each <= limit).all()) for each, limit in zip(factors, limits, strict=True))
 
-        return whole_basis(forms, S, is_close, "optimal", _SLACK)
-
-    def _scaled_factors(self, forms: AttributeGrams, S: NDArray[np.float64], kind: int) -> FloatArray:
-        """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
-        return np.asarray(self._row_factors(forms, S, kind) * [[1.0], [float((S * S).sum(axis=0).max())]])
+        return whole_basis(forms, found, is_close, "optimal", _SLACK)
 
     def _improved(self, tangents: list[Tangent]) -> list[ResidualBasis]:
         """A few steps for each basis; once for those with the same problem and the same start."""
         made: dict[bytes, ResidualBasis] = {}
         keys = [
             b"".join(
-                np.round(part, 9).tobytes() for part in (tangent.present, tangent.absent, tangent.linear, before.u)
+                np.round(part, 9).tobytes()
+                for part in (tangent.present, tangent.absent, tangent.linear, before.u, *(tangent.contrasts or ()))
             )
             for tangent, before in zip(tangents, self.found, strict=True)
         ]
@@ -177,9 +174,15 @@ class _Search:
         """The axes, rows in blocks of similar variance where there would be too many weights; and whose they are."""
         workload = self.workload
         rows = np.ones(workload.uses.shape)
+        orbits: dict[tuple[int, int], NDArray[np.int64]] = {}
         for attribute in np.flatnonzero(self.basis_class >= 0).tolist():
-            for kind in np.flatnonzero(workload.uses[attribute]).tolist():
-                rows[attribute, kind] = workload.kinds[kind].rows(workload.domain.sizes[attribute])
+            forms = self.forms[int(self.basis_class[attribute])]
+            for kind in forms.kinds:
+                known = orbits.setdefault(
+                    (int(self.basis_class[attribute]), kind),
+                    forms.row_orbits(kind, workload.kinds[kind].rows(forms.size)),
+                )
+                rows[attribute, kind] = known.max() + 1
         queries, limit = workload.take(chosen), int(rows.max())
         while limit > 2 and _weight_count(queries, np.minimum(rows, limit)) > _WEIGHTS:
             limit = int(limit / 1.2)
@@ -188,23 +191,17 @@ class _Search:
         for code, forms in enumerate(self.forms):
             for kind in forms.kinds:
                 axis_of[self.basis_class == code, kind] = len(axes)
-                block = similar_rows(self._row_factors(forms, self.found[code].S, kind), limit)
+                block = orbits[code, kind]
+                if block.max() >= limit:
+                    block = similar_rows(forms.found_factors(workload, kind, self.found[code]), limit)
                 axes.append(_Axis(code, kind, block, np.bincount(block).astype(np.float64)))
         return axes, axis_of
-
-    def _row_factors(self, forms: AttributeGrams, S: NDArray[np.float64], kind: int) -> FloatArray:
-        """The variance factors s and t of every row, (2, rows)."""
-        rows, constant = self.workload.kinds[kind].centered(forms.size)
-        u, form = inverse_forms(S)
-        spread = forms.spread
-        absent = (constant + rows.apply(spread @ u, 0)) ** 2
-        return np.stack([absent, np.maximum(rows.row_forms(spread @ (spread @ form).T), 0.0)])
 
     def _factors(self) -> FloatArray:
         """The mean variance factors of each block of rows, (axes, 2, blocks)."""
         factors = np.zeros((len(self.axes), 2, max(axis.width.size for axis in self.axes)))
         for means, axis in zip(factors, self.axes, strict=True):
-            rows = self._row_factors(self.forms[axis.basis], self.found[axis.basis].S, axis.kind)
+            rows = self.forms[axis.basis].found_factors(self.workload, axis.kind, self.found[axis.basis])
             for row, factor in zip(means, rows, strict=True):
                 row[: axis.width.size] = np.bincount(axis.block, weights=factor) / axis.width
         return factors
@@ -224,14 +221,12 @@ class _Search:
             group.add_slopes(sums, self.factors, weights, noise)
         tangents = []
         for code, forms in enumerate(self.forms):
-            both = np.zeros((2, 1 + len(forms.width), 1 + len(forms.width)))
-            for axis, slopes in zip(self.axes, sums, strict=True):
-                if axis.basis == code:
-                    for number, slope in enumerate(slopes[:, : axis.width.size] / axis.width):
-                        gram = self.workload.kinds[axis.kind].augmented_gram(forms.size, slope[axis.block])
-                        both[number] += forms.restricted(gram)
-            absent, present = both / np.trace(both[:, 1:, 1:], axis1=1, axis2=2).sum()
-            tangents.append(Tangent.of(present, absent))
+            own = [(axis, slopes) for axis, slopes in zip(self.axes, sums, strict=True) if axis.basis == code]
+            rows = []
+            for axis, slopes in own:
+                absent, present = (slopes[:, : axis.width.size] / axis.width)[:, axis.block]
+                rows.append((axis.kind, absent, present))
+            tangents.append(forms.tangent_of_rows(self.workload, rows))
         return tangents
 
 

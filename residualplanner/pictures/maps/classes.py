@@ -37,7 +37,7 @@ class ColorClasses:
 
         Example:
             >>> classes_of_variation((0.15, 0.30)).of(np.array([0.15, 0.01, np.nan])).tolist()
-            [1, 0, -1]
+            [2, 0, -1]
         """
         found = np.searchsorted(np.array(self.limits), numbers, side="right")
         return np.where(np.isnan(numbers), -1, found)

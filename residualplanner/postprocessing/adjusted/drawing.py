@@ -16,6 +16,7 @@ from residualplanner.errors import SolverError
 from residualplanner.measurement import NoisyAnswers
 from residualplanner.postprocessing.ascent import Ascent
 from residualplanner.postprocessing.components import ComponentLayout, answers_of, measured_components, noise_like
+from residualplanner.postprocessing.many_cells.solving import facets_of_many, nearly
 from residualplanner.postprocessing.newton import ROUNDING, Candidate, candidate
 from residualplanner.postprocessing.potentials import first_multipliers
 from residualplanner.postprocessing.problem import Problem
@@ -25,6 +26,8 @@ from residualplanner.reconstruction import Release, TableBatch
 
 #: How near the tables of a simulation are to the nearest ones: the gap, and the most negative cell in standard errors.
 _GAP, _BELOW = 1e-4, 1e-3
+#: By what the most negative cell may be larger where there are very many cells.
+_COARSER = 50
 #: Steps of the solver at a time, and at most.
 _EVERY, _STEPS = 20, 20_000
 
@@ -109,6 +112,9 @@ def _nearest(problem: Problem, below: float) -> Candidate:
     """
     if problem.total == 0 and not problem.freedom[0]:
         problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
+    facets = facets_of_many(problem)
+    if facets is not None:
+        return nearly(problem, facets, gap=_GAP, below=_COARSER * below, steps=_STEPS)
     ascent = Ascent(problem, first_multipliers(problem, below))
     for _ in range(0, _STEPS, _EVERY):
         found = candidate(problem, ascent.multipliers)

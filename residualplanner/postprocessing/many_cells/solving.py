@@ -7,12 +7,13 @@ Source: spec eqs. (50), (53) and (55).
 import math
 from collections.abc import Iterator
 
+from residualplanner.errors import SolverError
 from residualplanner.postprocessing.ascent import Report, Solution, mixed
 from residualplanner.postprocessing.facets import Facets, facets_of
 from residualplanner.postprocessing.many_cells.covering import covering, largest_shortage
 from residualplanner.postprocessing.many_cells.followed_ascent import FollowedAscent
 from residualplanner.postprocessing.many_cells.margin_ascent import MarginAscent
-from residualplanner.postprocessing.newton import candidate
+from residualplanner.postprocessing.newton import Candidate, candidate
 from residualplanner.postprocessing.problem import Problem
 
 #: From how many cells on this is faster than Newton's method for potentials.
@@ -21,8 +22,11 @@ _MANY_CELLS = 2_000_000
 _FIRST = 150
 #: How often it is looked at how much tables are short of, in steps; and how often progress is told.
 _EVERY, _TOLD = 100, 25
-#: Tables are first made non-negative where the worst is short of so much of the total.
-_SHORT = 1e-2
+#: How often it is looked at whether tables are near enough, where they need not be covered.
+_OFTEN = 50
+#: Tables are first made non-negative where the worst is short of so much of the total: at most, and by the gap, to
+#: a power that Adult's tables of three attributes showed.
+_SHORT, _BY_GAP, _POWER = 1e-2, 0.25, 2 / 3
 #: Where the worst table is short of more than so much of what it was 400 steps before, single precision is exhausted.
 _STALLED, _LOOK_BACK = 0.7, 4
 
@@ -49,7 +53,8 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
         The solution; where a step limit was met, or single precision was exhausted, it may have a larger gap.
     """
     ascent: MarginAscent | FollowedAscent = MarginAscent(problem, facets)
-    steps_done, enough, best = 0, _SHORT * problem.total, None
+    steps_done, best = 0, None
+    enough = min(_SHORT, _BY_GAP * gap**_POWER) * problem.total
     shortages: list[float] = []
     while True:
         for taken in _parts(_FIRST if steps_done == 0 else _EVERY, steps - steps_done):
@@ -68,6 +73,31 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
             enough = shortages[-1] * gap / max(made.gap, gap)
         if best is not None and (is_last or best.gap <= gap):
             return best
+
+
+def nearly(problem: Problem, facets: Facets, *, gap: float, below: float, steps: int) -> Candidate:
+    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``.
+
+    Args:
+        problem: to solve.
+        facets: of its tables.
+        gap: the most that the distance may differ from the bound, as a fraction.
+        below: in counts.
+        steps: at most.
+
+    Raises:
+        SolverError: none were found.
+    """
+    first = MarginAscent(problem, facets)
+    first.advance(_FIRST)
+    ascent = first.followed()
+    del first
+    for _ in range(_FIRST, steps, _OFTEN):
+        found = candidate(problem, ascent.multipliers())
+        if found.gap <= gap and found.violation <= below:
+            return found
+        ascent.advance(_OFTEN)
+    raise SolverError(f"no tables were found for a simulation in {steps:,} steps", status="step limit")
 
 
 def _parts(steps: int, most: int) -> Iterator[int]:

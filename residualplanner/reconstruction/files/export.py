@@ -190,7 +190,8 @@ def _write_book(tables: Iterable[Table], folder: Path, described: Description, i
     book.add_index(("sheet", *heads, *texts), rows)
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
     positions = sorted({position for query in queries for position in query.table_axes.positions})
-    book.add_texts(ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *described.about_columns(positions)])
+    about_columns = described.about_columns(positions, described.plan.domain.unit)
+    book.add_texts(ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *about_columns])
     titled = [title or query for title, query in zip(titles, index["query"].to_pylist(), strict=True)]
     for sheet, title, table, variance in zip(sheets, titled, tables, plan.average_variances.tolist(), strict=True):
         book.add_table(sheet, writer.tidy(table, variance), title)

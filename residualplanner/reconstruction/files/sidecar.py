@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from residualplanner._words import COUNTS, query_text
+from residualplanner._words import query_text
+from residualplanner.domain import omission_of
 from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Kind, labels_in_words
@@ -95,7 +96,7 @@ class Description:
         product = {} if self.product.is_unbiased else made
         return product | ({} if self.profile.quality is None else {"quality": self.profile.quality.to_json()})
 
-    def columns(self, unit: str = COUNTS) -> list[dict[str, str]]:
+    def columns(self, unit: str) -> list[dict[str, str]]:
         """Name, type, unit and meaning of every column beside the attributes', in tables of this unit."""
         return [
             {"name": name, "datatype": self.datatype(name), "unit": unit, "meaning": meaning}
@@ -112,8 +113,9 @@ class Description:
         """What the tables hold, as JSON values."""
         about = {
             "rows": ROWS,
-            **({"left_out": self.noise.omission} if self.noise.omission else {}),
-            "columns": self.columns(),
+            **({"left_out": omission} if (omission := omission_of(self.plan.domain)) else {}),
+            **({"weights": weights} if (weights := self.plan.domain.weight.sentence) else {}),
+            "columns": self.columns(self.plan.domain.unit),
             **({"units": UNITS} if self.plan.workload.has_sums else {}),
             "conf_level": self.level,
             "variance": VARIANCE,
@@ -174,7 +176,7 @@ class Description:
             ("plan", f"SHA-256 {self.plan_sha256}"),
         ]
 
-    def about_columns(self, positions: Sequence[int], unit: str = COUNTS) -> list[tuple[str, ...]]:
+    def about_columns(self, positions: Sequence[int], unit: str) -> list[tuple[str, ...]]:
         """Name, unit and meaning of the columns of a table of some attributes, where there is something to say."""
         values = [(column["name"], column["unit"], column["meaning"]) for column in self.columns(unit)]
         return [*self._about_attributes(positions), *values]

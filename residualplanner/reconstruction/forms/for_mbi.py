@@ -151,7 +151,7 @@ def _noise_of_public_total(others: Sequence[Any]) -> float:
 def _query_axis(basis: Basis) -> QueryAxis:
     if basis.takes_differences:
         return Deviations()
-    return ResidualRows(basis.multipliers[0].astype(np.float64))
+    return ResidualRows(basis.before_noise.matrix)
 
 
 def _imported() -> Any:

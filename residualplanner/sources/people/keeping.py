@@ -39,19 +39,21 @@ def kept_blocks(
 
     Raises:
         DataError: there is too little memory to hold all of them.
+
+    Source: spec eq. (103).
     """
     read: list[Block] = []
     held = checked = 0
     for block in blocks:
         read.append(block)
-        held += block.codes.nbytes + 4 * block.persons.nbytes
+        held += block.codes.nbytes + 2 * block.persons.nbytes
         if held > 2 * checked:
             _require_memory(held)
             checked = held
     if any(block.breaches for block in read) or not read:
         yield from read
         return
-    numbers = np.concatenate([block.persons for block in read])
+    numbers = np.concatenate([block.persons for block in read], axis=1)
     crowded = np.bincount(numbers[0], minlength=1) > keep
     stay = np.ones(numbers.shape[1], dtype=bool)
     chosen = np.flatnonzero(crowded[numbers[0]])

@@ -1,0 +1,50 @@
+"""What the records are, in a spec file: how much each counts, and how many of each person do.
+
+Reads: values as TOML's parser gives them.  Gives: tables whose values have been checked one by one, and from them what
+`measure` takes.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from residualplanner.cli.spec.values import Exact, SpecTable
+from residualplanner.domain import Weight
+from residualplanner.measurement import CsvFile, LimitedRecords
+
+
+class WeightTable(SpecTable):
+    """The column that says how much each record counts."""
+
+    column: str = Field(description="The column, which is none of [domain].")
+    maximum: Exact = Field(description="The largest weight, as publicly known: noise is as if every record had it.")
+    unit: Exact = Field("1", description="All weights are multiples of it.")
+    above: Literal["refuse", "clip"] = Field(
+        "refuse", description="Of a larger weight: the records are refused, or it counts as the maximum."
+    )
+
+    @property
+    def weight(self) -> Weight:
+        """The same as the library's noun; DomainError where a number is out of range."""
+        return Weight(self.column, maximum=self.maximum, unit=self.unit, above=self.above)
+
+
+class PeopleTable(SpecTable):
+    """Whose each record is: of each person no more records are counted than the plan protects."""
+
+    person: str = Field(description="The column that says whose a record is: integers or text.")
+    keep: int | None = Field(
+        None, ge=1, le=10**6, description="How many records of each person count; it sets records_per_person."
+    )
+    order: str | None = Field(
+        None, description="The column by which each person's records are ordered, the first of which count."
+    )
+
+
+def records_of(path: Path, *, newlines_in_values: bool, people: PeopleTable | None) -> object:
+    """The records of a file, as `measure` takes them."""
+    records = CsvFile(path, newlines_in_values=True) if newlines_in_values else path
+    if people is None:
+        return records
+    return LimitedRecords(records, person=people.person, keep=people.keep, order=people.order)

@@ -1,0 +1,67 @@
+"""Weights of records and people with several of them, in specs and on the command line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import residualplanner as rp
+from residualplanner.cli.spec.file import read_spec
+from residualplanner.cli.spec.objects import domain_of_spec
+from residualplanner.cli.starting.starting_spec import spec_text
+
+SPEC = """\
+budget = {{ pcost = {pcost} }}
+people = {{ person = "id", keep = 2, order = "day" }}
+weight = {{ column = "hours", maximum = 60, unit = "0.5", above = "clip" }}
+{more}
+[[workload]]
+up_to = 1
+[domain]
+job = 3
+"""
+
+
+def records():
+    """The first two days of person 1 have 60 and 7.5 hours."""
+    return pd.DataFrame({"id": [1, 1, 1, 2], "job": [0, 1, 2, 2], "day": [1, 2, 3, 9], "hours": [90, 7.5, 1, 0.5]})
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    records().to_csv("records.csv", index=False)
+    (tmp_path / "spec.toml").write_text(SPEC.format(pcost=10**10, more=""))
+    return tmp_path
+
+
+def totals(folder):
+    return rp.load_tables(folder)["job"].estimate.round(1).tolist()
+
+
+def test_a_release_counts_the_weights_of_the_records_that_are_kept(written, run):
+    run("release", "spec.toml", "records.csv", "-o", "tables")
+    assert totals(written / "tables") == pytest.approx([60, 7.5, 0.5], abs=0.2)
+    told = run("plan", "spec.toml", "-o", "p.plan").stdout
+    assert "Records are weighted by 'hours', at most 60" in told.replace("\n", " ")
+    assert rp.load_plan("p.plan").neighbors.records_per_person == 2
+    run("measure", "p.plan", "records.csv", "-o", "m.measurement", "--person", "id", "--order", "day")
+    estimates = rp.reconstruct(rp.load_measurement("m.measurement"))["job"].estimate
+    assert estimates == pytest.approx(np.array([60, 7.5, 0.5]), abs=0.2)
+    assert (pd.read_csv(written / "tables" / "errors.csv")["unit"] == "'hours'").all()
+
+
+def test_contradictions_are_refused(written, run):
+    (written / "spec.toml").write_text(SPEC.format(pcost=1, more="records_per_person = 3"))
+    with pytest.raises(rp.FileFormatError, match=r"people\.keep and records_per_person say different things"):
+        read_spec(written / "spec.toml")
+    (written / "spec.toml").write_text(SPEC.format(pcost=1, more=""))
+    run("plan", "spec.toml", "-o", "p.plan")
+    refused = run("measure", "p.plan", "records.csv", "-o", "m", "--order", "day")
+    assert refused.exit_code != 0
+    assert "name the column of persons with --person" in refused.stderr.replace("\n", " ")
+
+
+def test_a_spec_is_written_with_the_weight_of_a_domain(tmp_path):
+    domain = rp.Domain({"job": 3}, weight=rp.Weight("hours", maximum=60, unit=0.5, above="clip"))
+    (tmp_path / "spec.toml").write_text(spec_text(domain))
+    assert domain_of_spec(read_spec(tmp_path / "spec.toml")) == domain
