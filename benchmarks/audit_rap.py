@@ -12,6 +12,7 @@ import itertools
 import json
 import math
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
 from pathlib import Path
@@ -20,15 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import residualplanner as rp
-from benchmarks.auditing import DELTA, STANDARD_ERRORS, Scores, audit
-from benchmarks.auditing_rap import (
-    Adversary,
-    RapExperiment,
-    choice_scores,
-    contradicts,
-    difference_scores,
-    likelihood_scores,
-)
+from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
+from benchmarks.auditing_rap import RapExperiment, contradicts, difference_scores, round_scores
 from residualplanner.discrete_gaussian import OperatingSystemBits
 
 PART = 5_000
@@ -42,45 +36,58 @@ class Seen(NamedTuple):
 
     Attributes:
         what: in words.
-        experiment: the plan and the data sets.
-        adversary: gives its scores.
         cost: the pcost that is claimed for what it sees.
         is_sharp: whether the adversary should achieve all that the cost allows.
     """
 
     what: str
-    experiment: RapExperiment
-    adversary: Adversary
     cost: Fraction
     is_sharp: bool
 
 
-SEEN = (
-    Seen("choices of a round", ONE_ROUND, choice_scores, ONE_ROUND.plan.choice_cost, is_sharp=True),
-    Seen("choices and answers of a round", ONE_ROUND, likelihood_scores, COST, is_sharp=True),
-    Seen("answers of two rounds", TWO_ROUNDS, difference_scores, COST, is_sharp=False),
+def scores_of_a_round(is_after: bool, runs: int) -> tuple[Scores, ...]:
+    """By its choice, and by its choice and answer; called in another process."""
+    return round_scores(ONE_ROUND, is_after, runs, OperatingSystemBits())
+
+
+def scores_of_two_rounds(is_after: bool, runs: int) -> tuple[Scores, ...]:
+    """By the answers of both; called in another process."""
+    return (difference_scores(TWO_ROUNDS, is_after, runs, OperatingSystemBits()),)
+
+
+#: Adversaries who see the same runs, and how the scores of all of them are made.
+AUDITS = (
+    (
+        (
+            Seen("choices of a round", ONE_ROUND.plan.choice_cost, is_sharp=True),
+            Seen("choices and answers of a round", COST, is_sharp=True),
+        ),
+        scores_of_a_round,
+    ),
+    ((Seen("answers of two rounds", COST, is_sharp=False),), scores_of_two_rounds),
 )
 
 
-def scores_of(number: int, is_after: bool, runs: int) -> Scores:
-    """Some runs of one side; called in another process."""
-    seen = SEEN[number]
-    return seen.adversary(seen.experiment, is_after, runs, OperatingSystemBits())
-
-
-def audited(pool: ProcessPoolExecutor, number: int, runs: int) -> dict[str, Any]:
-    """Both sides of one audit."""
-    sizes, seen = [min(PART, runs - start) for start in range(0, runs, PART)], SEEN[number]
+def audited(
+    pool: ProcessPoolExecutor, adversaries: Sequence[Seen], scores_of: Callable[..., Any], runs: int
+) -> Iterator[dict[str, Any]]:
+    """Both sides of the audits of adversaries who see the same runs."""
+    sizes = [min(PART, runs - start) for start in range(0, runs, PART)]
     sides = [
-        np.concatenate([*pool.map(scores_of, itertools.repeat(number), itertools.repeat(side), sizes)])
+        [np.concatenate(scores) for scores in zip(*pool.map(scores_of, itertools.repeat(side), sizes), strict=True)]
         for side in (False, True)
     ]
-    found = audit(*sides, mu=math.sqrt(seen.cost))
+    for seen, before, after in zip(adversaries, *sides, strict=True):
+        yield judged(seen, audit(before, after, mu=math.sqrt(seen.cost)))
+
+
+def judged(seen: Seen, found: Audit) -> dict[str, Any]:
+    """Print one audit, and give it as plain values."""
     least = 0.97 * math.sqrt(seen.cost) - STANDARD_ERRORS * found.mu_error if seen.is_sharp else 0.0
     right = not contradicts(found, seen.cost) and found.mu >= least
     claim = rp.pcost(seen.cost).epsilon(DELTA)
     print(
-        f"{seen.what:<34}{runs:>10,}{math.sqrt(seen.cost):>9.4f}{found.mu:>9.4f} +- {found.mu_error:.4f}"
+        f"{seen.what:<34}{found.runs:>10,}{math.sqrt(seen.cost):>9.4f}{found.mu:>9.4f} +- {found.mu_error:.4f}"
         f"{claim:>10.3f}{found.epsilon:>9.3f}  {'right' if right else 'WRONG'}",
         flush=True,
     )
@@ -101,7 +108,7 @@ def main() -> int:
     arguments = parser.parse_args()
     print(f"{'adversary sees':<34}{'runs a side':>10}{'most mu':>9}{'found':>9}{'epsilon: most':>23}{'found':>9}")
     with ProcessPoolExecutor(arguments.workers) as pool:
-        told = [audited(pool, number, arguments.runs) for number in range(len(SEEN))]
+        told = [found for seen, scores in AUDITS for found in audited(pool, seen, scores, arguments.runs)]
     if arguments.json:
         arguments.json.write_text(json.dumps(told, indent=1) + "\n")
     return 0 if all(each["right"] for each in told) else 1

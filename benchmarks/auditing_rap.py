@@ -1,13 +1,18 @@
 """An audit of RAP: many runs of the real mechanism on two neighboring data sets, and adversaries who tell them apart.
 
+Every run makes the mechanism's own draws, through `Run.drawn`, from counts that are made once for each data set.  The
+fits between the rounds are left out: they are post-processing, and by the proof the privacy of a round holds whatever
+model it begins with; here every round begins with the first relaxed records.
+
 The likelihood adversary knows both data sets, the plan and the first relaxed records, and sees what one round chose and
-answered.  The difference adversary sees the answers of two rounds, and looks for noise that came twice.  Two figures
-follow from their scores, as in `benchmarks.auditing`: mu, an estimate that is sqrt(pcost) at most for such data, and a
-bound on epsilon at a delta of 0.01, which disproves the claim of zCDP wherever it is larger.
+answered; the choice adversary sees the same runs without their answers.  The difference adversary sees the answers of
+two rounds, and looks for noise that came twice.  Two figures follow from their scores, as in `benchmarks.auditing`: mu,
+an estimate that is sqrt(pcost) at most for such data, and a bound on epsilon at a delta of 0.01, which disproves the
+claim of zCDP wherever it is larger.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,9 +24,10 @@ from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
 from residualplanner.discrete_gaussian import ByteSource
 from residualplanner.mixtures import Blocks
 from residualplanner.relaxed_projection.account import root_down
-from residualplanner.relaxed_projection.gate import rap_with_bits
+from residualplanner.relaxed_projection.counts import KeptCounts
+from residualplanner.relaxed_projection.mechanism import Drawn, Run
 from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
-from residualplanner.sources import count_groups
+from residualplanner.sources import Source, count_groups, open_source
 
 Codes = NDArray[np.int64]
 DOMAIN = rp.Domain({"a": 2, "b": 2})
@@ -81,10 +87,17 @@ class RapExperiment:
         """The records of one side."""
         return self.after if is_after else self.before
 
-    def outcomes(self, is_after: bool, runs: int, source: ByteSource) -> list[rp.RapResult]:
-        """What so many runs of the real mechanism give."""
-        codes = self.side(is_after)
-        return [rap_with_bits(self.plan, codes, source, np.random.default_rng(START)) for _ in range(runs)]
+    def outcomes(self, is_after: bool, runs: int, source: ByteSource) -> Iterator[list[Drawn]]:
+        """What the draws of all rounds give, in so many runs."""
+        counts, model = KeptCounts(self.opened(is_after), self.plan.thresholds), first_model(self.plan).__getitem__
+        for _ in range(runs):
+            run = Run(self.plan, counts, source, np.random.default_rng(START))
+            selection = run.selection()
+            yield [run.drawn(selection, model, number) for number in range(self.plan.rounds)]
+
+    def opened(self, is_after: bool) -> Source:
+        """The records of one side, as a source."""
+        return open_source(self.side(is_after), DOMAIN, records_per_person=1)
 
     def counts(self, is_after: bool) -> list[NDArray[np.int64]]:
         """The exact answers of both tables."""
@@ -92,30 +105,40 @@ class RapExperiment:
         return [count_groups(codes, DOMAIN.sizes, [np.array([[i]])])[0][0] for i in range(2)]
 
 
-def likelihood_scores(experiment: RapExperiment, is_after: bool, runs: int, source: ByteSource) -> Scores:
-    """How much likelier each outcome of one round is after the replacement, scaled as scores of unit variance are."""
-    plan, mu = experiment.plan, math.sqrt(experiment.plan.cost)
+def round_scores(experiment: RapExperiment, is_after: bool, runs: int, source: ByteSource) -> tuple[Scores, Scores]:
+    """How much likelier each outcome of one round is after the replacement, scaled as scores of unit variance are.
+
+    Returns:
+        The scores by the choice alone, and by the choice and its answer, of the same runs.
+    """
+    plan = experiment.plan
     sides = [experiment.counts(side) for side in (False, True)]
-    choices = [_choice_log_probabilities(plan, counts) for counts in sides]
+    first, second = (_choice_log_probabilities(plan, counts) for counts in sides)
     variance = float(1 / plan.answer_cost)
-    scores = []
-    for outcome in experiment.outcomes(is_after, runs, source):
-        [(table, cell)], answers = outcome.rounds[0].chosen, outcome.rounds[0].answers
-        answer = int(answers[table][0])
-        first, second = (float(answer - counts[table][cell]) ** 2 / (2 * variance) for counts in sides)
-        ratio = choices[1][table, cell] - choices[0][table, cell] + first - second
-        scores.append(ratio / mu + mu / 2)
-    return np.array(scores)
+    by_choice, by_both = [], []
+    for [drawn] in experiment.outcomes(is_after, runs, source):
+        [(table, cell)] = drawn.chosen
+        answer = int(drawn.answers[table][0])
+        before, after = (float(answer - counts[table][cell]) ** 2 / (2 * variance) for counts in sides)
+        by_choice.append(second[table, cell] - first[table, cell])
+        by_both.append(by_choice[-1] + before - after)
+    return _scaled(by_choice, plan.choice_cost), _scaled(by_both, plan.cost)
+
+
+def _scaled(ratios: list[float], pcost: Fraction) -> Scores:
+    """Logarithms of ratios of likelihoods (runs,), as scores with mean 0 before and sqrt(pcost) after."""
+    mu = math.sqrt(pcost)
+    return np.array(ratios) / mu + mu / 2
+
+
+def likelihood_scores(experiment: RapExperiment, is_after: bool, runs: int, source: ByteSource) -> Scores:
+    """The scores by what one round chose and answered."""
+    return round_scores(experiment, is_after, runs, source)[1]
 
 
 def choice_scores(experiment: RapExperiment, is_after: bool, runs: int, source: ByteSource) -> Scores:
-    """The same for what one round chose, without its answers."""
-    first, second = (
-        _choice_log_probabilities(experiment.plan, experiment.counts(is_after=side)) for side in (False, True)
-    )
-    ratio = (second - first) / math.sqrt(experiment.plan.choice_cost)
-    chosen = [outcome.rounds[0].chosen[0] for outcome in experiment.outcomes(is_after, runs, source)]
-    return np.array([ratio[table, cell] for table, cell in chosen]) + math.sqrt(experiment.plan.choice_cost) / 2
+    """The scores by what one round chose, without its answer."""
+    return round_scores(experiment, is_after, runs, source)[0]
 
 
 def _choice_log_probabilities(plan: rp.RapPlan, counts: list[NDArray[np.int64]]) -> NDArray[np.float64]:
@@ -129,8 +152,8 @@ def difference_scores(experiment: RapExperiment, is_after: bool, runs: int, sour
     deviation = math.sqrt(4 / float(experiment.plan.answer_cost))
     center = -float(np.subtract(*(counts[0] for counts in experiment.counts(False))))
     scores = []
-    for outcome in experiment.outcomes(is_after, runs, source):
-        answers = {table: found[0] for each in outcome.rounds for table, found in each.answers.items()}
+    for rounds in experiment.outcomes(is_after, runs, source):
+        answers = {table: found[0] for each in rounds for table, found in each.answers.items()}
         scores.append((float(answers[1] - answers[0]) - center) / deviation)
     blur = np.random.default_rng(int(is_after)).random(runs) / 1000  # scores that are all the same have no variance
     return np.array(scores) + blur

@@ -2,9 +2,9 @@
 
     python -m benchmarks.rap_grid [EXPERIMENT ...] [--seeds N] --json FILE
 
-Experiments: sizes (X6, X7), baselines (X11), fem (X1), small (X2), rounding (X3), relaxed (X4), thresholds (X8),
-nonadaptive (F7), tables (ours).  Points that the file holds already are not run again; `benchmarks.rap_findings`
-judges them.
+Experiments: sizes (X6, X7), filter (X7, with --seeds 6), baselines (X11), fem (X1), small (X2), rounding (X3),
+relaxed (X4), thresholds (X8), nonadaptive (F7), tables (ours).  Points that the file holds already are not run again;
+`benchmarks.rap_findings` judges them.
 
 The papers repeat each setting with several seeds and larger grids (T and K up to 64 and 256); this program runs the
 part of the grid that two slow cores can do in an hour.
@@ -15,7 +15,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from residualplanner.sources import count_groups
 
 ALL_RECORDS = 48_842
 METHODS = (("zero", "joint"), ("gaussian", "joint"), ("gaussian", "per-cell"), ("residual planner", "joint"))
+FEW = ((1, 4), (1, 16), (4, 4), (4, 16))
 GRID = [(rounds, choices) for rounds in (1, 4, 16) for choices in (1, 4, 16, 64)]
 
 
@@ -77,6 +78,13 @@ def sizes(seed: int) -> Iterator[Point]:
                 for rounds, choices in GRID:
                     if rounds * choices <= 256:
                         yield Point("sizes", 3, 3, epsilon, tables, filtered, "rap", rounds, choices, seed=seed)
+
+
+def filters(seed: int) -> Iterator[Point]:
+    """Few settings of `sizes`, for many seeds: what the filter does by the number of tables."""
+    for point in sizes(seed):
+        if point.tables <= 16 and (point.rounds, point.choices) in FEW:
+            yield replace(point, experiment="filter")
 
 
 def fem(seed: int) -> Iterator[Point]:
@@ -157,6 +165,7 @@ def baselines(seed: int) -> Iterator[Point]:
 
 EXPERIMENTS = {
     "sizes": sizes,
+    "filter": filters,
     "baselines": baselines,
     "fem": fem,
     "small": small,

@@ -10,7 +10,7 @@ from residualplanner.mixtures.cells import CellTerm
 from residualplanner.mixtures.controlling import controlled_records
 from residualplanner.mixtures.descent import Descent, Fit, Start, fit
 from residualplanner.mixtures.ensemble import Ensemble, EnsembleFit, fit_ensemble
-from residualplanner.mixtures.khatri_rao import khatri_rao, product_sums, slopes_of_product_sums
+from residualplanner.mixtures.khatri_rao import balanced_split, khatri_rao, product_sums, slopes_of_product_sums
 from residualplanner.mixtures.loss import Loss, loss_of
 from residualplanner.mixtures.mixture import Mixture, averaged, mixture_of
 from residualplanner.mixtures.raking import raked
@@ -41,6 +41,7 @@ __all__ = [
     "Values",
     "View",
     "averaged",
+    "balanced_split",
     "controlled_records",
     "denoised",
     "even_records",

@@ -35,7 +35,7 @@ def product_sums(factors: Sequence[Floats], weights: Floats) -> Floats:
         [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]
     """
     shape = [len(factor) for factor in factors]
-    split = _split(shape)
+    split = balanced_split(shape)
     left = _all_products(factors[:split], weights) * weights
     found: Floats = (left @ _all_products(factors[split:], weights).T).reshape(shape)
     return found
@@ -52,7 +52,7 @@ def slopes_of_product_sums(slope: Floats, factors: Sequence[Floats], weights: Fl
     Returns:
         Arrays (n_i, c), and (c,).
     """
-    split = _split([len(factor) for factor in factors])
+    split = balanced_split([len(factor) for factor in factors])
     left, right = _all_products(factors[:split], weights), _all_products(factors[split:], weights)
     matrix = slope.reshape(len(left), len(right))
     of_left = matrix @ right  # the weights are put in at the end
@@ -62,7 +62,7 @@ def slopes_of_product_sums(slope: Floats, factors: Sequence[Floats], weights: Fl
     return [each * weights for each in found], of_weights
 
 
-def _split(shape: Sequence[int]) -> int:
+def balanced_split(shape: Sequence[int]) -> int:
     """Where to part the axes so that the larger side is as small as it can be."""
     return min(range(len(shape) + 1), key=lambda k: max(math.prod(shape[:k]), math.prod(shape[k:])))
 

@@ -58,7 +58,7 @@ class Answered:
             fractions: of each, the noisy answers (c,) as fractions of all records.
             weight: of their squared errors: the inverse variance of the noise.
         """
-        listed = [table for table, found in cells.items() if len(found) < thresholds[table].cells]
+        listed = [table for table, found in cells.items() if self._is_listed(thresholds[table], len(found))]
         if listed:
             self.targets += self._listed(
                 [thresholds[table] for table in listed],
@@ -74,6 +74,12 @@ class Answered:
             else:
                 self.large.append(whole)
                 self.active.append(np.empty(0, dtype=np.int64))
+
+    def _is_listed(self, threshold: ThresholdTable, measured: int) -> bool:
+        """Whether a table is fitted cell by cell: in part, or where (A9) does not hold and it is small enough."""
+        is_marginal = threshold.at_least == len(threshold.positions)
+        is_mapped = is_marginal or self.settings.kind.sums_to_one or threshold.cells > WHOLE_CELLS
+        return measured < threshold.cells or not is_mapped
 
     def fit(self, parameters: Relaxed) -> Fit:
         """Fit relaxed records to all answers; large tables by the cells that surprise, which are looked for anew.

@@ -7,6 +7,7 @@ Source: rap-and-microdata section A5.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,23 @@ from residualplanner.relaxed_projection.counts import Counts
 from residualplanner.relaxed_projection.plan import RapPlan
 from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
 from residualplanner.relaxed_projection.result import RapResult, RapRound
-from residualplanner.relaxed_projection.selection import Candidate, Selection
+from residualplanner.relaxed_projection.selection import Candidate, Model, Selection
+
+
+class Drawn(NamedTuple):
+    """What the draws of one round give, all of it noisy.
+
+    Attributes:
+        chosen: the candidates, in the order of their draws.
+        cells: of each measured table the numbers (c,) of its cells.
+        answers: of each, the noisy counts (c,).
+        variance: the variance parameter of their noise.
+    """
+
+    chosen: list[Candidate]
+    cells: dict[int, IntArray]
+    answers: dict[int, IntArray]
+    variance: Fraction
 
 
 @dataclass(slots=True, eq=False)
@@ -57,14 +74,13 @@ class Run:
         plan, kind = self.plan, self.plan.projection.kind
         blocks = Blocks(plan.workload.domain.sizes)
         parameters = kind.start(blocks, plan.projection.relaxed_records, self.generator)
-        total = self._total(records)
-        selection = Selection(plan.thresholds, self.counts, plan.chosen, [set() for _ in plan.thresholds])
+        total, selection = self._total(records), self.selection()
         rounds: list[RapRound] = []
         answered = Answered(blocks, plan.projection)
         for number in range(plan.rounds):
-            chosen = self._choose(selection, RelaxedRecords(blocks, kind.values(parameters, blocks)), total, number)
-            cells = self._cells(chosen)
-            answers, variance = self._answers(cells, number)
+            fitted = RelaxedRecords(blocks, kind.values(parameters, blocks))
+            model = _integer_answers(fitted, plan, total)
+            chosen, cells, answers, variance = self.drawn(selection, model, number)
             fractions = {table: found.astype(np.float64) / total for table, found in answers.items()}
             answered.add(plan.thresholds, cells, fractions, float(total**2 / variance))
             fit = answered.fit(parameters)
@@ -73,6 +89,25 @@ class Run:
         fitted = RelaxedRecords(blocks, kind.values(parameters, blocks))
         noise = NoiseRecord("discrete", None, self.source.mark, plan.cost, plan.protected.words)
         return RapResult(plan, fitted, total, tuple(rounds), tuple(self.account.entries), noise)
+
+    def selection(self) -> Selection:
+        """What the first round can choose from."""
+        thresholds = self.plan.thresholds
+        return Selection(thresholds, self.counts, self.plan.chosen, [set() for _ in thresholds])
+
+    def drawn(self, selection: Selection, model: Model, number: int) -> Drawn:
+        """Make the draws of a round; whatever follows from them is post-processing.
+
+        Args:
+            selection: what is left to choose from.
+            model: gives the answers of the relaxed records so far.
+            number: of the round, from 0.
+
+        Guarantees: costs at most the plan's `round_cost`, whatever the model and the earlier rounds are.
+        """
+        chosen = self._choose(selection, model, number)
+        cells = self._cells(chosen)
+        return Drawn(chosen, cells, *self._answers(cells, number))
 
     def _total(self, records: int) -> int:
         """The number of records to scale fractions by: public, or noisy and at least 1."""
@@ -85,7 +120,7 @@ class Run:
         self.account.charge("the number of records", precision * plan.protected.cost_factor)
         return max(1, records + int(self._noise(1 / precision, [1])[0][0]))
 
-    def _choose(self, selection: Selection, fitted: RelaxedRecords, total: int, number: int) -> list[Candidate]:
+    def _choose(self, selection: Selection, model: Model, number: int) -> list[Candidate]:
         """What to measure in a round; nothing is chosen where everything is measured."""
         plan = self.plan
         if plan.choices is None:
@@ -93,10 +128,6 @@ class Run:
         factor = plan.protected.cost_factor
         rate = root_down(plan.choice_cost / (plan.choices * factor))
         self.account.charge(f"choices of round {number + 1}", plan.choices * factor * rate**2)
-
-        def model(table: int) -> IntArray:
-            return fitted.rounded_counts(plan.thresholds[table], total)
-
         return selection.choose(model, rate, plan.choices, self.source)
 
     def _cells(self, chosen: Sequence[Candidate]) -> dict[int, IntArray]:
@@ -125,6 +156,11 @@ class Run:
         """Discrete Gaussian noise of this variance parameter, one array (size,) for each size."""
         ratio = variance.numerator, variance.denominator
         return draw_arrays(Scales.of_ratios([ratio[0]] * len(sizes), [ratio[1]] * len(sizes)), sizes, self.source)
+
+
+def _integer_answers(fitted: RelaxedRecords, plan: RapPlan, total: int) -> Model:
+    """The answers of relaxed records to a table of the plan, as integers."""
+    return lambda table: fitted.rounded_counts(plan.thresholds[table], total)
 
 
 def require_records(records: int) -> int:

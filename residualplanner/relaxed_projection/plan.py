@@ -136,12 +136,12 @@ class RapPlan:
         """How the answers of a round are charged, as an object."""
         return SENSITIVITIES[self.sensitivity]
 
-    @property
+    @cached_property
     def cost(self) -> Fraction:
         """The exact pcost that is charged for a run: at most the budget's, which it rounds down to 40 digits."""
         return rounded_down(self.budget.pcost_exact)
 
-    @property
+    @cached_property
     def total_cost(self) -> Fraction:
         """The part of it for measuring the number of records; 0 where that is public."""
         is_public = self.protected.has_public_total or self.total is not None

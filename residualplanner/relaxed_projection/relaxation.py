@@ -32,6 +32,10 @@ class Relaxation(Protocol):
     def merges(self) -> bool:
         """Whether values of an attribute that no measured cell mentions may be fitted together."""
 
+    @property
+    def sums_to_one(self) -> bool:
+        """Whether the values of each attribute add up to 1."""
+
     def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
         """Parameters (rows, records) to begin with."""
 
@@ -52,6 +56,7 @@ class Softmax:
     name = "softmax"
     learning_rate = 0.1
     merges = True
+    sums_to_one = True
 
     def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
         """Standard normal logits."""
@@ -78,6 +83,7 @@ class Sparsemax:
     name = "sparsemax"
     learning_rate = 0.001
     merges = False
+    sums_to_one = True
 
     def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
         """Uniform numbers, projected."""
@@ -105,6 +111,7 @@ class Clip:
     name = "clip"
     learning_rate = 0.001
     merges = False
+    sums_to_one = False
 
     def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
         """Uniform numbers."""

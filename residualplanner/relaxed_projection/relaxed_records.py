@@ -11,6 +11,7 @@ from residualplanner._checks import FloatArray, IntArray
 from residualplanner.errors import WorkloadError
 from residualplanner.mixtures import Blocks, Mixture, mixture_of, product_sums
 from residualplanner.relaxed_projection.relaxation import Relaxed, equal_weights
+from residualplanner.relaxed_projection.threshold_products import threshold_means
 from residualplanner.relaxed_projection.threshold_table import ThresholdTable
 
 
@@ -29,12 +30,17 @@ class RelaxedRecords:
     def fractions(self, threshold: ThresholdTable) -> FloatArray:
         """The table of a threshold, as fractions of all records.
 
+        Where the values of each attribute add up to 1, it is a linear map of the marginal (A9); elsewhere, as under
+        the relaxation "clip", it is the polynomial (A3) that is fitted, by (A8).
+
         Example:
             >>> records = RelaxedRecords(Blocks((2, 2)), np.full((4, 8), 0.5, dtype=np.float32))
             >>> records.fractions(ThresholdTable((0, 1), (2, 2), 1)).tolist()
             [[0.75, 0.75], [0.75, 0.75]]
         """
         columns = [self.values[self.blocks.rows(position)] for position in threshold.positions]
+        if threshold.at_least < len(columns) and not self._are_distributions:
+            return threshold_means(columns, threshold.at_least).astype(np.float64)
         table = product_sums(columns, equal_weights(self.values))
         return np.asarray(threshold.answers(table), dtype=np.float64)
 
@@ -50,6 +56,11 @@ class RelaxedRecords:
         Raises:
             WorkloadError: the values of an attribute do not add up to 1, as under the relaxation "clip".
         """
-        if not np.allclose(self.blocks.sums(self.values), 1, atol=1e-3):
+        if not self._are_distributions:
             raise WorkloadError('relaxed records of the relaxation "clip" are no distribution; fit with "softmax"')
         return mixture_of(self.blocks, equal_weights(self.values), self.values)
+
+    @property
+    def _are_distributions(self) -> bool:
+        """Whether the values of every attribute add up to 1 in every relaxed record."""
+        return bool(np.allclose(self.blocks.sums(self.values), 1, atol=1e-3))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from residualplanner.errors import WorkloadError
 from residualplanner.mixtures import Blocks
 from residualplanner.relaxed_projection import ProjectionSettings, RelaxedRecords
+from residualplanner.relaxed_projection.answered import Answered
 from residualplanner.relaxed_projection.cells import cell_blocks
 from residualplanner.relaxed_projection.fitted_rows import FittedRows
 from residualplanner.relaxed_projection.projection import relaxed_projection
@@ -153,6 +154,25 @@ def test_a_fit_stops_where_noise_explains_the_loss():
     assert relaxed_projection(start, BLOCKS, listed, ProjectionSettings(steps=3, stops_at_noise=False)).steps == 3
     whole = WholeTable.of(table, BLOCKS, close, 1e-3)
     assert relaxed_projection(start, BLOCKS, [whole, *listed], ProjectionSettings(steps=3)).steps == 3
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS, ids=str)
+def test_tables_of_values_that_add_up_to_anything_are_those_of_the_definition(threshold):
+    values = np.random.default_rng(4).uniform(-1, 1, (BLOCKS.count, 6))
+    found = RelaxedRecords(BLOCKS, values.astype(np.float32)).fractions(threshold)
+    expected = [dense_answer(values, threshold, cell) for cell in range(threshold.cells)]
+    assert np.allclose(found.ravel(), expected, atol=1e-6)
+
+
+def test_a_threshold_that_is_measured_whole_is_fitted_as_it_is_answered_under_clip():
+    threshold, generator = ThresholdTable((0, 1), (3, 2), 1), np.random.default_rng(5)
+    settings = ProjectionSettings(relaxation="clip", steps=300, learning_rate=0.02, stops_at_noise=False)
+    made = generator.random((BLOCKS.count, 6)) * 0.6  # some relaxed records whose values do not add up to 1
+    target = np.array([dense_answer(made, threshold, cell) for cell in range(6)])
+    answered = Answered(BLOCKS, settings)
+    answered.add([threshold], {0: np.arange(6)}, {0: target}, 1.0)
+    fit = answered.fit(settings.kind.start(BLOCKS, 20, generator))
+    assert np.allclose(RelaxedRecords(BLOCKS, fit.parameters).fractions(threshold).ravel(), target, atol=0.01)
 
 
 def test_relaxed_records_of_clip_are_no_distribution():
