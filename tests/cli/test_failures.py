@@ -293,7 +293,7 @@ def test_an_interrupted_release_leaves_what_was_measured_and_says_so(folder, num
         "The measurement, which has been paid for, is safe in out.measurement; no tables were written.\n"
         "Next: residualplanner reconstruct out.measurement -o out\n"
     )
-    assert sorted(os.listdir(folder)) == ["domain.json", "out.measurement", "s.toml"]
+    assert sorted(os.listdir(folder)) == ["domain.json", "out.measurement", "s.ledger", "s.toml"]
 
 
 @pytest.mark.slow
@@ -303,6 +303,6 @@ def test_a_killed_release_leaves_no_output(folder):
     process.kill()
     process.communicate(timeout=30)
     assert not (folder / "out").exists()
-    left = set(os.listdir(folder)) - {"domain.json", "s.toml", "out.measurement"}
+    left = set(os.listdir(folder)) - {"domain.json", "s.toml", "out.measurement", "s.ledger"}
     assert all(name.startswith(".out.") for name in left)
     assert load_measurement(folder / "out.measurement").plan.pcost <= 1

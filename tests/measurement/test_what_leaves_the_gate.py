@@ -217,7 +217,7 @@ def test_what_is_refused_before_the_charge_leads_to_no_record_either():
 
 
 def test_the_search_sees_the_frames_of_forms_behind_the_gate(monkeypatch):
-    def leaking(data, _domain):
+    def leaking(data, _domain, **_):
         raise DataError(str(len(data)))
 
     monkeypatch.setattr(GATE, "shielded", lambda error, _progress: error)

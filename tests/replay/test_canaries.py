@@ -193,9 +193,9 @@ def test_the_search_finds_a_planted_leak_in_an_error(leak, monkeypatch):
 
 
 def test_the_search_finds_a_planted_leak_in_an_output(tmp_path, monkeypatch):
-    def telling(data, domain):
+    def telling(data, domain, **rest):
         logging.getLogger("residualplanner").debug("records: %s", repr(data))
-        return real(data, domain)
+        return real(data, domain, **rest)
 
     real = GATE.open_source
     monkeypatch.setattr(GATE, "open_source", telling)

@@ -24,7 +24,6 @@ from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.sources import open_cluster, open_source
 from residualplanner.sources.clusters import CountingTask
-from residualplanner.sources.clusters.engine import EngineCluster
 from residualplanner.workers import SparkWorkers, spark
 from residualplanner.workload import Workload, marginals
 
@@ -260,14 +259,10 @@ def test_where_records_break_a_rule_nothing_is_drawn(session, tmp_path):
 
 def test_noise_is_drawn_in_the_last_of_two_stages(sessions):
     """One shuffle brings the counts together, and none comes after it."""
-    from residualplanner.sources.clusters.spark import SparkRecords
-
     frame = sessions["classic"].range(10).selectExpr("id % 2 as a")
     tracker, group = sessions["classic"].sparkContext.statusTracker(), "drawing"
     sessions["classic"].sparkContext.setJobGroup(group, "a draw")
-    EngineCluster(SparkRecords(frame, Domain({"a": 2})), Domain({"a": 2})).draw(
-        [CountingTask(0, (np.array([[0]]),))], digesting()
-    )
+    open_cluster(frame, Domain({"a": 2})).draw([CountingTask(0, (np.array([[0]]),))], digesting())
     jobs = [tracker.getJobInfo(number) for number in sorted(tracker.getJobIdsForGroup(group))]
     stages = [tracker.getStageInfo(number) for number in sorted({number for job in jobs for number in job.stageIds})]
     ran = [stage for stage in stages if stage is not None and stage.numCompletedTasks]

@@ -36,9 +36,9 @@ def _forms(workload: Workload, size: int, codes: tuple[int, ...], most: int) -> 
     own = [workload.kinds[code] for code in codes]
     group = exchangeable_groups(own, size)
     count = int(group.max()) + 1
-    if count <= most:
-        return merged_grams(own, codes, group)
     if count < size:
+        if count <= most:
+            return merged_grams(own, codes, group)
         rows = [merged_rows(kind, group) for kind in own]
         tree = tree_of_rows(rows)
         if tree is not None:
