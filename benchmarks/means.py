@@ -8,7 +8,8 @@ the job, the payroll system (3) for the year.  rho = 0.5, adding or removing a r
 in it, each with its scale for a share of the budget, which is even, or as good as possible for the sum of variances
 with sums in units of 32.  Prints root mean square errors over all groups; those of means over groups of 30 records or
 more, since the mean of fewer is noise with either.  Three plans weight a table by its cells to the power 0, -0.65 and
--1; the one in between was chosen so that its exact standard errors of counts (1.49 and 1.99) and of sums (42.9 and 57.3) are below OpenDP's with either
+-1; the one in between was chosen so that its exact standard errors of counts (1.49 and 1.99) and of sums (42.9 and
+57.3) are below OpenDP's with either
 split (counts 2 and 2, or 1.55 and 3.47; sums 32 times that).  Exits with 1 unless, in what is drawn, the plan with
 power 0 is below the best split, which is for the same loss, and the plan with power -1 below the even split.
 """

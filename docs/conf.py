@@ -35,8 +35,12 @@ INTERNAL = [
     "Candidate",
     "Centered",
     "Closure",
+    "Column",
     "Description",
+    "EqualWeights",
+    "FirstRecords",
     "FloatResiduals",
+    "IntegerMap",
     "IntegerResiduals",
     "LabeledKind",
     "Layout",
@@ -59,6 +63,7 @@ INTERNAL = [
     "Unit",
     "Values",
     "VerifiedFile",
+    "Weighting",
     "WrittenQuery",
 ]
 #: Types of Python and of other libraries have their pages elsewhere.

@@ -94,8 +94,10 @@ class Weight:
         above: "refuse": data with a weight above the maximum are refused; "clip": it counts as the maximum.
 
     Attributes:
-        name, above: as given.
-        maximum, unit: as given, exact.
+        name: as given.
+        maximum: as given, exact.
+        unit: as given, exact.
+        above: as given.
 
     Raises:
         DomainError: no name; numbers that are not positive; a maximum that is not a multiple of the unit, or has too
