@@ -247,6 +247,8 @@ class Workload:
         Source: spec eq. (107).
         """
         scales = np.array([kind.scale for kind in self.kinds])
+        if (scales == 1).all():
+            return frozen(np.ones(len(self)))
         return frozen(np.concatenate([scales[block.kinds].prod(axis=1) for block in self.blocks]))
 
     @cached_property
