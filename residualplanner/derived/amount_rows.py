@@ -8,21 +8,16 @@ import numpy as np
 from residualplanner._checks import FloatArray
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import CellRows, Identity, tied_kind
+from residualplanner.queries import CellRows, Identity, amounts_of, tied_kind
 
 
 def moment_rows(attribute: Attribute) -> CellRows:
-    """The count C, the sum D of deviations from the middle of the range, and D + h C where h is half the range.
+    """The count C, the sum D of deviations from the middle of the range, and D + h C where h is half the range: (3, n).
 
     Raises:
         WorkloadError: the attribute has no amounts.
     """
-    if attribute.numeric is None:
-        raise WorkloadError(
-            f"{attribute.name!r} has no amounts to average; declare Numeric(low, high) in place of "
-            f"{attribute.values.words}"
-        )
-    ends = attribute.numeric.ends.ravel()
+    ends = amounts_of(attribute, "to average").ends.ravel()
     low, high = ends[0], ends[-1]
     rows = np.zeros((3, attribute.size))
     rows[:, : len(ends)] = np.ones(len(ends)), ends - (low + high) / 2, ends - low
@@ -30,7 +25,7 @@ def moment_rows(attribute: Attribute) -> CellRows:
 
 
 def tail_rows(attribute: Attribute) -> tuple[CellRows, FloatArray]:
-    """How many records are in the first b of B bins, and, for b < B, how many in the others; the B + 1 edges.
+    """Rows (2 B - 1, n) of the counts in the first b of B bins, and, for b < B, in the others; the B + 1 edges.
 
     Raises:
         WorkloadError: the values of the attribute are no amounts and no bins of numbers.

@@ -5,7 +5,7 @@ Reads: a release, an attribute of amounts, groups.  Gives: MeanTable.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from residualplanner._margins import margin_factor
 from residualplanner.derived.amount_rows import moment_rows
 from residualplanner.derived.grouped import frame_of, grouped_table
 from residualplanner.derived.ratio import Ratio
-from residualplanner.queries import Kind
+from residualplanner.queries import Kind, amounts_of
 from residualplanner.reconstruction import Release
 
 if TYPE_CHECKING:
@@ -123,5 +123,5 @@ def means(
 
 def _limits(release: Release, attribute: str) -> tuple[float, float]:
     """The least and the largest amount."""
-    numeric: Any = release.plan.domain[attribute].numeric
-    return float(numeric.ends[0, 0]), float(numeric.ends[-1, 1])
+    ends = amounts_of(release.plan.domain[attribute], "to average").ends
+    return float(ends[0, 0]), float(ends[-1, 1])

@@ -9,7 +9,7 @@ unless W is a `Selection`, which is about some of the records only, or a `Sum` o
 Attributes of a joint kind, `Matching`, are answered together after that.
 """
 
-from residualplanner.queries.amounts import ByBin, Sum
+from residualplanner.queries.amounts import ByBin, Sum, amounts_of
 from residualplanner.queries.cell_rows import CellRows
 from residualplanner.queries.classifications import Classification, Item, Origin
 from residualplanner.queries.custom import Custom
@@ -42,6 +42,7 @@ __all__ = [
     "Rows",
     "Selection",
     "Sum",
+    "amounts_of",
     "answered_jointly",
     "checked_values",
     "joint_factors",

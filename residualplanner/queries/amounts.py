@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import value_text
-from residualplanner.domain import Attribute, Label
+from residualplanner.domain import Attribute, Label, Numeric
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray, namespace
 from residualplanner.queries.kind import Centered, Kind, OfAllRecords, Rows, require_size
@@ -194,6 +194,16 @@ class ByBin(BinRows):
         return self.of_bins.full_names(attribute.by_bin)
 
 
+def amounts_of(attribute: Attribute, purpose: str) -> Numeric:
+    """The limits and bins of an attribute's amounts; WorkloadError, with the purpose in words, where it has none."""
+    if attribute.numeric is None:
+        raise WorkloadError(
+            f"{attribute.name!r} has no amounts {purpose}; declare Numeric(low, high) in place of "
+            f"{attribute.values.words}"
+        )
+    return attribute.numeric
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Sum(SparseKind, OfAllRecords):
     """The sum of the amounts of an attribute, in the unit of the column: one answer, or one for each bin.
@@ -249,12 +259,7 @@ class Sum(SparseKind, OfAllRecords):
         Raises:
             WorkloadError: its values are not amounts.
         """
-        if attribute.numeric is None:
-            raise WorkloadError(
-                f"{attribute.name!r} has no amounts to sum up; declare Numeric(low, high) in place of "
-                f"{attribute.values.words}"
-            )
-        ends = attribute.numeric.ends
+        ends = amounts_of(attribute, "to sum up").ends
         return replace(self, edges=(*ends[:, 0].tolist(), float(ends[-1, 1])))
 
     def require_fit(self, attribute: Attribute) -> None:
