@@ -4,8 +4,8 @@ Reads: a release, or a table.  Gives: MeanTable, QuantileTable.
 """
 
 from residualplanner.derived.means import MeanTable, means
-from residualplanner.derived.of_table import statistic_of
+from residualplanner.derived.of_table import columns_of, statistic_of
 from residualplanner.derived.quantiles import QuantileTable, quantiles
 from residualplanner.derived.statistic_table import Column, StatisticTable
 
-__all__ = ["Column", "MeanTable", "QuantileTable", "StatisticTable", "means", "quantiles", "statistic_of"]
+__all__ = ["Column", "MeanTable", "QuantileTable", "StatisticTable", "columns_of", "means", "quantiles", "statistic_of"]

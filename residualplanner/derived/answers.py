@@ -53,7 +53,6 @@ class StatisticAnswers(NamedTuple):
         labels: along each axis.
         estimate (q, groups..): the answers, one row of the kind after another.
         variance (q, groups..): of each.
-        count_unit: of numbers of records, in words.
     """
 
     kind: Statistic
@@ -62,28 +61,23 @@ class StatisticAnswers(NamedTuple):
     labels: tuple[tuple[object, ...], ...]
     estimate: FloatArray
     variance: FloatArray
-    count_unit: str
-
-    @property
-    def unit(self) -> str:
-        """The unit of the amounts, or else the name of the attribute."""
-        return self.attribute.about.unit or self.attribute.name
 
 
 def answers_of(table: TableOfAnswers) -> StatisticAnswers | None:
     """The answers of a table that a statistic is made of; None where its query is for none."""
     positions, kinds = WrittenQuery(table.positions, table.kinds).table_axes
-    axis, domain = statistic_among(kinds), table.plan.domain
+    axis = statistic_among(kinds)
     if axis is None:
         return None
     kind = kinds[axis]
     assert isinstance(kind, Statistic)
     return StatisticAnswers(
         kind,
-        domain.attributes[positions[axis]],
-        *((*every[:axis], *every[axis + 1 :]) for every in (table.names, table.labels)),
-        *(np.moveaxis(array, axis, 0) for array in (table.estimate, table.variance)),
-        domain.unit,
+        table.plan.domain.attributes[positions[axis]],
+        (*table.names[:axis], *table.names[axis + 1 :]),
+        (*table.labels[:axis], *table.labels[axis + 1 :]),
+        np.moveaxis(table.estimate, axis, 0),
+        np.moveaxis(table.variance, axis, 0),
     )
 
 

@@ -14,7 +14,7 @@ from residualplanner._checks import FloatArray, frozen
 from residualplanner._margins import margin_factor
 from residualplanner.derived.answers import StatisticAnswers, grouped_answers
 from residualplanner.derived.ratio import Ratio
-from residualplanner.derived.statistic_table import Column, StatisticTable
+from residualplanner.derived.statistic_table import Column, StatisticTable, unit_of
 from residualplanner.queries import Kind, Mean
 
 
@@ -26,7 +26,6 @@ class MeanTable(StatisticTable):
 
     Attributes:
         attribute, unit, names, labels, level: as of `StatisticTable`; ``level`` is that of ``too_noisy``, too.
-        count_unit: of counts, in words.
         estimate: the means, an axis for each attribute, within the limits of the amounts; NaN where the count of a
             group is estimated as 0 or less.
         std_err: their standard errors, to first order; NaN likewise.
@@ -39,7 +38,20 @@ class MeanTable(StatisticTable):
         too_noisy: where the count is not clear of 0, so that the mean says nothing; the interval is right there, too.
     """
 
-    count_unit: str
+    columns = (
+        Column("mean", "estimate", "amounts", "sum divided by count, within the limits of the amounts"),
+        Column("std_err", "std_err", "amounts", "standard error of the mean, to first order"),
+        Column("low", "low", "amounts", "low end of Fieller's interval of the mean, of level {level}"),
+        Column("high", "high", "amounts", "high end of that interval"),
+        Column("count", "count", "counts", "unbiased estimate of the records with an amount"),
+        Column("count_std_err", "count_std_err", "counts", "standard error of the count, exact"),
+        Column("sum", "sum", "amounts", "unbiased estimate of the sum of the amounts"),
+        Column("sum_std_err", "sum_std_err", "amounts", "standard error of the sum, exact"),
+        Column(
+            "too_noisy", "too_noisy", "neither", "whether the count is not clear of 0, so that the mean says nothing"
+        ),
+    )
+
     estimate: FloatArray
     std_err: FloatArray
     low: FloatArray
@@ -54,24 +66,6 @@ class MeanTable(StatisticTable):
     def title(self) -> str:
         """What the table holds, in words."""
         return f"mean {self.attribute} ({self.unit})"
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """``mean``, ``std_err``, ``low`` and ``high``, ``count`` and ``sum`` with their errors, and ``too_noisy``."""
-        unit, level = self.unit, f"{self.level:.15g}"
-        return (
-            Column("mean", unit, "sum divided by count, within the limits of the amounts", self.estimate),
-            Column("std_err", unit, "standard error of the mean, to first order", self.std_err),
-            Column("low", unit, f"low end of Fieller's interval of the mean, of level {level}", self.low),
-            Column("high", unit, "high end of that interval", self.high),
-            Column("count", self.count_unit, "unbiased estimate of the records with an amount", self.count),
-            Column("count_std_err", self.count_unit, "standard error of the count, exact", self.count_std_err),
-            Column("sum", unit, "unbiased estimate of the sum of the amounts", self.sum),
-            Column("sum_std_err", unit, "standard error of the sum, exact", self.sum_std_err),
-            Column(
-                "too_noisy", "", "whether the count is not clear of 0, so that the mean says nothing", self.too_noisy
-            ),
-        )
 
 
 def means(
@@ -137,16 +131,21 @@ def mean_table(answers: StatisticAnswers, level: float) -> MeanTable:
     ends = ratio.interval(margin, half)
     return MeanTable(
         answers.attribute.name,
-        answers.unit,
+        unit_of(answers.attribute),
         answers.names,
         answers.labels,
         level,
-        answers.count_unit,
-        *_frozen(middle + np.clip(ratio.estimate, -half, half), ratio.std_err, middle + ends[0], middle + ends[1]),
-        *_frozen(count, np.sqrt(of_count), total, np.sqrt(of_total)),
-        frozen(np.asarray(~ratio.is_clear(margin))),
+        estimate=_frozen(middle + np.clip(ratio.estimate, -half, half)),
+        std_err=_frozen(ratio.std_err),
+        low=_frozen(middle + ends[0]),
+        high=_frozen(middle + ends[1]),
+        count=_frozen(count),
+        count_std_err=_frozen(np.sqrt(of_count)),
+        sum=_frozen(total),
+        sum_std_err=_frozen(np.sqrt(of_total)),
+        too_noisy=frozen(np.asarray(~ratio.is_clear(margin))),
     )
 
 
-def _frozen(*arrays: FloatArray) -> Iterable[FloatArray]:
-    return [frozen(np.asarray(array)) for array in arrays]
+def _frozen(array: FloatArray) -> FloatArray:
+    return frozen(np.asarray(array))

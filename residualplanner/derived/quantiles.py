@@ -12,7 +12,7 @@ import numpy as np
 from residualplanner._checks import FloatArray, frozen
 from residualplanner._margins import margin_factor
 from residualplanner.derived.answers import StatisticAnswers, grouped_answers
-from residualplanner.derived.statistic_table import Column, StatisticTable
+from residualplanner.derived.statistic_table import Column, StatisticTable, unit_of
 from residualplanner.queries import Kind, Quantiles
 
 
@@ -29,6 +29,12 @@ class QuantileTable(StatisticTable):
         high: the upper ends.
     """
 
+    columns = (
+        Column("quantile", "estimate", "amounts", "estimate, as if amounts were spread evenly within a bin"),
+        Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin"),
+        Column("high", "high", "amounts", "high end of that interval"),
+    )
+
     probabilities: tuple[float, ...]
     estimate: FloatArray
     low: FloatArray
@@ -40,19 +46,9 @@ class QuantileTable(StatisticTable):
         return f"quantiles of {self.attribute} ({self.unit})"
 
     @property
-    def axes(self) -> dict[str, tuple[object, ...]]:
-        """The labels of the groups, and the probabilities."""
-        return {**StatisticTable.axes.fget(self), "probability": self.probabilities}  # type: ignore[attr-defined]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """``quantile``, ``low`` and ``high``."""
-        level = f"{self.level:.15g}"
-        return (
-            Column("quantile", self.unit, "estimate, as if amounts were spread evenly within a bin", self.estimate),
-            Column("low", self.unit, f"low end of the interval of level {level}: an edge of a bin", self.low),
-            Column("high", self.unit, "high end of that interval", self.high),
-        )
+    def more_axes(self) -> dict[str, tuple[float, ...]]:
+        """The probabilities."""
+        return {"probability": self.probabilities}
 
 
 def quantiles(
@@ -118,7 +114,7 @@ def quantile_table(answers: StatisticAnswers, level: float) -> QuantileTable:
     last = np.where(may_be_below.any(axis=-1), excess.shape[-1] - np.argmax(may_be_below[..., ::-1], axis=-1), 0)
     return QuantileTable(
         answers.attribute.name,
-        answers.unit,
+        unit_of(answers.attribute),
         answers.names,
         answers.labels,
         level,

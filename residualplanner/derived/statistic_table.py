@@ -6,31 +6,37 @@ Reads: arrays, an axis for each attribute of the groups.  Gives: StatisticTable.
 from abc import abstractmethod
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from residualplanner._checks import FloatArray
 from residualplanner._html import frame_html
+from residualplanner.domain import Attribute
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 class Column(NamedTuple):
-    """A column of numbers of a statistic.
+    """A column of a table of statistics.
 
     Attributes:
         name: of the column.
-        unit: of its numbers; empty where there is none.
-        meaning: in words.
-        values: an array with an entry for each row, its axes those of the table.
+        field: of the table, which holds its values.
+        of: whose unit it has: that of the amounts, that of counts of records, or none.
+        meaning: in words; ``{level}`` is the confidence level.
     """
 
     name: str
-    unit: str
+    field: str
+    of: Literal["amounts", "counts", "neither"]
     meaning: str
-    values: NDArray[np.float64] | NDArray[np.bool_]
+
+    def described(self, attribute: Attribute, count_unit: str, level: float) -> tuple[str, str, str]:
+        """Name, unit and meaning; the unit is empty where there is none."""
+        units = {"amounts": unit_of(attribute), "counts": count_unit, "neither": ""}
+        return self.name, units[self.of], self.meaning.format(level=f"{level:.15g}")
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -38,12 +44,15 @@ class StatisticTable:
     """A statistic of the amounts, or bins, of an attribute for each group.
 
     Attributes:
+        columns: those of its numbers, in their order.
         attribute: whose amounts it is about.
         unit: of the amounts, in words.
         names: of the attributes that make the groups, axis by axis.
         labels: along each axis.
         level: the confidence level of the intervals.
     """
+
+    columns: ClassVar[tuple[Column, ...]]
 
     attribute: str
     unit: str
@@ -63,19 +72,24 @@ class StatisticTable:
         """What the table holds, in words."""
 
     @property
-    @abstractmethod
-    def columns(self) -> tuple[Column, ...]:
-        """The columns of numbers, in their order."""
+    def more_axes(self) -> dict[str, tuple[float, ...]]:
+        """The labels of axes after those of the groups, by the names of their columns."""
+        return {}
 
     @property
-    def axes(self) -> dict[str, tuple[object, ...]]:
-        """The labels of the rows, by the names of their columns; the last changes fastest."""
-        return dict(zip(self.names, self.labels, strict=True))
+    def values(self) -> dict[str, FloatArray]:
+        """The numbers by the names of their columns, (rows,) each: groups in C order."""
+        return {column.name: np.ravel(getattr(self, column.field)) for column in self.columns}
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A row for each group, with its labels and `columns`."""
+        """A row for each group, with its labels and the columns of numbers."""
         import pandas as pd
 
-        rows = [*product(*self.axes.values())]
-        frame = pd.DataFrame(rows, columns=[*self.axes], index=range(len(rows)))
-        return frame.assign(**{column.name: np.ravel(column.values) for column in self.columns})
+        rows = [*product(*self.labels, *self.more_axes.values())]
+        frame = pd.DataFrame(rows, columns=[*self.names, *self.more_axes], index=range(len(rows)))
+        return frame.assign(**self.values)
+
+
+def unit_of(attribute: Attribute) -> str:
+    """The unit of the amounts of an attribute, or else its name."""
+    return attribute.about.unit or attribute.name

@@ -232,7 +232,10 @@ class Quantiles(Statistic):
                 f"{attribute.name!r} has no amounts and no bins of numbers, so that it has no quantiles; declare "
                 f"Numeric(low, high, bins=...) or Bins in place of {attribute.values.words}"
             )
-        edges, ends = tuple(map(float, bins.edges)), 1 if attribute.numeric is None else 2
+        edges, ends = (
+            tuple(float(edge) for edge in bins.edges if isinstance(edge, int | float)),
+            1 if attribute.numeric is None else 2,
+        )
         rows = len(self.chosen) * (len(edges) - 2)
         if rows == 0:
             raise WorkloadError(f"{attribute.name!r} has one bin, which says nothing of quantiles; declare more bins")
