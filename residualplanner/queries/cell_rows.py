@@ -12,7 +12,7 @@ from scipy import sparse
 
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
-from residualplanner.queries.kind import OfAllRecords
+from residualplanner.queries.plain_kinds import OfAllRecords
 from residualplanner.queries.sparse_kind import SparseKind
 
 
