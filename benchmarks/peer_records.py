@@ -60,7 +60,8 @@ def run(python: str, content: dict[str, Any], codes: Codes, limit: float) -> dic
             row = {"stopped_after": limit, "cpu": _seconds_of_children() - before}
             return row | {"came to": _last_line(error.stdout)}
         except subprocess.CalledProcessError as error:
-            return {"failed": error.stderr.strip().splitlines()[-1][:200]}
+            lines = [f"ended with {error.returncode}", *error.stderr.strip().splitlines()]
+            return {"failed": lines[-1][:200]}
         measured = json.loads(done.stdout.strip().splitlines()[-1])
         return measured | {"errors": errors_by_order(codes, np.load(made), content["sizes"])}
 
