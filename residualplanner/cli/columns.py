@@ -7,13 +7,12 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
 from residualplanner._words import SEPARATORS
 from residualplanner.cli.spec.file import SIZE_LIMIT
-from residualplanner.domain import Domain
 from residualplanner.errors import DataError, FileFormatError
 
 
@@ -85,8 +84,8 @@ def parquet_types(path: Path) -> dict[str, str | None]:
     return dict(types)
 
 
-def require_columns(path: Path, domain: Domain) -> None:
-    """Check that a file of records has the domain's columns, before anything is spent on it.
+def require_columns(path: Path, names: Sequence[str]) -> None:
+    """Check that a file of records has columns of these names, before anything is spent on it.
 
     Only a missing column is refused here: measuring finds whatever else may be wrong.
 
@@ -103,7 +102,6 @@ def require_columns(path: Path, domain: Domain) -> None:
         found = parquet_types(path)
     else:
         raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {path.name!r}")
-    names = [column.name for column in domain.columns]
     missing = sorted(set(names).difference(found), key=names.index)
     if missing:
         if is_csv(path):
