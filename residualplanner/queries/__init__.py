@@ -18,7 +18,9 @@ from residualplanner.queries.hierarchy import Hierarchy
 from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.joint import answered_jointly, joint_factors, require_joint
 from residualplanner.queries.json import kind_from_json, kind_to_json
-from residualplanner.queries.kind import MEANING, SIZE_LIMIT, Kind, Rows, labels_in_words, meanings_of
+from residualplanner.queries.kind import SIZE_LIMIT, Kind
+from residualplanner.queries.meanings import MEANING, labels_in_words, meanings_of
+from residualplanner.queries.rows import Rows
 from residualplanner.queries.runs import Prefix, Range
 from residualplanner.queries.selected_values import checked_values
 from residualplanner.queries.selection import Selection

@@ -17,7 +17,8 @@ from residualplanner._checks import value_text
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.amounts import amounts_of
-from residualplanner.queries.kind import Kind, OfAllRecords, require_size
+from residualplanner.queries.kind import Kind, require_size
+from residualplanner.queries.plain_kinds import OfAllRecords
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, SparseKind
 
 #: The label of the first row of each: how many records have a value that counts.

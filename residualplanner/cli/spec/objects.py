@@ -49,8 +49,7 @@ def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
             attribute.
     """
     found = hierarchies_of_spec(spec)
-    numbered = enumerate(spec.workload, 1)
-    parts = [_queries(table, domain, f"[[workload]] number {number}", found) for number, table in numbered]
+    parts = [_entry(table, domain, f"[[workload]] number {n}", found) for n, table in enumerate(spec.workload, 1)]
     whole = parts[0]
     for part in parts[1:]:
         whole = whole + part
@@ -152,6 +151,15 @@ def _labels(name: str, declared: list[Any]) -> Any:
     if len({(type(label), label) for label, _ in pairs}) < len(pairs):
         raise DomainError(f"attribute {name!r} has a label twice", attributes=[name])
     return dict(pairs)
+
+
+def _entry(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload:
+    """The tables of an entry at ``where``, which every refusal names."""
+    try:
+        return _queries(table, domain, where, found)
+    except (DomainError, WorkloadError) as error:
+        message = str(error)
+        raise type(error)(message if message.startswith(where) else f"{where}: {message}") from None
 
 
 def _queries(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload:
