@@ -190,6 +190,7 @@ def test_no_mechanism_of_the_same_cost_has_smaller_errors_of_counts_and_sums(a, 
 shares = st.lists(st.floats(0.1, 1), min_size=4, max_size=4)
 
 
+@pytest.mark.slow
 @given(shares=shares)
 @settings(max_examples=10, deadline=None)
 def test_a_plan_is_no_worse_in_any_query_than_a_budget_that_is_divided(shares):

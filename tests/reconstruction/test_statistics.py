@@ -129,6 +129,7 @@ def test_an_attribute_with_the_name_of_a_column_of_statistics_is_refused_before_
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
     rp.write_report(release, tmp_path / "page.html", level=0.9)
     section = (tmp_path / "page.html").read_text().split('id="statistics"')[1].split("</section>")[0]
@@ -140,6 +141,7 @@ def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
     assert f"{found.estimate[0]:,.1f}" in section
 
 
+@pytest.mark.slow
 def test_reports_on_plans_and_on_other_numbers_have_no_means(release, tmp_path):
     rp.write_report(release.plan, tmp_path / "plan.html")
     rp.write_report(rp.nonnegative(release), tmp_path / "page.html")
