@@ -148,7 +148,8 @@ def result(name: str, queries: rp.Workload) -> Result:
 def line(found: Result) -> str:
     return (
         f"{found.workload:<60}{found.optimum:>9.4f}{found.library / found.optimum:>9.4f}"
-        f"{found.by_set / found.optimum:>9.4f}{found.bases:>6}{found.slack:>9.0e}{found.seconds:>9.1f}{'  MISSED' if found.missed else ''}"
+        f"{found.by_set / found.optimum:>9.4f}{found.bases:>6}{found.slack:>9.0e}{found.seconds:>9.1f}"
+        f"{'  MISSED' if found.missed else ''}"
     )
 
 
