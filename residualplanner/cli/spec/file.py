@@ -25,6 +25,7 @@ from residualplanner.cli.spec.values import (
     Real,
     SpecTable,
     refusal,
+    unlike,
 )
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.losses import SumOfVariances
@@ -93,8 +94,12 @@ class BudgetTable(SpecTable):
 
     @model_validator(mode="before")
     @classmethod
-    def _holds_for_discrete_noise(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "gdp" in value:
+    def _is_a_notion_of_discrete_noise(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise unlike('expected a table such as { zcdp = "0.5" }', value)
+        if {"epsilon", "delta"} & set(value):
+            raise refusal('epsilon and delta stand together: { approx_dp = { epsilon = "1", delta = "1e-9" } }')
+        if "gdp" in value:
             try:
                 require_discrete(gdp(value["gdp"]), spelled=toml_text)
             except BudgetError as error:
