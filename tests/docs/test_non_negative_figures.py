@@ -103,3 +103,19 @@ def test_how_much_faster_the_same_gap_is_reached_is_that_of_the_benchmark():
     for row in ("`nonnegative`, asked for the same gap", "`nonnegative`, asked for 1e-6"):
         assert float(cells_of(row)[0]) == pytest.approx(ours["cpu s"], rel=0.05)
     assert PUBLISHED["published code"]["rounds"] == 82
+
+
+def test_the_standard_error_of_the_mean_of_all_draws_is_that_of_the_benchmark():
+    figures = QUALITY["Adult"]["1.0"]["nonnegative, protect-margins"]
+    words = r"mean of ten draws, ([\d.]+), with a standard error of ([\d.]+)\. .* off by ([\d.]+) of these on average"
+    shown = re.search(words, PAGE.replace("\n", " ")).groups()
+    wanted = ("total variation", 4), ("its standard error", 4), ("standard errors", 2)
+    assert [float(each) for each in shown] == [round(figures[key], digits) for key, digits in wanted]
+
+
+def test_how_long_counties_and_ten_attributes_take_is_that_of_the_benchmark():
+    found = re.search(
+        r"ten values take ([\d.]+) seconds, .* by 18 ages and 2 sexes ([\d.]+)\. ", PAGE.replace("\n", " ")
+    )
+    keys = ("ten attributes, up to 3-way", "3,143 counties by age and sex")
+    assert [float(each) for each in found.groups()] == [round(TIMES[key]["cpu s"], 1) for key in keys]
