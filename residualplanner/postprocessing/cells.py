@@ -111,7 +111,7 @@ def _squared_norm(spread: AxisMap, gather: AxisMap) -> float:
 
     def squared(values: NDArray[np.float64]) -> NDArray[np.float64]:
         without_total = np.concatenate([[0.0], values.ravel()[1:]])
-        found = back.apply(forward.apply(without_total[None]))[0]
+        found: NDArray[np.float64] = back.apply(forward.apply(without_total[None]))[0]
         found[0] = 0
         return found
 
