@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray
 from residualplanner.mixtures.margins import correct_margins
 from residualplanner.mixtures.mixture import Mixture
-from residualplanner.mixtures.rounding import even_records_by_class
+from residualplanner.mixtures.rounding import even_records_by_class, independent_points
 
 Floats = NDArray[np.float32]
 
@@ -34,6 +34,9 @@ _BATCH = 1 << 20
 def controlled_records(mixture: Mixture, records: int, generator: np.random.Generator) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
 
+    Within a class they are a Latin hypercube sample: every value is there as often as expected, and combinations are
+    random.  After the exchanges, points of a sequence would be no nearer, and they take a second to import.
+
     First as few values as it takes are changed, so that every value is there as often as expected, to less than one
     record.  Then two records of one class exchange their values of an attribute where that brings the tables of this
     attribute with all others nearer, which does not change how often a value is in a class.
@@ -46,7 +49,7 @@ def controlled_records(mixture: Mixture, records: int, generator: np.random.Gene
     Cost: some ten times the number of records times the square of the number of attributes.
     Source: spec section 13.
     """
-    codes, classes = even_records_by_class(mixture, records, generator)
+    codes, classes = even_records_by_class(mixture, records, generator, points=independent_points)
     correct_margins(mixture, codes, classes, generator)
     rows = codes + mixture.blocks.offsets[:-1]
     shares = np.full(codes.shape[1], _SHARE)

@@ -26,7 +26,7 @@ class PrefixTerm:
         layout: the rows of the features of each view.
         prefix: the views in common.
         last: the other view of each table.
-        rows (r,): of the features of these, one after the other.
+        rows (r,): of the features of these, one after the other; a slice where they stand so, which saves copies.
         values (p, r): what was measured: a row for each product of the common views.
         precisions (r,): of every column.
         of_last (l,): the precision of each table.
@@ -36,7 +36,7 @@ class PrefixTerm:
     layout: Blocks
     prefix: tuple[int, ...]
     last: tuple[int, ...]
-    rows: IntArray
+    rows: IntArray | slice
     values: Floats
     precisions: Floats
     of_last: Floats
@@ -88,10 +88,17 @@ def prefix_terms(layout: Blocks, tables: Sequence[Measured], dtype: type[np.floa
         values = table.values.transpose(order)
         groups.setdefault(tuple(views[:-1]), []).append((views[-1], table, values))
     for prefix, members in groups.items():
+        members.sort(key=lambda member: member[0])
         last = tuple(view for view, _, _ in members)
         rows = np.concatenate([np.arange(layout.offsets[view], layout.offsets[view + 1]) for view in last])
         values = np.concatenate([part.reshape(-1, part.shape[-1]) for _, _, part in members], axis=1)
         of_last = np.array([table.precision for _, table, _ in members], dtype=dtype)
         precisions = np.repeat(of_last, [layout.sizes[view] for view in last])
         freedom = sum(table.freedom for _, table, _ in members)
-        yield PrefixTerm(layout, prefix, last, rows, values.astype(dtype), precisions, of_last, freedom)
+        yield PrefixTerm(layout, prefix, last, _as_slice(rows), values.astype(dtype), precisions, of_last, freedom)
+
+
+def _as_slice(rows: IntArray) -> IntArray | slice:
+    """Ascending rows without a gap as a slice, others as they are."""
+    first, last = int(rows[0]), int(rows[-1])
+    return slice(first, last + 1) if last + 1 - first == len(rows) else rows

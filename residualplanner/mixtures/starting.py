@@ -13,7 +13,7 @@ from residualplanner.mixtures.descent import Start
 from residualplanner.mixtures.mixture import Mixture
 
 #: The weight of the logarithm of each probability; one would be a uniform prior of as many logits.
-_PRIOR = 0.15
+_PRIOR = 0.2
 #: Halvings of the interval in which the multiplier is.
 _HALVINGS = 100
 
@@ -22,7 +22,7 @@ def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
     """Probabilities of an attribute's values, (n,), from noisy counts; none is 0.
 
     They are the most probable ones if the noise is Gaussian and the probabilities have a Dirichlet distribution of
-    parameter 1.15: what noise makes of empty values is divided among them, and none is taken for impossible.
+    parameter 1.2: what noise makes of empty values is divided among them, and none is taken for impossible.
 
     Args:
         table (n,): noisy counts.
