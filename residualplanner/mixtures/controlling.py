@@ -14,6 +14,7 @@ from residualplanner._checks import IntArray
 from residualplanner.mixtures.margins import correct_margins
 from residualplanner.mixtures.mixture import Mixture
 from residualplanner.mixtures.rounding import even_records_by_class, independent_points
+from residualplanner.mixtures.triples import Beside, tables_beside
 
 Floats = NDArray[np.float32]
 
@@ -31,7 +32,7 @@ _MOST_CELLS = 1 << 22
 _BATCH = 1 << 20
 
 
-def controlled_records(mixture: Mixture, records: int, generator: np.random.Generator) -> IntArray:
+def controlled_records(mixture: Mixture, records: int, generator: np.random.Generator, *, order: int = 2) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
 
     Within a class they are a Latin hypercube sample: every value is there as often as expected, and combinations are
@@ -45,18 +46,24 @@ def controlled_records(mixture: Mixture, records: int, generator: np.random.Gene
         mixture: their distribution.
         records: how many.
         generator: of random numbers.
+        order: 3 if tables of three attributes, too, are to be brought nearer, as far as they are not too large.
 
-    Cost: some ten times the number of records times the square of the number of attributes.
+    Cost: some ten times the number of records times the square of the number of attributes, or its cube.
     Source: spec section 13.
     """
     codes, classes = even_records_by_class(mixture, records, generator, points=independent_points)
     correct_margins(mixture, codes, classes, generator)
     rows = codes + mixture.blocks.offsets[:-1]
     shares = np.full(codes.shape[1], _SHARE)
+    beside = tables_beside(mixture, records) if order > 2 else {}
     for _ in range(min(max(_RECORDS // records, _FEWEST), _MOST) if records > 1 else 0):
         pairs = _pairs_within(classes, generator)
         for attribute in _tractable(mixture):
-            _exchange(_tables_of(mixture, attribute, records), rows, pairs, shares, generator)
+            tables = _tables_of(mixture, attribute, records)
+            if attribute in beside:
+                _exchange_beside(tables, beside[attribute], rows, pairs, shares, generator)
+            else:
+                _exchange(tables, rows, pairs, shares, generator)
     return generator.permutation(rows - mixture.blocks.offsets[:-1])
 
 
@@ -134,9 +141,36 @@ def _tables_of(mixture: Mixture, attribute: int, records: int) -> _Tables:
     own = mixture.blocks.rows(attribute)
     masses = (mixture.of_attribute(attribute) * (mixture.weights * records)).astype(np.float32)
     expected = masses @ mixture.probabilities.T.astype(np.float32)
-    weights = 1 / np.sqrt(expected + np.float32(_HALF))
+    weights = _weights(expected)
     weights[:, own] = 0
     return _Tables(attribute, own.start, expected, weights)
+
+
+def _weights(expected: Floats) -> Floats:
+    """Of squared differences from expected counts."""
+    found: Floats = 1 / np.sqrt(expected + np.float32(_HALF))
+    return found
+
+
+def _exchange_beside(
+    tables: _Tables,
+    beside: Beside,
+    rows: IntArray,
+    pairs: tuple[IntArray, IntArray],
+    shares: NDArray[np.float64],
+    generator: np.random.Generator,
+) -> None:
+    """`_exchange` that looks at the tables of an attribute with two others, too."""
+    attribute, width = tables.attribute, tables.expected.shape[1]
+    wider = _Tables(
+        attribute,
+        tables.first,
+        np.concatenate([tables.expected, beside.expected], axis=1),
+        np.concatenate([tables.weights, _weights(beside.expected)], axis=1),
+    )
+    found = np.concatenate([rows, beside.columns(rows) + width], axis=1, dtype=np.int32, casting="same_kind")
+    _exchange(wider, found, pairs, shares, generator)
+    rows[:, attribute] = found[:, attribute]
 
 
 def _exchange(

@@ -28,11 +28,11 @@ def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
         table (n,): noisy counts.
         noise_scale: their standard error, above 0.
 
-    Source: spec eq. (76a).
+    Source: spec section 13; rap-and-microdata, section A9.
 
     Example:
         >>> denoised(np.array([90.0, 13.0, -3.0]), 10.0).round(3).tolist()
-        [0.839, 0.133, 0.028]
+        [0.866, 0.112, 0.023]
     """
     total, mass = max(float(table.sum()), 1.0), _PRIOR * noise_scale**2
     low = float(table.min()) - total - table.size * noise_scale
