@@ -104,7 +104,9 @@ class _Tables:
         shape = self.expected.shape
         cells = (rows[:, self.attribute] - self.first)[:, None] * shape[1] + rows
         counts = np.bincount(cells.ravel(), minlength=shape[0] * shape[1]).reshape(shape)
-        return counts.astype(np.float32) - self.expected
+        found = counts.astype(np.float32)
+        found -= self.expected
+        return found
 
     def loss(self, away: Floats) -> float:
         """The weighted sum of squared differences."""
@@ -120,7 +122,8 @@ class _Tables:
             other (p,): the other record.
         """
         pull = 2 * self.weights * away
-        gone, come = (self.weights - pull).ravel(), (self.weights + pull).ravel()
+        come = (self.weights + pull).ravel()
+        gone = np.subtract(self.weights, pull, out=pull).ravel()
         width, found = self.expected.shape[1], np.empty(len(one), dtype=np.float32)
         step = max(_BATCH // rows.shape[1], 1)
         for start in range(0, len(one), step):
@@ -168,7 +171,9 @@ def _exchange_beside(
         np.concatenate([tables.expected, beside.expected], axis=1),
         np.concatenate([tables.weights, _weights(beside.expected)], axis=1),
     )
-    found = np.concatenate([rows, beside.columns(rows) + width], axis=1, dtype=np.int32, casting="same_kind")
+    columns = beside.columns(rows)
+    columns += width
+    found = np.concatenate([rows.astype(np.int32), columns], axis=1)
     _exchange(wider, found, pairs, shares, generator)
     rows[:, attribute] = found[:, attribute]
 

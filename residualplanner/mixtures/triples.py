@@ -40,10 +40,11 @@ class Beside:
     starts: IntArray
     expected: Floats
 
-    def columns(self, rows: IntArray) -> IntArray:
+    def columns(self, rows: IntArray) -> NDArray[np.int32]:
         """The column of each record's combination of each pair, (r, k), for the rows of all their values, (r, d)."""
-        first, second = rows[:, self.pairs[:, 0]], rows[:, self.pairs[:, 1]]
-        found: IntArray = first * self.sizes + second + self.starts
+        found = np.empty((len(rows), len(self.pairs)), dtype=np.int32)
+        for place, (one, other) in enumerate(self.pairs.tolist()):  # pair by pair, which takes little memory
+            found[:, place] = rows[:, one] * self.sizes[place] + rows[:, other] + self.starts[place]
         return found
 
 

@@ -80,8 +80,8 @@ def synthesis_plan(
     larger = _smallest_triples(domain, several, _count(budget, triples, len(pairs)), triples is None)
     chosen = [*alone, *pairs, *larger]
     workload = Workload(domain, [tuple(domain.names[position] for position in members) for members in chosen])
-    weights = [max(weight, 1.0) if len(members) == 1 else 1.0 for members in chosen]
-    loss = SumOfVariances(weights=weights)
+    weights = [weight if len(members) == 1 else 1.0 for members in chosen]
+    loss = SumOfVariances(weights=weights if weight > 1 else "equal")
     return select(workload, budget=budget, loss=loss, neighbors=neighbors, records_per_person=records_per_person)
 
 
