@@ -137,6 +137,8 @@ def test_tables_with_views_in_common_are_the_tables_one_by_one():
     variances = [np.zeros((4, 5)) for _ in range(2)]
     terms = [list(prefix_terms(features.layout, tables, np.float64)), [TableTerm(features.layout, t) for t in tables]]
     assert len(terms[0]) < len(terms[1])
+    assert max(len(term.prefixes) for term in terms[0]) > 1
+    assert any(isinstance(term.rows, slice) for term in terms[0])
     for way in range(2):
         for term in terms[way]:
             loss[way] += term.add(point, slopes[way])
