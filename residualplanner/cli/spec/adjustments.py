@@ -47,7 +47,7 @@ class WantedOutput:
 
     def __post_init__(self) -> None:
         if problem := self.table.problem:
-            raise WorkloadError(f"[output], with the options in its place: {problem}")
+            raise WorkloadError(problem if self.spec is None else f"[output], with the options in its place: {problem}")
 
     @property
     def options(self) -> tuple[str, ...]:
