@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
+from residualplanner._checks import limited_bytes
 from residualplanner.cli.spec.attributes import Attribute
 from residualplanner.cli.spec.kinds import Kind, Query, Where
 from residualplanner.cli.spec.messages import messages_of
@@ -219,10 +220,7 @@ def read_limited(path: Path) -> str:
         FileFormatError: it is longer, or not UTF-8.
         OSError: the file cannot be opened.
     """
-    with open(path, "rb") as file:
-        content = file.read(SIZE_LIMIT + 1)
-    if len(content) > SIZE_LIMIT:
-        raise FileFormatError(f"{path} is too large: the limit is {SIZE_LIMIT:,} bytes")
+    content = limited_bytes(path, SIZE_LIMIT, name=path)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -17,7 +17,7 @@ from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.losses import Targets
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Budget, approx_dp, pcost, zcdp
-from residualplanner.queries import Custom, Identity, Kind, Matching, Prefix, Range, Sum
+from residualplanner.queries import Custom, Identity, Kind, Matching, Mean, Prefix, Quantiles, Range, Sum
 from residualplanner.workload import Among, QueryLike, Threshold, Workload, marginals
 
 
@@ -249,6 +249,10 @@ def kind_of_table(table: KindTable, where: str, name: str, hierarchies: SpecHier
             return Matching(table.at_least or 0)
         if table.kind == "sum":
             return Sum(table.by)
+        if table.kind == "mean":
+            return Mean(table.between)
+        if table.kind == "quantiles":
+            return Quantiles() if table.probabilities is None else Quantiles(table.probabilities)
     except WorkloadError as error:
         raise WorkloadError(f"{where}: {error}") from None
     plain: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
