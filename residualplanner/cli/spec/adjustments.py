@@ -59,6 +59,11 @@ class WantedOutput:
         typed = [_WORDS[name](value) for name, value in values.items() if value != getattr(own, name)]
         return ("--spec", str(self.spec), *itertools.chain.from_iterable(typed))
 
+    @property
+    def report_options(self) -> tuple[str, ...]:
+        """The options with which report draws the maps of the spec: none where it has no maps."""
+        return () if self.spec is None or not self.table.maps else ("--spec", str(self.spec))
+
     def naming(self) -> AbstractContextManager[None]:
         """Name the spec, if there is one, in errors of the block's library calls."""
         return nullcontext() if self.spec is None else naming(self.spec)
