@@ -93,7 +93,7 @@ def _values(contents: Contents) -> dict[str, Any]:
         "maps": contents.maps,
         "statistics": statistics_of(subject),
         "published": _published(subject),
-        "omission": remarks_of(subject.plan.domain),
+        "omission": subject.tables.noise.omission if subject.tables else remarks_of(subject.plan.domain),
         "promise": promise,
         "facts": _facts(subject, promise) + ([contents.total] if contents.total else []),
         "by_order": _by_order(subject),
