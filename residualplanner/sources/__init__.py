@@ -11,7 +11,7 @@ from residualplanner.sources.counting import count_groups
 from residualplanner.sources.csv_files import CsvFile
 from residualplanner.sources.engines import require_result_room
 from residualplanner.sources.opening import is_read_once, open_source
-from residualplanner.sources.people import LimitedRecords
+from residualplanner.sources.people import LimitedRecords, require_public_number
 from residualplanner.sources.source import Progress, Source
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "is_read_once",
     "open_cluster",
     "open_source",
+    "require_public_number",
     "require_result_room",
 ]

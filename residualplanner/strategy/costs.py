@@ -140,8 +140,8 @@ def _mean_at_largest(costs: NDArray[np.float64], term: NDArray[np.float64]) -> f
 def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
     """Refuse to weigh or drop records where their number is assumed to be public.
 
-    A record that is replaced by one of another weight, or by one that is dropped, changes the total of the tables, which
-    is measured as if it never changed.  That holds for every maximum of the weights, 1 among them.
+    A record that is replaced by one of another weight, or by one that is dropped, changes the total of the tables,
+    which is measured as if it never changed.  That holds for every maximum of the weights, 1 among them.
 
     Raises:
         BudgetError: records are replaced, and are weighted, or an attribute drops records.

@@ -6,7 +6,12 @@ a person are kept, so the privacy cost is that of k records (spec eq. (103)).
 """
 
 from residualplanner.sources.people.contributions import AllRecords, Contributions, FirstRecords, PersonReader
-from residualplanner.sources.people.limited_records import LimitedRecords, contributions_of, unlimited
+from residualplanner.sources.people.limited_records import (
+    LimitedRecords,
+    contributions_of,
+    require_public_number,
+    unlimited,
+)
 
 __all__ = [
     "AllRecords",
@@ -15,5 +20,6 @@ __all__ = [
     "LimitedRecords",
     "PersonReader",
     "contributions_of",
+    "require_public_number",
     "unlimited",
 ]
