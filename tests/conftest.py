@@ -1,5 +1,7 @@
 """Which tests are slow, and how many examples hypothesis makes, the same ones in every run."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,9 @@ _SLOW = frozenset(Path(__file__).parent / name for name in SLOW)
 
 
 def pytest_configure(config):
-    """Make fewer examples in the quick suite, which is run while editing."""
+    """Keep compiled modules, and make fewer examples in the quick suite, which is run while editing."""
+    sys.dont_write_bytecode = False  # to compile the package takes half of the time in which a process starts
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     settings.register_profile(
         "repeatable",
         derandomize=True,
