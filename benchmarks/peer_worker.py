@@ -2,8 +2,9 @@
 
     PYTHON peer_worker.py JOB.json RECORDS.npy
 
-JOB.json holds the mechanism, epsilon, delta, a seed, the columns, their sizes and the file of the records.  Prints one
-JSON line: seconds of the processor, of the clock, the most memory, versions.
+JOB.json holds the mechanism, epsilon, delta, a seed, the columns, their sizes and the file of the records.  Prints a
+JSON line at every model that AIM estimates: how many so far, and seconds of the processor; and in the end one line:
+seconds of the processor, of the clock, the most memory, versions.
 """
 
 import json
@@ -17,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-#: What AIM is given: megabytes of its model and rounds.  Its publication uses 80 MB and 16 rounds an attribute.
-AIM_MEGABYTES, AIM_ROUNDS_BY_ATTRIBUTE = 4, 2
+#: What AIM is given, by the name of the mechanism: megabytes of its model, and rounds an attribute.
+AIM = {"aim": (4, 2), "aim-published": (80, 16)}
 
 
 def model_of(job: dict[str, Any]) -> Any:
@@ -35,8 +36,25 @@ def model_of(job: dict[str, Any]) -> Any:
     }
     if job["mechanism"] == "mst":
         return MSTGM(**common)
-    rounds = AIM_ROUNDS_BY_ATTRIBUTE * len(job["columns"])
-    return AIMGM(**common, rounds=rounds, max_model_size=AIM_MEGABYTES)
+    megabytes, rounds = AIM[job["mechanism"]]
+    return AIMGM(**common, rounds=rounds * len(job["columns"]), max_model_size=megabytes)
+
+
+def say_models() -> None:
+    """Print a line after every model that is estimated: a run that is stopped has said how far it came."""
+    from dpmm.models.base.mbi import FactoredInference
+
+    estimate, found = FactoredInference.estimate, [0]
+
+    def said(self: Any, *arguments: Any, **options: Any) -> Any:
+        model = estimate(self, *arguments, **options)
+        found[0] += 1
+        megabytes = model.size * 8 / 2**20
+        row = {"models": found[0], "cpu": sum(os.times()[:4]), "model MB": round(megabytes, 2)}
+        print(json.dumps(row), flush=True)
+        return model
+
+    FactoredInference.estimate = said
 
 
 def main() -> None:
@@ -46,6 +64,7 @@ def main() -> None:
     frame = pd.DataFrame(codes, columns=job["columns"])
     np.random.seed(job["seed"])  # noqa: NPY002 - the peer draws from the global generator, too
     start, clock = os.times(), time.monotonic()
+    say_models()
     model = model_of(job)
     model.fit(frame)
     synthetic = model.generate(len(codes))

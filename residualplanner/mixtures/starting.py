@@ -12,30 +12,46 @@ from residualplanner._checks import FloatArray
 from residualplanner.mixtures.descent import Start
 from residualplanner.mixtures.mixture import Mixture
 
-#: What a value has at least, in standard errors of its count.
-_FLOOR = 0.3
+#: The weight of the logarithm of each probability; one would be a uniform prior of as many logits.
+_PRIOR = 0.15
+#: Halvings of the interval in which the multiplier is.
+_HALVINGS = 100
 
 
 def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
     """Probabilities of an attribute's values, (n,), from noisy counts; none is 0.
 
-    The counts are projected on those without a negative one that have the same total, and a part of a standard error is
-    added to each.
+    They are the most probable ones if the noise is Gaussian and the probabilities have a Dirichlet distribution of
+    parameter 1.15: what noise makes of empty values is divided among them, and none is taken for impossible.
 
     Args:
         table (n,): noisy counts.
         noise_scale: their standard error, above 0.
 
+    Source: spec eq. (76a).
+
     Example:
         >>> denoised(np.array([90.0, 13.0, -3.0]), 10.0).round(3).tolist()
         [0.839, 0.133, 0.028]
     """
-    ordered, total = np.sort(table)[::-1], max(float(table.sum()), 0.0)
-    over = (np.cumsum(ordered) - total) / np.arange(1, table.size + 1)
-    above = np.flatnonzero(ordered > over)
-    counts = np.maximum(table - over[above[-1]], 0) if above.size else np.zeros_like(table)
-    counts += _FLOOR * noise_scale + 1e-9 * max(total, 1.0)
+    total, mass = max(float(table.sum()), 1.0), _PRIOR * noise_scale**2
+    low = float(table.min()) - total - table.size * noise_scale
+    high = float(table.max()) + table.size * noise_scale
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if _counts(table - middle, mass).sum() > total:
+            low = middle
+        else:
+            high = middle
+    counts = _counts(table - high, mass) + 1e-9 * total
     found: FloatArray = counts / counts.sum()
+    return found
+
+
+def _counts(moved: FloatArray, mass: float) -> FloatArray:
+    """The positive root x of ``x**2 - moved x - mass``, entry by entry, without cancellation."""
+    root = np.sqrt(moved**2 + 4 * mass)
+    found: FloatArray = np.where(moved > 0, (moved + root) / 2, 2 * mass / (root - np.minimum(moved, 0)))
     return found
 
 
