@@ -275,7 +275,7 @@ def _slow_release(run, folder):
     (folder / "s.toml").write_text(text.replace("\nup_to = 2\n", "\nup_to = 3\n").replace('"parquet"  ', '"csv"  '))
     command = [sys.executable, "-m", "residualplanner", "release", "s.toml", str(data), "-o", "out"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300  # on a machine that is busy
     while not list(folder.glob(".out.*.partial/tables/*")):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
@@ -288,7 +288,7 @@ def _slow_release(run, folder):
 def test_an_interrupted_release_leaves_what_was_measured_and_says_so(run, folder, number):
     process = _slow_release(run, folder)
     process.send_signal(number)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=300)
     assert process.returncode == 1
     assert told.decode() == (
         "Error: interrupted\n"
@@ -303,7 +303,7 @@ def test_an_interrupted_release_leaves_what_was_measured_and_says_so(run, folder
 def test_a_killed_release_leaves_no_output(run, folder):
     process = _slow_release(run, folder)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert not (folder / "out").exists()
     left = set(os.listdir(folder)) - {"domain.json", "s.toml", "out.measurement", "s.ledger"}
     assert all(name.startswith(".out.") for name in left)
