@@ -1,5 +1,6 @@
 """Which tests are slow, and how many examples hypothesis makes, the same ones in every run."""
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -55,6 +56,16 @@ def pytest_collection_modifyitems(items, config):
             if given is not None:
                 few = min(given.max_examples, max(15, given.max_examples // 5))
                 test._hypothesis_internal_use_settings = settings(given, max_examples=few)
+
+
+@pytest.fixture(scope="module")
+def memory_asked_once():
+    """Of thousands of measurements in a row, only the first reads how much memory is left: it takes a sixth of their time."""
+    resources = importlib.import_module("residualplanner.measurement.resources")
+    left = list(resources.memory_left())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resources, "memory_left", lambda _system: iter(left))
+        yield
 
 
 def _is_quick(config):
