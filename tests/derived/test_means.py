@@ -226,3 +226,16 @@ def test_quantiles_of_a_workload_for_them_are_those_of_its_counts_by_bin(p):
 def test_means_of_what_is_no_release_are_refused(wrong):
     with pytest.raises(WorkloadError, match="unbiased tables that reconstruct returns"):
         rp.means(wrong, "pay", ["job"])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_intervals_of_quantiles_are_made_of_the_bins_that_excesses_do_not_exclude(seed):
+    edges, query = [-10, 0, 10, 20, 30], {"job": IDENTITY, "pay": rp.Quantiles((0.3, 0.8))}
+    release = release_of(rp.Numeric(-10, 30, bins=4), [query], seed=seed)
+    found, table = rp.quantiles(release, "pay", (0.3, 0.8), ["job"]), release[query]
+    for job, p in np.ndindex(3, 2):
+        rows = slice(1 + 3 * p, 4 + 3 * p)
+        excess, slack = table.estimate[job, rows], MARGIN * table.std_err[job, rows]
+        may_be = [b for b in range(4) if b == 3 or excess[b] >= -slack[b]]  # the quantile's bin, or one before it
+        below = [b for b in range(3) if excess[b] < slack[b]]  # the quantile may be above their upper edges
+        assert (found.low[job, p], found.high[job, p]) == (edges[may_be[0]], edges[below[-1] + 2 if below else 1])
